@@ -71,22 +71,10 @@ struct LogsArgs {
 #[derive(Deserialize)]
 struct SearchArgs {
     query: String,
-    tenant_id: Option<String>,
     limit: i64,
     min_score: f64,
     labels: Option<BTreeMap<String, Json>>,
     status: Option<String>,
-}
-
-/// Refuses a tenant that is not this workspace.
-///
-/// # Errors
-/// Returns `argument_refused`.
-pub(crate) fn local_tenant(tenant: Option<&str>) -> Result<(), Failure> {
-    match tenant {
-        None | Some("local") => Ok(()),
-        Some(_) => Err(Failure::new("argument_refused", "`tenant_id` is `local` or absent here")),
-    }
 }
 
 /// Returns a manifest without faults.
@@ -288,14 +276,13 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 /// Finds manifests by words.
 ///
 /// # Errors
-/// Returns `argument_refused` or `invalid_arguments`.
+/// Returns `invalid_arguments`.
 pub(crate) fn search_in(
     registry: &Registry,
     input: &Json,
     context: &mut Context<'_>,
 ) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
-    local_tenant(args.tenant_id.as_deref())?;
     let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
     if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
         return Err(Failure::new("invalid_arguments", "`status` is one of active, paused and failed"));

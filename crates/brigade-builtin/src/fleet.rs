@@ -166,9 +166,16 @@ struct InvokeArgs {
     args: Json,
 }
 
-/// Finds the tool that is to be called, and gives the arguments its names.
-fn named(tool: &str, args: Object) -> Result<(&'static Definition, Object), Failure> {
+/// Finds the tool that is to be called, and gives the arguments its names. What the caller is not shown is unknown.
+fn named(
+    tool: &str,
+    args: Object,
+    shows: impl Fn(&str) -> bool,
+) -> Result<(&'static Definition, Object), Failure> {
+    let unknown = || Failure::new("not_found", "there is no such tool");
     match own_name(tool) {
+        Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
+        None if !shows(tool) => Err(unknown()),
         Some(BuiltinName::Tool(row, _)) if row.id.starts_with("fleet.") => {
             Err(wrong("$.tool_name: no tool of `fleet` is called for targets"))
         }
@@ -190,7 +197,9 @@ fn named(tool: &str, args: Object) -> Result<(&'static Definition, Object), Fail
 fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let InvokeArgs { target, tool_name, args } = arguments(input)?;
     let wanted = Wanted::read(&target)?;
-    let (row, args) = named(&tool_name, args.as_object().cloned().unwrap_or_default())?;
+    let further = context.further()?;
+    let given = args.as_object().cloned().unwrap_or_default();
+    let (row, args) = named(&tool_name, given, |tool| further.shows(tool))?;
     let mut found = targets(context, &wanted)?;
     found.retain(|target| target.skipped.is_none());
     if found.is_empty() {

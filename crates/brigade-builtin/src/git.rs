@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use brigade_core::Json;
 use brigade_fs::RelPath;
 use brigade_git::Sight;
-use brigade_profile::builtin::{PathUse, allowed_url};
+use brigade_profile::builtin::{PathUse, allowed_url, is_plain_name};
 use brigade_store::records::{Kept, Repository as Row};
 use brigade_store::volumes::folder;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::stored::{at, or_null};
-use repository::{Reach, Repository, Standing, directories, find_git, is_object_id, is_plain_name, text_of};
+use repository::{Reach, Repository, Standing, directories, find_git, text_of};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -38,9 +38,6 @@ const GIT_DIRS: &str = ".brigade/tools/git";
 
 /// The limit of a volume that a clone makes, in bytes, if so much is left.
 const CLONE_LIMIT: u64 = 256 << 20;
-
-/// The longest message of a commit, in bytes.
-const MAX_MESSAGE: usize = 64 << 10;
 
 /// The rows of a page.
 const PAGE: u64 = 50;
@@ -87,11 +84,9 @@ struct PushArgs {
 struct CloneArgs {
     repo_url: String,
     label: String,
-    credential_binding_id: Option<String>,
     git_ref: RefArgs,
     #[serde(default)]
     sparse_paths: Vec<String>,
-    auto_refresh: bool,
     shallow: bool,
 }
 
@@ -265,9 +260,6 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let CommitArgs { binding_id, message, paths } = arguments(input)?;
-    if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
-        return Err(invalid(format!("`message` has 1 to {MAX_MESSAGE} bytes")));
-    }
     let bound = open(context, &binding_id)?;
     let repository = &bound.repository;
     repository.check_idle()?;
@@ -343,28 +335,12 @@ fn fetch(
 fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: CloneArgs = arguments(input)?;
     check_url(context, &args.repo_url)?;
-    if args.credential_binding_id.is_some() {
-        let message =
-            "`credential_binding_id`: no credential reaches git here; repositories are read without";
-        return Err(Failure::new("argument_not_allowed", message));
-    }
-    if args.auto_refresh {
-        let message = "`auto_refresh`: nothing starts by itself; call `git.refresh`";
-        return Err(Failure::new("argument_not_allowed", message));
-    }
     let RefArgs { kind, value } = &args.git_ref;
     let source = match kind.as_str() {
-        "branch" if is_plain_name(value) => format!("refs/heads/{value}"),
-        "tag" if is_plain_name(value) => format!("refs/tags/{value}"),
-        "commit" if is_object_id(value) => value.clone(),
-        _ => return Err(invalid("`git_ref` has a kind (branch, tag or commit) and its name or whole id")),
+        "branch" => format!("refs/heads/{value}"),
+        "tag" => format!("refs/tags/{value}"),
+        _ => value.clone(),
     };
-    for path in &args.sparse_paths {
-        context.guards.check(path, "/", PathUse::Search)?;
-        if path.starts_with(['-', '!', '#']) || path.contains('\n') {
-            return Err(invalid("`sparse_paths` are plain paths"));
-        }
-    }
     let (owner, now) = (context.owner(), context.clock.now());
     let store = context.store()?;
     let used: u64 = store.volumes(Some(&owner))?.iter().map(|volume| volume.size_limit_bytes).sum();
@@ -569,9 +545,6 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 
 fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PushArgs { binding_id, remote, reference } = arguments(input)?;
-    if !is_plain_name(&remote) {
-        return Err(invalid("`remote` is the name of a remote"));
-    }
     let bound = open(context, &binding_id)?;
     let repository = &bound.repository;
     let branch = match reference {

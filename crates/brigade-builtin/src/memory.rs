@@ -49,20 +49,14 @@ fn word<T>(read: Option<T>) -> Result<T, Failure> {
     read.ok_or_else(|| Failure::new("invalid_arguments", "the arguments do not fit"))
 }
 
-/// Returns whose memories a scope means. Rights come from the caller, never from the argument.
-fn owned(scope: Scope, named: Option<&str>, context: &Context<'_>) -> Result<String, Failure> {
-    let refused = |message: &str| Err(Failure::new("argument_refused", format!("`scopeOwnerId`: {message}")));
+/// Returns whose memories a scope means. Rights come from the caller, never from the argument: another one is refused
+/// before.
+fn owned(scope: Scope, named: Option<&str>, context: &Context<'_>) -> String {
     let named = named.map(str::trim).filter(|named| !named.is_empty());
-    match (scope, named, context.agent()) {
-        (Scope::Project, None, _) => Ok(owner(scope, "", None)),
-        (Scope::Project, Some(_), _) => refused("the memories of the project have no owner; leave it out"),
-        (Scope::Agent, None, Some(agent)) => Ok(owner(scope, agent, None)),
-        (Scope::Agent, Some(named), Some(agent)) if named == agent => Ok(owner(scope, agent, None)),
-        (Scope::Agent, Some(_), Some(_)) => refused("an agent has only its own memories; leave it out"),
-        (Scope::Agent, Some(named), None) => Ok(owner(scope, named, None)),
-        (Scope::Agent, None, None) => refused("name the agent; nobody calls as one here"),
-        (Scope::Mission, None, _) => refused("the scope `mission` needs the id of the mission"),
-        (Scope::Mission, Some(named), agent) => Ok(owner(scope, agent.unwrap_or(PERSON), Some(named))),
+    match scope {
+        Scope::Project => owner(scope, "", None),
+        Scope::Agent => owner(scope, context.agent().or(named).unwrap_or(PERSON), None),
+        Scope::Mission => owner(scope, context.agent().unwrap_or(PERSON), named),
     }
 }
 
@@ -73,7 +67,7 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         content: args.content,
         category: word(Category::of(&args.category))?,
         scope,
-        owner: owned(scope, args.scope_owner_id.as_deref(), context)?,
+        owner: owned(scope, args.scope_owner_id.as_deref(), context),
         author: context.owner(),
         importance: word(Importance::of(&args.importance))?,
         pin: args.pin,
@@ -103,13 +97,6 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new("blank_query", "the query has no words to search for"));
     }
     let scope = args.scope.as_deref().map(|scope| word(Scope::of(scope))).transpose()?;
-    match scope {
-        Some(scope) => drop(owned(scope, args.scope_owner_id.as_deref(), context)?),
-        None if args.scope_owner_id.is_some() => {
-            return Err(Failure::new("argument_refused", "`scopeOwnerId` needs a `scope`"));
-        }
-        None => {}
-    }
     let agent = context.agent().map(str::to_owned);
     let found = match context.stored()? {
         None => Vec::new(),

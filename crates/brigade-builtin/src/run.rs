@@ -2,7 +2,7 @@
 
 use brigade_core::Json;
 use brigade_core::json::from_json;
-use brigade_profile::builtin::Definition;
+use brigade_profile::builtin::{Definition, refused_arguments};
 use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
 
@@ -63,7 +63,13 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     let Some(function) = function(definition.id) else {
         return Err(Failure::new("not_available_here", format!("`{}` is not built yet", definition.id)));
     };
-    let output = function(&definition.with_defaults(input), context)?;
+    let input = definition.with_defaults(input);
+    let root = context.fs.root().display().to_string();
+    let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
+    if let Some(refused) = refused.into_iter().next() {
+        return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));
+    }
+    let output = function(&input, context)?;
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
     Ok(output)
 }

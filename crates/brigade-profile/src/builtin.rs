@@ -5,6 +5,7 @@
 //! decide by them, and none of these touches a disk.
 
 mod agent;
+mod argued;
 mod cmd;
 mod fact;
 mod framework;
@@ -32,6 +33,7 @@ use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
+pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments};
 pub use cmd::{COMMAND, command_entry};
 pub use fact::Fact;
 pub use framework::web_frameworks;

@@ -143,10 +143,20 @@ fn a_push_is_asked_about_each_time_and_never_forced() {
     let rejected = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE, "ref": "main"}));
     assert_eq!(about(&rejected)["code"], "rejected", "{rejected:#}");
     fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "not_fast_forward");
-    for name in ["+main", "-f", "a:b"] {
-        let answer = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE, "ref": name}));
-        assert_eq!(about(&answer)["code"], "invalid_arguments", "{name}");
+    // Nobody is asked about what can only fail.
+    for args in
+        [json!({"ref": "+main"}), json!({"ref": "-f"}), json!({"ref": "a:b"}), json!({"remote": "-x"})]
+    {
+        let mut args = args;
+        args["binding_id"] = json!(HERE);
+        assert_stands(&client.call("git.push", args), "refused", "invalid_arguments");
     }
+    for (paths, code) in [(["../x"], "path_outside"), ([".env"], "protected_path")] {
+        let args = json!({"binding_id": HERE, "message": "x", "paths": paths});
+        assert_stands(&client.call("git.commit", args), "refused", code);
+    }
+    let nothing = json!({"binding_id": HERE, "message": " "});
+    assert_stands(&client.call("git.commit", nothing), "refused", "invalid_arguments");
     // A remote that the policy does not allow is not reached.
     site.workspace.git(["remote", "set-url", "origin", "https://forge.example/x"]);
     let answer = agreed(
@@ -447,4 +457,29 @@ fn without_a_repository_its_tools_are_not_here() {
     assert_stands(&refused, "refused", "not_available_here");
     assert!(text(&refused).contains("git.repository"), "{refused:#}");
     assert_eq!(done(&mut client, "git.list", json!({}))["total"], 0);
+}
+
+#[test]
+fn clones_are_worked_on_where_the_workspace_is_no_repository() {
+    // Issue 17: only `git init` in the workspace made the tools for clones available.
+    let source = site();
+    let site = Site::empty();
+    let origin = source.beside("origin.git").display().to_string();
+    site.workspace.write(POLICY, rules(&format!("{origin:?}")));
+    site.workspace.write(".brigade/tools.toml", "");
+    let profiles = "[\"permission.full-auto\", \"access.operator\"]";
+    site.workspace.write(GATEWAY, format!("[[agent]]\nname = \"local\"\nprofiles = {profiles}\n"));
+    let mut client = Client::of(&site, "local");
+    let id =
+        done(&mut client, "git.clone", json!({"repo_url": origin, "label": "copy"}))["binding"]["binding_id"]
+            .clone();
+    assert_eq!(done(&mut client, "git.status", json!({"binding_id": id}))["dirty"], false);
+    assert_eq!(
+        done(&mut client, "git.log", json!({"binding_id": id}))["commits"].as_array().unwrap().len(),
+        1
+    );
+    fails(&mut client, "git.status", json!({"binding_id": HERE}), "not_available_here");
+    fails(&mut client, "lane.list", json!({}), "not_available_here");
+    done(&mut client, "git.delete", json!({"binding_id": id}));
+    fails(&mut client, "git.status", json!({"binding_id": id}), "not_available_here");
 }

@@ -78,7 +78,7 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
     assert!(row["content"].as_str().unwrap().starts_with("[data that agent local wrote"), "{row:#}");
     let refused =
         other.call("memory.search", json!({"query": "x", "scope": "agent", "scopeOwnerId": "local"}));
-    assert!(text(&refused).contains("argument_refused"), "{refused:#}");
+    assert_stands(&refused, "refused", "argument_refused");
     for (path, bytes) in site.workspace.files(".brigade/tools") {
         assert!(!bytes.windows(14).any(|part| part == b"hunter2EXAMPLE"), "{path}");
     }

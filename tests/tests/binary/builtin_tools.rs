@@ -97,6 +97,8 @@ fn what_can_be_judged_is_judged_at_the_plan() {
     check_plan(&site, "fs.read", r#"{"path": "a.txt", "force": true}"#, "invalid_args");
     check_plan(&site, "git.push", r#"{"binding_id": "workspace"}"#, "not_available_here");
     check_plan(&site, "session.init", "{}", "not_available_here");
+    check_plan(&site, "workflow.promote", r#"{"name": "x", "tenant_id": "other"}"#, "argument_refused");
+    check_plan(&site, "workflow.list", r#"{"user_id": "me"}"#, "argument_refused");
     site.workspace.write(GATEWAY, "[[agent]]\nname = \"local\"\n[builtin]\nprotected = [\"private/**\"]\n");
     check_plan(&site, "fs.read", r#"{"path": "private/a"}"#, "protected_path");
     let secrets = format!("{RULES}[paths]\nreadable_secrets = [\".env\"]\n");
@@ -395,6 +397,14 @@ fn arguments_are_compared_with_the_schema_before_anything_else() {
     for args in [json!({"path": 5}), json!({"path": null}), json!({"path": "../x", "pth": 1})] {
         assert_stands(&client.call("fs.read", args), "refused", "invalid_arguments");
     }
+    // As in JSON Schema, a number without a fraction is an integer.
+    let read = client.call("fs.read", json!({"path": "a.txt", "limit": 1.0, "offset": 1e0}));
+    assert_stands(&read, "completed", "");
+    assert_stands(
+        &client.call("fs.read", json!({"path": "a.txt", "limit": 1.5})),
+        "refused",
+        "invalid_arguments",
+    );
 }
 
 #[test]

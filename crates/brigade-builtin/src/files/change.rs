@@ -61,7 +61,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     let folder =
         root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;
     let old = place.old(&folder)?;
-    let before = old.map(|_| sha256_of(&place, &folder)).transpose()?;
+    let before = old.map(|_| sha256_of(context, &place, &folder)).transpose()?;
     check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
     store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
     let mut members = ok(&place.shown);
@@ -78,9 +78,9 @@ fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
     Ok(place)
 }
 
-fn sha256_of(place: &Place, folder: &Folder) -> Result<Fingerprint, Failure> {
-    let opened = folder.open(place.path.name()).and_then(|mut file| file.sha256());
-    opened.map_err(|error| failed(&place.shown, &error))
+fn sha256_of(context: &Context<'_>, place: &Place, folder: &Folder) -> Result<Fingerprint, Failure> {
+    let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+    context.sha256(&mut file, &place.shown)
 }
 
 /// Replaces a file in one step, unless it changed since it was looked at.
@@ -273,7 +273,7 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
             folder.remove_folder(name).map_err(error)?;
         }
         FileKind::File => {
-            let before = sha256_of(&place, &folder)?;
+            let before = sha256_of(context, &place, &folder)?;
             check_seen(&place.shown, args.expected_sha256.as_deref(), Some(before))?;
             context.check_cancelled()?;
             folder.remove(name).map_err(error)?;
@@ -329,7 +329,8 @@ fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str) -> Result<(), 
                 folder.remove_folder(path.name()).map_err(error)?;
             }
             FileKind::File => {
-                let before = folder.open(path.name()).and_then(|mut file| file.sha256()).map_err(error)?;
+                let mut file = folder.open(path.name()).map_err(error)?;
+                let before = context.sha256(&mut file, shown)?;
                 folder.remove(path.name()).map_err(error)?;
                 context.touch(&path, Some(before), None);
             }

@@ -1,7 +1,7 @@
 //! Where a path of an argument leads.
 
-use brigade_core::{Fingerprint, Json};
-use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, RelPath};
+use brigade_core::{Fingerprint, FingerprintStream, Json};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, OpenFile, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 
 use crate::context::{Context, Failure, Touched};
@@ -134,6 +134,28 @@ impl Context<'_> {
     /// Notes what became of a file, for the receipt.
     pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
         self.touched.push(Touched { path: path.to_string(), before, after });
+    }
+
+    /// Returns the sha256 of an open file. A wish to cancel the call ends that, however long the file is.
+    pub(super) fn sha256(&self, file: &mut OpenFile, shown: &str) -> Result<Fingerprint, Failure> {
+        let mut sha256 = FingerprintStream::new();
+        self.each(file, shown, |piece| sha256.update(piece))?;
+        Ok(sha256.finish())
+    }
+
+    /// Reads a file to its end, unless somebody cancels the call.
+    pub(super) fn each(
+        &self,
+        file: &mut OpenFile,
+        shown: &str,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Failure> {
+        let read = file.each(|piece| {
+            take(piece);
+            self.check_cancelled().is_ok()
+        });
+        read.map_err(|error| failed(shown, &error))?;
+        self.check_cancelled()
     }
 
     /// Returns why the call ends early, if somebody wants that.

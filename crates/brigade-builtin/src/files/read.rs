@@ -86,7 +86,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         at_line_start: true,
     };
     let (mut size, mut is_binary) = (0_u64, false);
-    file.each(|piece| {
+    context.each(&mut file, &place.shown, |piece| {
         sha256.update(piece);
         let head = HEAD.saturating_sub(usize::try_from(size).unwrap_or(usize::MAX)).min(piece.len());
         is_binary |= memchr::memchr(0, &piece[..head]).is_some();
@@ -94,9 +94,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         if !is_binary {
             lines.take(piece);
         }
-        true
-    })
-    .map_err(error)?;
+    })?;
     let sha256 = sha256.finish();
     context.touch(&place.path, Some(sha256), Some(sha256));
     let mut text = std::mem::take(&mut lines.text);

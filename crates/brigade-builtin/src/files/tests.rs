@@ -23,6 +23,7 @@ struct Work {
     fs: DiskFs,
     readable: Vec<String>,
     max_bytes: u64,
+    cancel: Option<brigade_process::CancelToken>,
 }
 
 impl Work {
@@ -31,7 +32,7 @@ impl Work {
         let root = folder.path().join("work");
         std::fs::create_dir(&root).unwrap();
         let fs = DiskFs::open(&root).unwrap();
-        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20 }
+        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20, cancel: None }
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -72,7 +73,7 @@ impl Work {
             sandbox: brigade_process::Mode::BestEffort,
             is_agreed: false,
             form: None,
-            cancel: None,
+            cancel: self.cancel.as_ref(),
             touched: Vec::new(),
         };
         let result = run(definition(id).unwrap(), &Json::parse(args).unwrap(), &mut context);
@@ -103,6 +104,26 @@ fn text<'j>(json: &'j Json, name: &str) -> &'j str {
 
 fn flag(json: &Json, name: &str) -> bool {
     json.get(name).and_then(Json::as_bool).unwrap()
+}
+
+#[test]
+fn a_cancelled_call_hashes_no_long_file() {
+    // Issue 17: reading and deleting went on to the end of the file. Hashing this one would take hours.
+    let mut work = Work::new();
+    work.put("long.bin", b"");
+    std::fs::File::options().write(true).open(work.at("long.bin")).unwrap().set_len(4 << 40).unwrap();
+    work.put("dir/a.txt", b"a");
+    let cancel = brigade_process::CancelToken::new().unwrap();
+    cancel.cancel();
+    work.cancel = Some(cancel);
+    for (tool, args) in [
+        ("fs.read", r#"{"path": "long.bin"}"#),
+        ("fs.delete", r#"{"path": "long.bin"}"#),
+        ("fs.write", r#"{"path": "long.bin", "content": "x"}"#),
+    ] {
+        work.refused(tool, args, "cancelled");
+        assert_eq!(std::fs::metadata(work.at("long.bin")).unwrap().len(), 4 << 40);
+    }
 }
 
 #[test]

@@ -498,23 +498,6 @@ pub(crate) fn text_of(path: &[u8]) -> Option<&str> {
     std::str::from_utf8(path).ok()
 }
 
-/// Returns whether git takes a name for a branch or remote, and it cannot be mistaken for anything else.
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with(['.', '-'])
-            && !part.ends_with(".lock")
-            && !part.ends_with('.')
-            && part.chars().all(|c| c.is_alphanumeric() || "._-#=,".contains(c))
-    };
-    name.len() <= 200 && !name.contains("..") && name != "HEAD" && name.split('/').all(is_part)
-}
-
-/// Returns whether a text is the id of an object.
-pub(crate) fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -536,17 +519,5 @@ mod tests {
         assert_eq!(standing, expect);
         let printed = b"# branch.oid (initial)\0# branch.head (detached)\0";
         assert_eq!(read_standing(printed.split(|byte| *byte == 0)), Standing::default());
-    }
-
-    #[test]
-    fn names_are_plain() {
-        for name in ["main", "feature/a-b", "v1.0", "origin"] {
-            assert!(is_plain_name(name), "{name}");
-        }
-        for name in
-            ["", "-x", "a/-b", "a..b", "a b", "a:b", "+main", ".a", "a.lock", "HEAD", "a/", "a~1", "@{u}"]
-        {
-            assert!(!is_plain_name(name), "{name}");
-        }
     }
 }

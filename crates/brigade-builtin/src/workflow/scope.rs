@@ -10,7 +10,7 @@ use brigade_store::manifests::{Deployed, NewManifest};
 use serde::Deserialize;
 
 use super::WORKFLOWS;
-use crate::agent::{local_tenant, without_faults};
+use crate::agent::without_faults;
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 
@@ -45,8 +45,6 @@ const LARGEST: u64 = 256 << 10;
 struct ScopeArgs {
     name: String,
     target_scope: String,
-    user_id: Option<String>,
-    tenant_id: Option<String>,
 }
 
 fn not_found() -> Failure {
@@ -207,11 +205,7 @@ fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
 }
 
 fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
-    let ScopeArgs { name, target_scope, user_id, tenant_id } = arguments(input)?;
-    local_tenant(tenant_id.as_deref())?;
-    if user_id.is_some() {
-        return Err(Failure::new("argument_refused", "`user_id` gives no rights; leave it out"));
-    }
+    let ScopeArgs { name, target_scope } = arguments(input)?;
     let target = match target_scope.as_str() {
         "session" => Some(Scope::User),
         "project" => Some(Scope::Tenant),

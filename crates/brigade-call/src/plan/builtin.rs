@@ -3,7 +3,7 @@
 use brigade_command::shell_syntax;
 use brigade_core::Json;
 use brigade_policy::{Blocker, WebUrl, shown_label};
-use brigade_profile::builtin::{COMMAND, Fact, PathUse, allowed_url, definition};
+use brigade_profile::builtin::{COMMAND, Fact, PathUse, Refused, allowed_url, definition, refused_arguments};
 
 use crate::facts::PlanFacts;
 
@@ -43,6 +43,10 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         blockers.push(Blocker::new(problem.code(), format!("$.url: {problem}")).field("$.url"));
     }
     let root = facts.root.display().to_string();
+    if let Some(args) = args {
+        let refused = refused_arguments(row, args, facts.caller.agent(), &known.guards, &root);
+        blockers.extend(refused.iter().map(Refused::blocker));
+    }
     for name in row.arguments.paths {
         let Some(path) = args.and_then(|args| args.get(name)).and_then(Json::as_str) else { continue };
         if let Err(problem) = known.guards.check(path, &root, PathUse::of(row)) {

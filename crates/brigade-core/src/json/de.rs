@@ -81,6 +81,32 @@ pub fn from_json<T: DeserializeOwned>(json: &Json) -> Result<T, Mismatch> {
     T::deserialize(json)
 }
 
+/// The first double above every integer of 64 bits.
+const ABOVE_INTEGERS: f64 = 9_223_372_036_854_775_808.0;
+
+/// As in JSON Schema, `1.0` is an integer.
+fn visit_integer<'de, V: Visitor<'de>>(json: &'de Json, visitor: V) -> Result<V::Value, Mismatch> {
+    match json {
+        Json::Number(number) if number.as_str().contains(['.', 'e', 'E']) => {
+            let double = number.as_f64();
+            if double.fract() == 0.0 && double.abs() < ABOVE_INTEGERS {
+                #[expect(clippy::cast_possible_truncation, reason = "it is an integer in range")]
+                return visitor.visit_i64(double as i64);
+            }
+            json.deserialize_any(visitor)
+        }
+        _ => json.deserialize_any(visitor),
+    }
+}
+
+macro_rules! deserialize_integers {
+    ($($name:ident)*) => {$(
+        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+            visit_integer(self, visitor)
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for &'de Json {
     type Error = Mismatch;
 
@@ -141,8 +167,13 @@ impl<'de> Deserializer<'de> for &'de Json {
         visitor.visit_unit()
     }
 
+    deserialize_integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8 deserialize_u16
+        deserialize_u32 deserialize_u64 deserialize_u128
+    }
+
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf unit unit_struct seq tuple
+        bool char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier
     }
 }

@@ -39,7 +39,9 @@ impl Fact {
     pub fn remedy(self) -> &'static str {
         match self {
             Fact::Built => "a later version of Brigade builds it",
-            Fact::Repository => "make the workspace a git repository: `git init`",
+            Fact::Repository => {
+                "make the workspace a git repository: `git init`; `git.*` work on clones of `git.clone`, too"
+            }
             Fact::Git => "install git, and add its folder to PATH",
             Fact::SearchProvider => {
                 "name a provider as `search` under `[web]` in .brigade/tools/gateway.toml"

@@ -224,7 +224,8 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Waits until the execution of an intent has ended.",
         input: "execution_id!:string poll_interval_seconds:integer=5 timeout_seconds:integer=300",
         output: "execution_id:string workflow_id:string status:string timed_out:boolean \
-            current_state:?string blackboard:object started_at:?string last_transition_at:?string",
+            current_state:?string blackboard:object blackboard_truncated?:boolean started_at:?string \
+            last_transition_at:?string",
         effects: &["session"],
         tiers: &[Tier::Platform],
         modes: &[Mode::Execute, Mode::Operator],

@@ -1,0 +1,218 @@
+//! What only the arguments of a call say against it. The plan asks, and so does the tool when it acts.
+
+use brigade_core::Json;
+use brigade_policy::Blocker;
+
+use super::{Definition, Guards, PathUse};
+
+/// The longest message of a commit, in bytes.
+const MAX_MESSAGE: usize = 64 << 10;
+
+/// An argument that this caller may not use, or that no call can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The code of the refusal.
+    pub code: &'static str,
+    /// The argument.
+    pub argument: &'static str,
+    /// A sentence without a final stop. Never holds the value.
+    pub message: String,
+}
+
+impl Refused {
+    /// Returns the reason against the call.
+    pub fn blocker(&self) -> Blocker {
+        let field = format!("$.{}", self.argument);
+        Blocker::new(self.code, format!("{field}: {}", self.message)).field(field)
+    }
+}
+
+/// Lists what speaks against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root` the
+/// workspace.
+pub fn refused_arguments(
+    row: &Definition,
+    args: &Json,
+    agent: Option<&str>,
+    guards: &Guards,
+    root: &str,
+) -> Vec<Refused> {
+    let mut refused = Vec::new();
+    let mut say = |code, argument, message: &str| {
+        refused.push(Refused { code, argument, message: message.to_owned() });
+    };
+    let text = |name: &str| args.get(name).and_then(Json::as_str);
+    if text("tenant_id").is_some_and(|tenant| tenant != "local") {
+        say("argument_refused", "tenant_id", "it is `local` or absent here");
+    }
+    // A person at the command line may not use it either: rights come from who calls.
+    if row.id.starts_with("workflow.") && text("user_id").is_some() {
+        say("argument_refused", "user_id", "it gives no rights; leave it out");
+    }
+    match row.id {
+        "memory.add" | "memory.search" => {
+            let named = text("scopeOwnerId").map(str::trim).filter(|named| !named.is_empty());
+            let scope = text("scope").or((row.id == "memory.add").then_some("project"));
+            if let Some(message) = wrong_owner(scope, named, agent) {
+                say("argument_refused", "scopeOwnerId", message);
+            }
+        }
+        "git.clone" => {
+            if text("credential_binding_id").is_some() {
+                let message = "no credential reaches git here; repositories are read without";
+                say("argument_not_allowed", "credential_binding_id", message);
+            }
+            if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
+                let message = "nothing starts by itself; call `git.refresh`";
+                say("argument_not_allowed", "auto_refresh", message);
+            }
+            let part = |name| args.get("git_ref").and_then(|named| named.get(name)).and_then(Json::as_str);
+            let is_named = match (part("kind"), part("value").unwrap_or_default()) {
+                (Some("branch" | "tag"), value) => is_plain_name(value),
+                (Some("commit"), value) => is_object_id(value),
+                _ => args.get("git_ref").is_none(),
+            };
+            if !is_named {
+                let message = "it has a kind (branch, tag or commit) and its name or whole id";
+                say("invalid_arguments", "git_ref", message);
+            }
+            for path in strings(args, "sparse_paths") {
+                if let Err(problem) = guards.check(path, "/", PathUse::Search) {
+                    say(problem.code(), "sparse_paths", &problem.to_string());
+                } else if path.starts_with(['-', '!', '#']) || path.contains('\n') {
+                    say("invalid_arguments", "sparse_paths", "they are plain paths");
+                }
+            }
+        }
+        "git.commit" => {
+            let message = text("message").unwrap_or_default();
+            if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
+                say("invalid_arguments", "message", &format!("it has 1 to {MAX_MESSAGE} bytes"));
+            }
+            // Absolute paths in a clone are beneath the clone, which the tool alone knows.
+            let is_workspace = text("binding_id") == Some("workspace");
+            for path in strings(args, "paths").filter(|path| is_workspace || !path.starts_with('/')) {
+                if let Err(problem) = guards.check(path, root, PathUse::Change) {
+                    say(problem.code(), "paths", &problem.to_string());
+                }
+            }
+        }
+        "git.push" => {
+            if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
+                say("invalid_arguments", "remote", "it is the name of a remote");
+            }
+            if text("ref").is_some_and(|name| !is_plain_name(name.trim_start_matches("refs/heads/"))) {
+                say("invalid_arguments", "ref", "it is the name of a branch");
+            }
+        }
+        _ => {}
+    }
+    refused
+}
+
+/// Returns why a scope of memories has no such owner for this caller.
+fn wrong_owner(scope: Option<&str>, named: Option<&str>, agent: Option<&str>) -> Option<&'static str> {
+    match (scope, named, agent) {
+        (None, Some(_), _) => Some("it needs a `scope`"),
+        (Some("project"), Some(_), _) => Some("the memories of the project have no owner; leave it out"),
+        (Some("agent"), Some(named), Some(agent)) if named != agent => {
+            Some("an agent has only its own memories; leave it out")
+        }
+        (Some("agent"), None, None) => Some("name the agent; nobody calls as one here"),
+        (Some("mission"), None, _) => Some("the scope `mission` needs the id of the mission"),
+        _ => None,
+    }
+}
+
+fn strings<'j>(args: &'j Json, name: &str) -> impl Iterator<Item = &'j str> {
+    args.get(name).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+}
+
+/// Returns whether git takes a name for a branch or remote, and it cannot be mistaken for anything else.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.ends_with(".lock")
+            && !part.ends_with('.')
+            && part.chars().all(|c| c.is_alphanumeric() || "._-#=,".contains(c))
+    };
+    name.len() <= 200 && !name.contains("..") && name != "HEAD" && name.split('/').all(is_part)
+}
+
+/// Returns whether a text is the id of an object of git.
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::definition;
+
+    #[track_caller]
+    fn check(id: &str, args: &str, expect: &[&str]) {
+        let args = Json::parse(args).unwrap();
+        let row = definition(id).unwrap();
+        let found = refused_arguments(row, &args, Some("ada"), &Guards::default(), "/work/space");
+        let found: Vec<String> =
+            found.iter().map(|refused| format!("{} {}", refused.code, refused.argument)).collect();
+        assert_eq!(found, expect, "{id} {args:?}");
+    }
+
+    #[test]
+    fn what_only_the_arguments_say_is_refused_by_name() {
+        check("workflow.list", r#"{"tenant_id": "local"}"#, &[]);
+        let both = ["argument_refused tenant_id", "argument_refused user_id"];
+        check("workflow.promote", r#"{"name": "x", "tenant_id": "other", "user_id": "me"}"#, &both);
+        check("agent.search", r#"{"query": "x", "tenant_id": "other"}"#, &["argument_refused tenant_id"]);
+        check("memory.add", r#"{"scope": "agent", "scopeOwnerId": "ada"}"#, &[]);
+        check(
+            "memory.add",
+            r#"{"scope": "agent", "scopeOwnerId": "bob"}"#,
+            &["argument_refused scopeOwnerId"],
+        );
+        check("memory.add", r#"{"scopeOwnerId": "bob"}"#, &["argument_refused scopeOwnerId"]);
+        check("memory.search", r#"{"scopeOwnerId": "ada"}"#, &["argument_refused scopeOwnerId"]);
+    }
+
+    #[test]
+    fn arguments_of_git_that_no_repository_could_take_are_refused() {
+        check("git.push", r#"{"remote": "origin", "ref": "refs/heads/main"}"#, &[]);
+        for remote in ["-x", "ext::id", "file:///x", ""] {
+            let args = format!(r#"{{"remote": "{remote}"}}"#);
+            check("git.push", &args, &["invalid_arguments remote"]);
+        }
+        for name in ["-f", "+main", ":main", "--mirror", "a:b"] {
+            check("git.push", &format!(r#"{{"ref": "{name}"}}"#), &["invalid_arguments ref"]);
+        }
+        check("git.commit", r#"{"message": " "}"#, &["invalid_arguments message"]);
+        let paths =
+            r#"{"binding_id": "workspace", "message": "m", "paths": ["a", "../b", ".env", "/etc/x"]}"#;
+        check("git.commit", paths, &["path_outside paths", "protected_path paths", "path_outside paths"]);
+        let in_a_clone = r#"{"binding_id": "git-1", "message": "m", "paths": ["/any/where", ".git/config"]}"#;
+        check("git.commit", in_a_clone, &["protected_path paths"]);
+        check(
+            "git.clone",
+            r#"{"git_ref": {"kind": "branch", "value": "-x"}}"#,
+            &["invalid_arguments git_ref"],
+        );
+        check("git.clone", r#"{"auto_refresh": true}"#, &["argument_not_allowed auto_refresh"]);
+        check(
+            "git.clone",
+            r#"{"sparse_paths": ["src", "!x", ".."]}"#,
+            &["invalid_arguments sparse_paths", "path_outside sparse_paths"],
+        );
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["main", "feature/a-b", "v1.0", "origin"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in
+            ["", "-x", "a/-b", "a..b", "a b", "a:b", "+main", ".a", "a.lock", "HEAD", "a/", "a~1", "@{u}"]
+        {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
+}
