@@ -172,6 +172,9 @@ impl Gateway {
             (Err(error), Some(id)) => return answer(self.not_run(asker, tool, &id, &error).await),
             (Err(error), None) => return answer(Answer::refused(&tool.id, &error)),
         };
+        if let Some(elsewhere) = self.goes_on_elsewhere(asker, &call) {
+            return answer(elsewhere);
+        }
         match (call.status.clone(), turn) {
             (CallStatus::Approved, Some(turn)) => answer(self.run_in(asker, &call.id, tool, turn).await),
             (CallStatus::Approved, None) => answer(self.run(asker, &call.id, tool).await),
@@ -514,6 +517,16 @@ impl Gateway {
         .await
     }
 
+    /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
+    /// may be there: it would be used up without a change.
+    fn goes_on_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
+        let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
+        let is_changed = changes_session(call) && asked_in.id != asker.session.id();
+        let text = "the call changes the session that asked, and goes on there alone; it stays approved";
+        (is_changed && self.goes_on(&asked_in.id))
+            .then(|| Answer::failed(About::of_call(call).coded("wrong_session"), text))
+    }
+
     /// Returns how a call stands that does not run now.
     pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, unknown: Option<&CallId>) -> Answer {
         let about = About::of_call(call);
@@ -604,9 +617,14 @@ impl Gateway {
             match call.call.status {
                 CallStatus::Approved | CallStatus::ResumePending if !runs_here => match tool {
                     Some(tool) => {
+                        if let Some(elsewhere) = self.goes_on_elsewhere(asker, &call.call) {
+                            return Some(elsewhere);
+                        }
                         let view = self.view(&asker.who()).await;
                         let calls = asker.workspace(&self.workspace, None).agent_calls();
-                        let laid = view.shown.as_ref().map(|shown| calls.laid_over(shown, &call.call));
+                        // One that changes a session is not gone on with in another one.
+                        let shown = view.shown.as_ref().filter(|_| !changes_session(&call.call));
+                        let laid = shown.map(|shown| calls.laid_over(shown, &call.call));
                         return Some(match laid.unwrap_or_default().as_slice() {
                             [] => self.run(asker, id, &tool).await,
                             laid => {
@@ -677,6 +695,11 @@ async fn asked(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + S
         Some(asking) => asking.await,
         None => std::future::pending().await,
     }
+}
+
+/// Returns whether a call changes the session that it was asked in.
+fn changes_session(call: &Call) -> bool {
+    call.tool_id.starts_with("session.")
 }
 
 /// What is told of a run that says nothing itself.

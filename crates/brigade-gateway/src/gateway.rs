@@ -4,11 +4,14 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
-use brigade::{AgentConfig, AgentTools, CancelToken, EndsCalls, Limit, Reads, Seen, Upstreams, Workspace};
+use brigade::{
+    AgentConfig, AgentTools, CancelToken, EndsCalls, Limit, ProcessIdentity, Reads, Seen, Upstreams,
+    Workspace,
+};
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
 use rmcp::{Peer, RoleServer};
@@ -53,7 +56,9 @@ pub(crate) struct Gateway {
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
     /// The sessions of agents whose clients shake no hands.
     sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
-    /// A part of the ids of all sessions here, which no other server has.
+    /// All sessions that were begun here.
+    begun: Mutex<Vec<Weak<LiveSession>>>,
+    /// A part of the ids of all sessions here, which no other server has. It names the process.
     mark: String,
     /// Rises when listings are to be read anew, whatever the stamps say.
     generation: AtomicU64,
@@ -150,6 +155,7 @@ impl Gateway {
             running: Mutex::default(),
             views: Mutex::default(),
             sessions: Mutex::default(),
+            begun: Mutex::default(),
             mark,
             generation: AtomicU64::new(0),
             listeners: Mutex::default(),
@@ -276,7 +282,21 @@ impl Gateway {
 
     /// Begins a session, with an id that no other one has.
     pub(crate) fn new_session(&self, name: &str) -> Arc<LiveSession> {
-        Arc::new(LiveSession::new(format!("session-{}-{name}", self.mark)))
+        let session = Arc::new(LiveSession::new(format!("session-{name}-{}", self.mark)));
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|session| session.strong_count() != 0);
+        begun.push(Arc::downgrade(&session));
+        session
+    }
+
+    /// Returns whether a session may still be there: it is one of this process, or its process lives.
+    pub(crate) fn goes_on(&self, id: &str) -> bool {
+        if id.ends_with(&self.mark) {
+            let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            return begun.iter().filter_map(Weak::upgrade).any(|session| session.id() == id);
+        }
+        let process = id.rsplit_once('@').and_then(|(_, process)| process.parse::<ProcessIdentity>().ok());
+        process.is_some_and(|process| process.is_alive())
     }
 
     /// Returns the session of all requests of an agent that come without a handshake.

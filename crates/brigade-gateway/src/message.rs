@@ -6,9 +6,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brigade::core::{Dialect, Json};
+use brigade::core::{Dialect, Json, JsonErrorKind};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
+
+use crate::id_in::id_in;
 
 /// No JSON.
 pub(crate) const PARSE_ERROR: i64 = -32700;
@@ -81,8 +83,14 @@ impl Conversation {
 
     /// Checks one message.
     pub(crate) fn check(&self, bytes: &[u8]) -> Checked {
-        let Ok(json) = Json::parse_bytes(bytes, Dialect::Strict) else {
-            return Checked::Answer(error(None, PARSE_ERROR, "the message is not JSON"));
+        let json = match Json::parse_bytes(bytes, Dialect::Strict) {
+            Ok(json) => json,
+            // Grammatical, and still no value: whoever wrote it waits for an answer to its id.
+            Err(why) if is_grammatical(why.kind) => {
+                let why = format!("the message is not read: {}", why.kind);
+                return Checked::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));
+            }
+            Err(_) => return Checked::Answer(error(None, PARSE_ERROR, "the message is not JSON")),
         };
         let refuse = |id: Option<&str>, why: &str| Checked::Answer(error(id, INVALID_REQUEST, why));
         if json.as_array().is_some() {
@@ -180,7 +188,7 @@ fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
 }
 
 /// Returns an id as JSON text, if it is one.
-fn key_of(id: &Json) -> Option<String> {
+pub(crate) fn key_of(id: &Json) -> Option<String> {
     let text = id.to_compact();
     let is_integer = || text.strip_prefix('-').unwrap_or(&text).bytes().all(|byte| byte.is_ascii_digit());
     (id.as_str().is_some() || is_integer()).then_some(text)
@@ -268,6 +276,17 @@ pub(crate) fn restored(text: &str, id: &str) -> String {
 /// Returns whether the SDK holds the id with this key under a mark.
 pub(crate) fn is_marked(key: &str) -> bool {
     key.starts_with("\"\\u0000") || !key.starts_with('"') && key.parse::<i64>().is_err()
+}
+
+/// Returns whether a text with this error has the form of JSON.
+fn is_grammatical(kind: JsonErrorKind) -> bool {
+    matches!(
+        kind,
+        JsonErrorKind::LoneSurrogate
+            | JsonErrorKind::DuplicateKey
+            | JsonErrorKind::NumberTooLarge
+            | JsonErrorKind::TooDeep
+    )
 }
 
 /// Writes an error. `id` is JSON.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
-    CancelToken, Env, Error, ErrorKind, OwnSocket, Report as _, ServeReport, Upstreams, Workspace,
+    CancelToken, Env, Error, ErrorKind, OwnSocket, ProcessIdentity, Report as _, ServeReport, Upstreams,
+    Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
@@ -125,7 +126,9 @@ pub fn serve(
     random(&mut key).map_err(|error| environment("the system gives no random bytes", &error))?;
     let mut mark = [0; 8];
     random(&mut mark).map_err(|error| environment("the system gives no random bytes", &error))?;
-    let mark = format!("{:016x}", u64::from_le_bytes(mark));
+    let process =
+        ProcessIdentity::current().map_err(|error| environment("the process is not known", &error))?;
+    let mark = format!("{:016x}@{process}", u64::from_le_bytes(mark));
     let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
     let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
     let ended = CancellationToken::new();

@@ -13,6 +13,7 @@ use rmcp::transport::Transport;
 use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
+use crate::id_in::id_in;
 use crate::message::{self, Checked, Conversation};
 
 /// How many messages wait to be handled before no more are read.
@@ -150,7 +151,8 @@ fn read(
             Ok(Line::End) | Err(_) => return,
             Ok(Line::Long) => {
                 let why = format!("the message is longer than {limit} bytes");
-                drop(answers.send(message::error(None, message::INVALID_REQUEST, &why)));
+                let id = id_in(&line);
+                drop(answers.send(message::error(id.as_deref(), message::INVALID_REQUEST, &why)));
                 continue;
             }
             Ok(Line::Whole) => {}

@@ -137,8 +137,8 @@ pub use brigade_policy::{
     PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
 };
 pub use brigade_process::{
-    CancelSignal, CancelToken, NamedPipes, OwnSocket, Stream as OutputStream, Typed, leave_no_core_file,
-    listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
+    CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, Typed,
+    leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
 pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};

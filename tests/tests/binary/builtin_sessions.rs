@@ -108,8 +108,15 @@ fn what_a_person_agreed_to_in_one_session_changes_no_other() {
     let mut client = Client::of(&site, "local");
     let id = id_of(&switch(&mut client, "agentic"));
     site.json(["call", "approve", &id]).expect(0);
-    drop(client);
+    // Issue 17: another session used up what a person agreed to.
     let mut next = Client::of(&site, "local");
+    let early = next.call("call.wait", json!({"call_id": id}));
+    assert_stands(&early, "approved", "wrong_session");
+    let switched = client.call("call.wait", json!({"call_id": id}));
+    assert_eq!(switched["structuredContent"]["action"], "mode_switched", "{switched:#}");
+    let id = id_of(&switch(&mut client, "operator"));
+    site.json(["call", "approve", &id]).expect(0);
+    drop(client);
     let late = next.call("call.wait", json!({"call_id": id}));
     assert_stands(&late, "failed", "session_gone");
     assert_eq!(own(&next.names()), CHAT);
