@@ -46,4 +46,4 @@ pub use proof::{keep_image, kept_image};
 pub use run::{Function, arguments, function, run};
 pub use task::{TASKS, Tasks, end_children};
 pub use web::search_answer;
-pub use workflow::{AskedCall, CallResult, Engine, Stands, Steps};
+pub use workflow::{AskedCall, CallResult, Engine, Stands, Steps, unbroken};

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
@@ -500,21 +502,44 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let touched = format!("{TASKS}/{}/{path}", execution.id);
     context.touched.push(Touched { path: touched, before: hash, after: hash });
     let size = bytes.len();
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0'));
     let is_binary = text.is_none();
-    let mut members = vec![
+    let kind = content_type(&path, is_binary);
+    let uri = format!("brigade://executions/{}/{path}", execution.id);
+    let output = Output::new([
         ("execution_id", Json::from(execution.id)),
-        ("content_type", Json::from(content_type(&path, is_binary))),
+        ("content_type", Json::from(kind)),
         ("is_binary", Json::from(is_binary)),
         ("size_bytes", Json::from(size)),
-        ("path", Json::from(path)),
-    ];
-    members.extend(text.map(|text| ("content", Json::from(context.redactor.redact_str(&text)))));
-    Ok(Output::new(members))
+        ("path", Json::from(path.as_str())),
+    ]);
+    if let Some(text) = text {
+        return Ok(output.with("content", Json::from(context.redactor.redact_str(text))));
+    }
+    let (blob, said) = match blob(context, &bytes) {
+        Ok(blob) => (Some(blob), "its bytes are `resource.blob`, as base64"),
+        Err(why) => (None, why),
+    };
+    let resource = [("uri", Json::from(uri)), ("mimeType", Json::from(kind)), ("size", Json::from(size))];
+    let blob = blob.map(|blob| ("blob", Json::from(blob)));
+    let output = output.with("resource", Json::object(resource.into_iter().chain(blob)));
+    Ok(output.text(format!("`{path}` is binary, with {size} bytes; {said}")))
+}
+
+/// Writes bytes as base64. A result holds only so many, and nothing that is masked elsewhere.
+fn blob(context: &Context<'_>, bytes: &[u8]) -> Result<String, &'static str> {
+    if context.max_bytes / 2 < bytes.len() as u64 * 4 / 3 {
+        return Err("that is more than a result holds");
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if context.redactor.redact_str(&text) != text {
+        return Err("it holds a secret, so its bytes are not given");
+    }
+    Ok(STANDARD.encode(bytes))
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Mutex;
 
     use super::*;
@@ -526,7 +551,7 @@ mod tests {
 
     /// Runs nothing: tasks stand as they were begun until a test ends them.
     #[derive(Default)]
-    struct Still {
+    pub(crate) struct Still {
         begun: Mutex<Vec<String>>,
         is_gone: bool,
     }

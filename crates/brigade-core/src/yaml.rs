@@ -1,7 +1,7 @@
 //! YAML as values with places, from the events of a parser.
 //!
-//! Depth, length of lines and the number of values are bounded, also where aliases repeat them. Only the first document
-//! of a text is read. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
+//! Depth, length of lines and the number of values are bounded, also where aliases repeat them. A text of
+//! several documents is refused. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
 
 use std::collections::HashMap;
 
@@ -46,6 +46,9 @@ pub enum YamlError {
     /// An alias names nothing, or what it is in.
     #[error("an alias of nothing, or of what it is in")]
     Alias(At),
+    /// Another document follows.
+    #[error("a second document begins here; a text holds one")]
+    Several(At),
 }
 
 impl YamlError {
@@ -56,7 +59,8 @@ impl YamlError {
             | YamlError::TooDeep(at)
             | YamlError::TooLong(at)
             | YamlError::TooMany(at)
-            | YamlError::Alias(at) => at,
+            | YamlError::Alias(at)
+            | YamlError::Several(at) => at,
         }
     }
 }
@@ -126,10 +130,10 @@ struct Open {
     value: Value,
 }
 
-/// Reads the first document of a text; `None` if it is empty.
+/// Reads the document of a text; `None` if it is empty.
 ///
 /// # Errors
-/// Fails if the text is no YAML, or over a limit.
+/// Fails if the text is no YAML, over a limit, or has several documents.
 pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let text = text.trim_start_matches('\u{feff}');
     if let Some(line) = text.lines().position(|line| LINE < line.len()) {
@@ -138,6 +142,7 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let mut anchors: HashMap<usize, Node> = HashMap::new();
     let mut open: Vec<Open> = Vec::new();
     let mut values = 0;
+    let mut root: Option<Node> = None;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| YamlError::Invalid(place(error.marker())))?;
         let at = place(&span.start);
@@ -167,8 +172,12 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
                 let Some(Open { at, anchor, value, .. }) = open.pop() else { continue };
                 (Node { at, value }, anchor)
             }
-            Event::DocumentEnd | Event::StreamEnd => break,
-            Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
+            Event::DocumentStart(_) if root.is_some() => return Err(YamlError::Several(at)),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => continue,
         };
         values += 1;
         if VALUES < values {
@@ -178,7 +187,7 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
             anchors.insert(anchor, node.clone());
         }
         match open.last_mut() {
-            None => return Ok(Some(node)),
+            None => root = Some(node),
             Some(Open { value: Value::List(items), .. }) => items.push(node),
             Some(Open { value: Value::Map(members), key, .. }) => match key.take() {
                 Some(key) => members.push((key, node)),
@@ -187,13 +196,13 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
             Some(Open { value: Value::Scalar(_), .. }) => {}
         }
     }
-    Ok(None)
+    Ok(root)
 }
 
-/// Reads the first document of a text as one value. Depth, lines and the number of values are bounded.
+/// Reads the document of a text as one value. Depth, lines and the number of values are bounded.
 ///
 /// # Errors
-/// Returns where the text is no YAML, or is over a limit.
+/// Returns where the text is no YAML, is over a limit, or has a second document.
 pub fn yaml_value(text: &str) -> Result<Json, At> {
     parse(text).map(|node| node.map_or(Json::Null, |node| node.to_json())).map_err(YamlError::at)
 }
@@ -249,7 +258,7 @@ mod tests {
     fn values_are_those_of_the_core_schema() {
         let text = "\u{feff}a: 1\nb: [x, 'true', true, ~, 1.5, 012, \"2\"]\nc: {d: }\n# end\n";
         assert_eq!(json(text), r#"{"a":1,"b":["x","true",true,null,1.5,"012","2"],"c":{"d":null}}"#);
-        assert_eq!(json("a: 1\na: 2\n---\nb: 3\n"), r#"{"a":2}"#);
+        assert_eq!(json("---\na: 1\na: 2\n...\n"), r#"{"a":2}"#);
         assert_eq!(
             json("a: &x {b: 1}\nc: *x\nd: {<<: *x}"),
             r#"{"a":{"b":1},"c":{"b":1},"d":{"<<":{"b":1}}}"#
@@ -268,6 +277,9 @@ mod tests {
     #[test]
     fn hostile_texts_are_refused() {
         refused("a: [", YamlError::Invalid(at(2, 1)));
+        refused("a: 1\n---\nb: 2\n", YamlError::Several(at(2, 1)));
+        refused("a: 1\n---\n", YamlError::Several(at(2, 1)));
+        assert!(matches!(parse("a: 1\n---\nb: [1\n"), Err(YamlError::Several(_))));
         assert!(matches!(parse(&"[".repeat(100_000)), Err(YamlError::TooLong(_))));
         assert!(matches!(parse(&"[\n".repeat(100_000)), Err(YamlError::Invalid(_) | YamlError::TooDeep(_))));
         assert!(matches!(parse(&"- ".repeat(10_000)), Err(YamlError::TooDeep(_))));

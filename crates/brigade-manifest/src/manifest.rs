@@ -112,7 +112,7 @@ pub struct Read<M> {
 /// The longest manifest, in bytes.
 const LONGEST: usize = 256 << 10;
 
-/// Reads the first document of a text.
+/// Reads the document of a text.
 pub fn read<M: Manifest>(text: &str) -> Read<M> {
     let mut reader = Reader::default();
     let manifest = root(text, &mut reader);

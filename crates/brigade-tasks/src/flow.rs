@@ -7,7 +7,7 @@ use brigade_call::{CallSession, Caller};
 use brigade_core::Json;
 use brigade_profile::{LiveSession, SessionProfiles};
 use brigade_redact::Redactor;
-use brigade_store::flows::{Flow, FlowStatus};
+use brigade_store::flows::Flow;
 use brigade_upkeep::gather;
 
 use crate::desk::{Desk, OnBehalf};
@@ -69,10 +69,8 @@ pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
             cancel: &place.cancel,
             waits: serves,
         };
-        if let Err(failure) = engine.drive(&id) {
+        if let Err(failure) = engine.run(&id) {
             tracing::warn!(flow = %id, code = failure.code, error = %failure.message, "a workflow does not go on");
-            let error = Some((failure.code, failure.message.as_str()));
-            drop(store.end_flow(&id, FlowStatus::Failed, error, seams.now()));
         }
         drop(place);
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_builtin::{Failure, TASKS, Tasks};
+use brigade_builtin::{Failure, TASKS, Tasks, unbroken};
 use brigade_call::CallSession;
 use brigade_core::Json;
 use brigade_crew::Cook;
@@ -14,7 +14,7 @@ use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
 use brigade_profile::{Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
-use brigade_store::executions::Execution;
+use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::Flow;
 
 use crate::connected::Connected;
@@ -112,12 +112,24 @@ impl Tasks for Hands<'_> {
             connected,
             place,
         };
+        let (store, seams, id) = (job.store.clone(), seams.clone(), execution.id.clone());
+        let work = move || {
+            // A task whose thread panics has ended, too.
+            if let Err(failure) = unbroken(|| Ok(job.run())) {
+                let error = Some((failure.code, failure.message.as_str()));
+                drop(store.end_execution(
+                    &id,
+                    &Ending { status: ExecutionStatus::Failed, error },
+                    seams.now(),
+                ));
+            }
+        };
         if !self.desk.serves {
-            job.run();
+            work();
             return Ok(());
         }
         let thread = std::thread::Builder::new().name("task".to_owned());
-        thread.spawn(move || job.run()).map(drop).map_err(|error| environment(&error))
+        thread.spawn(work).map(drop).map_err(|error| environment(&error))
     }
 
     fn cancel(&self, id: &str) -> bool {

@@ -113,6 +113,8 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     let file = done(&mut client, "aegis.execution.file", file);
     assert_eq!((&file["content"], &file["is_binary"]), (&json!(format!("by {id}\n")), &json!(false)));
     let binary = done(&mut client, "execution.file", json!({"execution_id": id, "path": "bin"}));
+    assert!(binary["resource"]["blob"].is_string(), "{binary:#}");
+    assert_eq!(binary["resource"]["mimeType"], binary["content_type"]);
     assert_eq!((&binary["is_binary"], &binary["size_bytes"]), (&json!(true), &json!(1)));
     for path in [".env", "./.env", "/workspace/.env"] {
         let closed = client.call("execution.file", json!({"execution_id": id, "path": path}));

@@ -145,7 +145,36 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
     Ok(())
 }
 
+/// The code of what a fault of Brigade itself ended.
+pub const BROKE_OFF: &str = "broke_off";
+
+/// Does work whose panic is a failure: who waits for it hears of it.
+///
+/// # Errors
+/// Returns what the work does, and [`BROKE_OFF`] if it panics.
+pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| {
+        let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
+        Err(Failure::new(BROKE_OFF, message))
+    })
+}
+
 impl Engine<'_> {
+    /// Drives an execution like [`Engine::drive`]. What keeps it from going on, also a panic, ends it.
+    ///
+    /// # Errors
+    /// Returns what that was.
+    pub fn run(&self, id: &str) -> Result<(), Failure> {
+        let driven = unbroken(|| self.drive(id));
+        if let Err(failure) = &driven {
+            let error = Some((failure.code, failure.message.as_str()));
+            self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+            self.let_go(&self.store.flow(None, id)?)?;
+        }
+        driven
+    }
+
     /// Drives an execution until it has ended, another process has it, or this one ends.
     ///
     /// # Errors
@@ -593,3 +622,6 @@ fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcom
         Json::object([("agents", Json::from(outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>()))]);
     consent(consensus, verdicts, output)
 }
+
+#[cfg(test)]
+mod tests;

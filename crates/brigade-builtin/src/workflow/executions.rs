@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::WORKFLOWS;
 use super::engine::end_tree;
-use crate::agent::{event, local_tenant, page, without_faults};
+use crate::agent::{event, page, without_faults};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 use crate::stored::at;
@@ -33,13 +33,11 @@ struct RunArgs {
     input: Option<Json>,
     blackboard: Option<Json>,
     version: Option<String>,
-    tenant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct IdArgs {
     execution_id: String,
-    tenant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +45,6 @@ struct ListArgs {
     limit: i64,
     offset: i64,
     workflow_id: Option<String>,
-    tenant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -107,7 +104,6 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
 
 pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: RunArgs = arguments(input)?;
-    local_tenant(args.tenant_id.as_deref())?;
     let given = Json::Object(object("input", args.input)?);
     let blackboard = object("blackboard", args.blackboard)?;
     driver(context)?;
@@ -196,8 +192,7 @@ fn standing(flow: &Flow) -> Vec<(&'static str, Json)> {
 }
 
 fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
-    let IdArgs { execution_id, tenant_id } = arguments(input)?;
-    local_tenant(tenant_id.as_deref())?;
+    let IdArgs { execution_id } = arguments(input)?;
     found(&execution_id, context)
 }
 
@@ -217,8 +212,7 @@ pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
 }
 
 pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let ListArgs { limit, offset, workflow_id, tenant_id } = arguments(input)?;
-    local_tenant(tenant_id.as_deref())?;
+    let ListArgs { limit, offset, workflow_id } = arguments(input)?;
     let (limit, offset) = page(limit, MOST, offset)?;
     let (flows, total) = match context.stored()? {
         Some(store) => store.flows(context.agent(), workflow_id.as_deref(), limit, offset)?,
@@ -292,8 +286,12 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     }
     let mut members = standing(&flow);
     members.push(("timed_out", Json::from(timed_out)));
-    members.push(("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))));
-    Ok(Output::new(members))
+    let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
+    // A result that is cut off would not even say how the execution stands.
+    let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
+    members.push(("blackboard", if fits { blackboard } else { Json::Object(Object::new()) }));
+    let output = Output::new(members);
+    Ok(if fits { output } else { output.with("blackboard_truncated", Json::from(true)) })
 }
 
 pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

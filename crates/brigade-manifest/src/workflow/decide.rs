@@ -6,7 +6,7 @@ use brigade_core::{Json, Object};
 
 use super::evaluate::Scope;
 use super::template::Template;
-use super::{Condition, Consensus, State, Strategy, Transition, WorkflowSpec};
+use super::{Condition, Consensus, State, StateKind, Strategy, Transition, WorkflowSpec};
 
 /// The score from which an agent approves, unless the manifest says so.
 const THRESHOLD: f64 = 0.7;
@@ -145,7 +145,12 @@ pub const DECLINED: &str = "declined";
 fn fits(transition: &Transition, state: &State, outcome: &Outcome, scope: &Scope) -> bool {
     let approves = |verdict: &Verdict| threshold(state.consensus.as_ref()) <= verdict.score;
     let above = |value: Option<f64>, least: Option<f64>| value.zip(least).is_some_and(|(v, least)| least < v);
-    match transition.condition.unwrap_or(Condition::Always) {
+    // Without a condition a question asks for consent: who declines, and who does not answer, gives none.
+    let by_default = match state.kind {
+        StateKind::Human => Condition::OnSuccess,
+        _ => Condition::Always,
+    };
+    match transition.condition.unwrap_or(by_default) {
         Condition::Always => true,
         Condition::OnSuccess => outcome.is_success,
         Condition::OnFailure => !outcome.is_success,

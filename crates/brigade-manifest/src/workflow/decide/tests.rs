@@ -17,23 +17,25 @@ fn spec(states: &str, most: Option<u64>) -> WorkflowSpec {
 /// Where the state `A` with these transitions leads: a state, `end`, or the code of a failure.
 #[track_caller]
 fn check(transitions: &str, outcome: &Outcome, expect: &str) {
+    let kind = "kind: ParallelAgents, agents: [{agent: a}], consensus: {strategy: majority}";
+    assert_eq!(following(kind, transitions, outcome), expect, "{transitions}: {outcome:?}");
+}
+
+/// Where a state `A` of a kind leads.
+fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
     let others: String = ["B", "C", "D", "E"]
         .iter()
         .filter(|name| transitions.contains(&format!("target: {name}")))
         .map(|name| format!("    {name}: {{kind: Human, prompt: x, transitions: []}}\n"))
         .collect();
-    let states = format!(
-        "    A: {{kind: ParallelAgents, agents: [{{agent: a}}], consensus: {{strategy: majority}}, \
-                 transitions: [{transitions}]}}\n{others}"
-    );
+    let states = format!("    A: {{{kind}, transitions: [{transitions}]}}\n{others}");
     let spec = spec(&states, Some(10));
     let scope = Scope { names: [("A".to_owned(), outcome.to_json())].into() };
-    let found = match decide(&spec, &Standing::begin(&spec), outcome, &scope) {
+    match decide(&spec, &Standing::begin(&spec), outcome, &scope) {
         Next::Enter { standing, .. } => standing.state,
         Next::End { failure: None } => "end".to_owned(),
         Next::End { failure: Some((code, _)) } => code,
-    };
-    assert_eq!(found, expect, "{transitions}: {outcome:?}");
+    }
 }
 
 fn good() -> Outcome {
@@ -86,6 +88,14 @@ fn what_a_person_answers_decides() {
     check(all, &answered("perhaps"), "no_transition");
     check(all, &Outcome::failed(DECLINED, "declined"), "D");
     check("{condition: input_equals, value: 3, target: B}", &answered("3"), "B");
+    let human =
+        |transitions: &str, outcome: &Outcome| following("kind: Human, prompt: x", transitions, outcome);
+    let declined = Outcome::failed(DECLINED, "declined");
+    assert_eq!(human("{target: B}", &answered("no")), "B");
+    assert_eq!(human("{target: B}", &declined), "declined");
+    assert_eq!(human("{target: B}", &Outcome::failed("timed_out", "late")), "timed_out");
+    assert_eq!(human("{condition: always, target: B}", &declined), "B");
+    assert_eq!(human("{target: B}, {condition: on_failure, target: C}", &declined), "C");
 }
 
 #[test]
