@@ -11,7 +11,7 @@ use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, NewManifest, Revision};
 use serde::Deserialize;
 
-use crate::agent::{KIND as AGENT, local_tenant, without_faults};
+use crate::agent::{KIND as AGENT, without_faults};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::workflow::{KIND as WORKFLOW, begin, execution_of, wait};
@@ -65,13 +65,11 @@ struct IntentArgs {
     volume_id: Option<String>,
     language: String,
     timeout_seconds: Option<u64>,
-    tenant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct StatusArgs {
     pipeline_execution_id: String,
-    tenant_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +131,9 @@ fn begin_shipped(
     asks: &[&str],
 ) -> Result<Flow, Failure> {
     let shipped = deployed::<Workflow>(context, WORKFLOW, text)?;
-    let mut limits = TaskLimits { agent: shipped.deployed.name.clone(), ..TaskLimits::default() };
+    // Programs that a worker wrote only read.
+    let mut limits =
+        TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
     let narrow = |rights: &mut Json| {
@@ -178,7 +178,6 @@ fn pipeline(language: &Language, keeps: bool) -> String {
 /// `execute.intent`
 fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: IntentArgs = arguments(input)?;
-    local_tenant(args.tenant_id.as_deref())?;
     blank("intent", &args.intent)?;
     let language = LANGUAGES.iter().find(|language| language.name == args.language).ok_or_else(|| {
         let known: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
@@ -235,8 +234,7 @@ fn phase(state: &str) -> &'static str {
 
 /// `execute.status`
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let StatusArgs { pipeline_execution_id, tenant_id } = arguments(input)?;
-    local_tenant(tenant_id.as_deref())?;
+    let StatusArgs { pipeline_execution_id } = arguments(input)?;
     let none = || Failure::new("not_found", "there is no such execution");
     let flow = execution_of(&pipeline_execution_id, context)?;
     if !flow.name.starts_with(EXECUTE) {

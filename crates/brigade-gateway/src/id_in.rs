@@ -9,8 +9,7 @@ use crate::message::key_of;
 pub(crate) fn id_in(bytes: &[u8]) -> Option<String> {
     let mut rest = blank(bytes).strip_prefix(b"{")?;
     let mut found = None;
-    loop {
-        let Some((key, after)) = value(blank(rest)).filter(|(key, _)| key.starts_with(b"\"")) else { break };
+    while let Some((key, after)) = value(blank(rest)).filter(|(key, _)| key.starts_with(b"\"")) {
         let Some(after) = blank(after).strip_prefix(b":") else { break };
         let Some((member, after)) = value(blank(after)) else { break };
         if Json::parse_bytes(key, Dialect::Strict).ok()?.as_str() == Some("id") {

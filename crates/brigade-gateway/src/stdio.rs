@@ -114,9 +114,12 @@ impl Lines {
 
 /// Where lines come from.
 pub(crate) trait Input {
-    /// Takes one line without its end. Of a line that is longer than `limit`, the rest is dropped.
+    /// Takes one line without its end. Of a line that is longer than `limit`, only the beginning is kept.
     fn take_line(&mut self, limit: usize, line: &mut Vec<u8>) -> io::Result<Line>;
 }
+
+/// How much of a line that is too long is kept, for its id.
+const BEGINNING: usize = 4 << 10;
 
 /// What was taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -190,10 +193,10 @@ impl<R: Read> Input for Stream<R> {
             let end = piece.iter().position(|byte| *byte == b'\n');
             let part = &piece[..end.unwrap_or(piece.len())];
             is_long |= limit < line.len() + part.len();
+            let room = if is_long { BEGINNING.saturating_sub(line.len()) } else { part.len() };
+            line.extend_from_slice(&part[..part.len().min(room)]);
             if is_long {
-                line.clear();
-            } else {
-                line.extend_from_slice(part);
+                line.truncate(BEGINNING);
             }
             let used = end.map_or(piece.len(), |end| end + 1);
             self.0.consume(used);

@@ -8,7 +8,7 @@ use brigade_policy::Gate;
 use thiserror::Error;
 
 use crate::gateway::Agent;
-use crate::limits::{self, Outside};
+use crate::limits::{self, Outside, SameWords};
 use crate::profiles::{Action, Profile, Profiles, Stand};
 use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
@@ -262,13 +262,12 @@ impl Rights {
         tool: &ToolTraits<'_>,
         argument: &str,
         commands: &[Vec<String>],
-        is_same: &dyn Fn(&str, &str) -> bool,
+        same: SameWords<'_>,
     ) -> Result<(), Box<Outside>> {
         for (profile, stand) in self.stands(tool) {
             if let Stand::Rule(rule) = stand
                 && let Some(allowed) = rule.constrain.as_ref().and_then(|limits| limits.commands.as_ref())
-                && (commands.is_empty()
-                    || !commands.iter().all(|words| limits::begins(words, allowed, is_same)))
+                && (commands.is_empty() || !commands.iter().all(|words| limits::begins(words, allowed, same)))
             {
                 return Err(Box::new(Outside {
                     profile: profile.name.clone(),
@@ -286,8 +285,12 @@ impl Rights {
     pub fn granted_effects(&self, tool: &ToolTraits<'_>) -> Vec<String> {
         let mut granted: Option<Vec<String>> = None;
         for profile in self.profiles.iter().filter(|profile| profile.name.slot() == Slot::Context) {
-            let effects =
-                constrain(profile, tool).and_then(|limits| limits.effects.clone()).unwrap_or_default();
+            let effects = constrain(profile, tool).and_then(|limits| limits.effects.clone());
+            // What the manifest of a task allows narrows tools and commands, and says nothing of their effects.
+            if profile.name.is_of_task() && effects.is_none() {
+                continue;
+            }
+            let effects = effects.unwrap_or_default();
             granted = Some(match granted {
                 None => effects,
                 Some(before) => before.into_iter().filter(|effect| effects.contains(effect)).collect(),

@@ -34,6 +34,9 @@ pub struct TaskLimits {
     pub tools: Option<BTreeSet<String>>,
     /// First words of the commands that it may run. Absent: all.
     pub commands: Option<BTreeSet<String>>,
+    /// Whether commands have no effects besides reading, whatever contexts grant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_reads: bool,
     /// Tools whose calls a person is asked about each time.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub asks: BTreeSet<String>,
@@ -64,14 +67,16 @@ impl TaskLimits {
             let value = Matcher::parse(&format!("id:{id}")).ok().filter(|_| is_id)?;
             Some(Located { value, place: place.clone() })
         };
-        let commands = self.commands.as_ref().map(|words| Rule {
+        let limits = Constrain {
+            commands: self.commands.as_ref().map(|words| words.iter().cloned().collect()),
+            effects: self.only_reads.then(Vec::new),
+            ..Constrain::default()
+        };
+        let commands = (limits != Constrain::default()).then(|| Rule {
             place: place.clone(),
             matches: matcher(COMMAND).into_iter().collect(),
             action: Action::Allow,
-            constrain: Some(Constrain {
-                commands: Some(words.iter().cloned().collect()),
-                ..Constrain::default()
-            }),
+            constrain: Some(limits),
         });
         let asks = Some(Rule {
             place: place.clone(),

@@ -106,6 +106,11 @@ impl ProfileName {
         ProfileName { slot: Slot::Context, text }
     }
 
+    /// Returns whether it is the name of the limits of a task, which grant and refuse no effects.
+    pub(crate) fn is_of_task(&self) -> bool {
+        self.text.contains(':')
+    }
+
     /// Returns the whole name.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -115,7 +115,11 @@ impl Tasks for Hands<'_> {
         let (store, seams, id) = (job.store.clone(), seams.clone(), execution.id.clone());
         let work = move || {
             // A task whose thread panics has ended, too.
-            if let Err(failure) = unbroken(|| Ok(job.run())) {
+            let ended = unbroken(|| {
+                job.run();
+                Ok(())
+            });
+            if let Err(failure) = ended {
                 let error = Some((failure.code, failure.message.as_str()));
                 drop(store.end_execution(
                     &id,

@@ -103,6 +103,36 @@ fn a_call_outside_of_the_rule_that_decides_is_refused() {
 }
 
 #[test]
+fn a_task_has_the_effects_that_its_context_grants() {
+    // Issue 17: the limits of a task counted as a context that grants nothing.
+    let rule = |name: &str, limits: &str| {
+        format!(
+            "[[profile]]\nname = \"{name}\"\n[[profile.rule]]\nmatch = \"id:cmd.run\"\naction = \"allow\"\n\
+             constrain = {{ commands = [\"make\"]{limits} }}\n"
+        )
+    };
+    let text = rule("context.wide", ", effects = [\"local-write\"]") + &rule("context.other", "");
+    let profiles = Profiles::parse("profiles.toml", Some(text.as_bytes())).unwrap();
+    let tool = tool("cmd.run", &["process-exec"]);
+    let mut session = SessionProfiles::default();
+    let granted = |session: &SessionProfiles| {
+        let rights = Rights::of_session(&profiles, &agent(&["context.wide"]), session, &[]).unwrap();
+        rights.granted_effects(&ToolTraits::of(&tool))
+    };
+    assert_eq!(granted(&session), ["local-write"]);
+    let mut limits = TaskLimits { agent: "one".to_owned(), ..TaskLimits::default() };
+    limits.add_tool("cmd.run");
+    session.within(limits.clone());
+    assert_eq!(granted(&session), ["local-write"]);
+    let mut reading = session.clone();
+    reading.within(TaskLimits { only_reads: true, ..limits });
+    assert_eq!(granted(&reading), [""; 0]);
+    // The security context of a manifest is a context like others.
+    session.narrow("context.other".parse().unwrap());
+    assert_eq!(granted(&session), [""; 0]);
+}
+
+#[test]
 fn an_unknown_profile_is_named_with_a_near_one() {
     let error = Rights::of(&profiles(), &agent(&[]), &["permission.pln".to_owned()]).unwrap_err();
     assert_eq!(error.near.as_deref(), Some("permission.plan"));
