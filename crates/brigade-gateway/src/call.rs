@@ -6,18 +6,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade::core::{CallId, IdPrefix, Json, RunId};
+use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
-    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, CheckpointStatus,
-    Env, Error, ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
+    AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
+    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
-use crate::sessions;
+use crate::standing::changes_session;
 use crate::turns::Turn;
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -517,82 +517,6 @@ impl Gateway {
         .await
     }
 
-    /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
-    /// may be there: it would be used up without a change.
-    fn goes_on_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
-        let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
-        let is_changed = changes_session(call) && asked_in.id != asker.session.id();
-        let text = "the call changes the session that asked, and goes on there alone; it stays approved";
-        (is_changed && self.goes_on(&asked_in.id))
-            .then(|| Answer::failed(About::of_call(call).coded("wrong_session"), text))
-    }
-
-    /// Returns how a call stands that does not run now.
-    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, unknown: Option<&CallId>) -> Answer {
-        let about = About::of_call(call);
-        let reason = call.review_reason.as_deref().unwrap_or_default();
-        let id = &call.id;
-        match call.status {
-            CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
-            CallStatus::Pending => {
-                let before = unknown.map_or_else(String::new, |unknown| {
-                    format!(" An equal call, {unknown}, was cut off, and it is not known what it did.")
-                });
-                let text = format!(
-                    "call {id} of `{}` waits for a person's approval.{before} A person decides with `brigade tools \
-                     call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
-                     runs it and returns its result. Nothing has run.",
-                    call.tool_id
-                );
-                Answer::failed(about.coded("approval_pending"), text)
-            }
-            CallStatus::Held => {
-                let text = format!("call {id} is held by a person: {reason}");
-                Answer::failed(about.coded("approval_held"), text)
-            }
-            CallStatus::Rejected => {
-                let who = if call.withdrawn { "" } else { "a person rejected " };
-                let text = format!("{who}call {id}: {reason}");
-                Answer::failed(about.coded("approval_rejected"), text)
-            }
-            CallStatus::Interrupted => {
-                let text = format!("the run of call {id} was cut off, and it is not known what it did");
-                Answer::failed(about.coded("outcome_unknown"), text)
-            }
-            CallStatus::Waiting => {
-                let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
-                let about = About { checkpoint_ids, ..about };
-                let text = format!(
-                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
-                );
-                Answer::failed(about.coded("checkpoint_pending"), text)
-            }
-            _ => {
-                let text = format!("call {id} is {} for {}", call.status.as_str(), asker.agent);
-                Answer::failed(about.coded("busy"), text)
-            }
-        }
-    }
-
-    /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
-    async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
-        if call.status != CallStatus::Waiting {
-            return None;
-        }
-        let (workspace, ids) = (asker.workspace(&self.workspace, None), call.checkpoint_ids.clone());
-        let rejected = blocking(move || {
-            let found =
-                ids.iter().filter_map(|id| workspace.checkpoints().show(&IdPrefix::new(id.as_str())).ok());
-            found.map(|found| found.checkpoint).find(|found| found.status == CheckpointStatus::Rejected)
-        });
-        let rejected = rejected.await?;
-        let reason = rejected.review_reason.as_deref().unwrap_or_default();
-        let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
-        let checkpoint_ids = vec![rejected.id.to_string()];
-        let about = About { checkpoint_ids, ..About::of_call(call).coded("approval_rejected") };
-        Some(Answer::failed(about, text))
-    }
-
     /// Waits until a call has an answer of a person or a result, runs it when it may, and returns its result.
     pub(crate) async fn wait(
         self: &Arc<Self>,
@@ -695,11 +619,6 @@ async fn asked(asking: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + S
         Some(asking) => asking.await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns whether a call changes the session that it was asked in.
-fn changes_session(call: &Call) -> bool {
-    call.tool_id.starts_with("session.")
 }
 
 /// What is told of a run that says nothing itself.

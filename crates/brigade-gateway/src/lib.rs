@@ -38,6 +38,7 @@ mod reading;
 mod serve;
 mod session;
 mod sessions;
+mod standing;
 mod stdio;
 mod tasks;
 mod turns;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brigade_call::Call;
 use brigade_calls::{Error, ErrorKind};
 use brigade_core::Json;
-use brigade_facts::{AgentTools, command_only_reads, command_outside, real_paths};
+use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
@@ -52,7 +52,7 @@ impl AgentCalls {
             return refused(reason);
         }
         #[cfg(feature = "builtin")]
-        if !made.is_some_and(|made| command_only_reads(&host, &made)) {
+        if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
             self.check_memory(shown, &callable.entry.effects)?;
         }
         for (profile, most) in shown.rights.rates(&traits) {

@@ -6,8 +6,8 @@ use super::started;
 use crate::Argv;
 use crate::programs::Program;
 
-/// Returns the command lines that a command line stands for when each program has the name of its file: `bin/check -c 1`
-/// is `python3 -c 1` where `bin/check` is a link to `python3`.
+/// Returns the command lines that a command line stands for when each program has the name of its file:
+/// `bin/check -c 1` is `python3 -c 1` where `bin/check` is a link to `python3`.
 ///
 /// `file_name` tells the name of the file that a word leads to in a directory, relative to that of the command line.
 /// A word counts only where its file is another known program. Returns nothing where no word does.

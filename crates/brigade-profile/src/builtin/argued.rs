@@ -27,8 +27,8 @@ impl Refused {
     }
 }
 
-/// Lists what speaks against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root` the
-/// workspace.
+/// Lists what speaks against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root`
+/// the workspace.
 pub fn refused_arguments(
     row: &Definition,
     args: &Json,

@@ -1,0 +1,92 @@
+//! How a call stands that does not run now, and whether it goes on in another session alone.
+
+use brigade::core::{CallId, IdPrefix};
+use brigade::{Call, CallStatus, CheckpointStatus};
+
+use crate::answer::{About, Answer};
+use crate::call::{Asker, blocking};
+use crate::gateway::Gateway;
+use crate::sessions;
+
+impl Gateway {
+    /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
+    /// may be there: it would be used up without a change.
+    pub(crate) fn goes_on_elsewhere(&self, asker: &Asker, call: &Call) -> Option<Answer> {
+        let asked_in = call.session.as_ref().filter(|_| call.status == CallStatus::Approved)?;
+        let is_changed = changes_session(call) && asked_in.id != asker.session.id();
+        let text = "the call changes the session that asked, and goes on there alone; it stays approved";
+        (is_changed && self.goes_on(&asked_in.id))
+            .then(|| Answer::failed(About::of_call(call).coded("wrong_session"), text))
+    }
+
+    /// Returns how a call stands that does not run now.
+    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, unknown: Option<&CallId>) -> Answer {
+        let about = About::of_call(call);
+        let reason = call.review_reason.as_deref().unwrap_or_default();
+        let id = &call.id;
+        match call.status {
+            CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
+            CallStatus::Pending => {
+                let before = unknown.map_or_else(String::new, |unknown| {
+                    format!(" An equal call, {unknown}, was cut off, and it is not known what it did.")
+                });
+                let text = format!(
+                    "call {id} of `{}` waits for a person's approval.{before} A person decides with `brigade tools \
+                     call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
+                     runs it and returns its result. Nothing has run.",
+                    call.tool_id
+                );
+                Answer::failed(about.coded("approval_pending"), text)
+            }
+            CallStatus::Held => {
+                let text = format!("call {id} is held by a person: {reason}");
+                Answer::failed(about.coded("approval_held"), text)
+            }
+            CallStatus::Rejected => {
+                let who = if call.withdrawn { "" } else { "a person rejected " };
+                let text = format!("{who}call {id}: {reason}");
+                Answer::failed(about.coded("approval_rejected"), text)
+            }
+            CallStatus::Interrupted => {
+                let text = format!("the run of call {id} was cut off, and it is not known what it did");
+                Answer::failed(about.coded("outcome_unknown"), text)
+            }
+            CallStatus::Waiting => {
+                let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
+                let about = About { checkpoint_ids, ..about };
+                let text = format!(
+                    "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
+                );
+                Answer::failed(about.coded("checkpoint_pending"), text)
+            }
+            _ => {
+                let text = format!("call {id} is {} for {}", call.status.as_str(), asker.agent);
+                Answer::failed(about.coded("busy"), text)
+            }
+        }
+    }
+
+    /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
+    pub(crate) async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
+        if call.status != CallStatus::Waiting {
+            return None;
+        }
+        let (workspace, ids) = (asker.workspace(&self.workspace, None), call.checkpoint_ids.clone());
+        let rejected = blocking(move || {
+            let found =
+                ids.iter().filter_map(|id| workspace.checkpoints().show(&IdPrefix::new(id.as_str())).ok());
+            found.map(|found| found.checkpoint).find(|found| found.status == CheckpointStatus::Rejected)
+        });
+        let rejected = rejected.await?;
+        let reason = rejected.review_reason.as_deref().unwrap_or_default();
+        let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
+        let checkpoint_ids = vec![rejected.id.to_string()];
+        let about = About { checkpoint_ids, ..About::of_call(call).coded("approval_rejected") };
+        Some(Answer::failed(about, text))
+    }
+}
+
+/// Returns whether a call changes the session that it was asked in.
+pub(crate) fn changes_session(call: &Call) -> bool {
+    call.tool_id.starts_with("session.")
+}
