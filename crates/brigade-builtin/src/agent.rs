@@ -12,6 +12,7 @@ use serde::Deserialize;
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::faults;
+use crate::shipped::{check_delete, check_name};
 use crate::stored::{at, or_null};
 
 /// The tools of this family.
@@ -96,8 +97,9 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure
         .data([("errors", faults(&read.faults)), ("warnings", faults(&read.warnings))]))
 }
 
-/// Refuses what this machine cannot give, and tools that nobody has.
+/// Refuses names that are shipped, what this machine cannot give, and tools that nobody has.
 fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
+    check_name(KIND, agent.metadata.name.as_str())?;
     if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = agent.spec.runtime.isolation {
         let message = format!(
             "spec.runtime.isolation is `{}`, and nothing here runs containers or virtual machines (runner.container); \
@@ -222,6 +224,7 @@ pub(crate) fn export_named(
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { agent_id } = arguments(input)?;
+    check_delete(KIND, &agent_id, context)?;
     let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
     Ok(Output::new([("agent_id", Json::from(agent.id)), ("deleted", Json::from(true))]))
 }
@@ -371,6 +374,7 @@ mod tests {
         };
         assert_eq!(code("kind: Agent", "kind: Cook"), "invalid_manifest");
         assert_eq!(code("readFile", "readFiles"), "unknown_tool");
+        assert_eq!(code("{name: greeter,", "{name: brigade-coder,"), "name_taken");
         assert_eq!(code("image: a/b", "image: a/b, isolation: docker"), "not_available_here");
     }
 }

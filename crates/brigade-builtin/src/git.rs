@@ -13,9 +13,10 @@ use brigade_store::volumes::folder;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
+use crate::named::Named;
 use crate::run::{Function, arguments};
 use crate::stored::{at, or_null};
-use repository::{Reach, Repository, Standing, directories, find_git, text_of};
+use repository::{PLAIN, Reach, Repository, Standing, directories, find_git, text_of};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -173,10 +174,6 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("behind", Json::from(standing.behind)),
     ]))
 }
-
-/// What every diff leaves out: programs, colours, and work in repositories of their own.
-const PLAIN: [&str; 5] =
-    ["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames"];
 
 fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let DiffArgs { binding_id, staged } = arguments(input)?;
@@ -543,23 +540,70 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::new([("binding_id", Json::from(row.id)), ("deleted", Json::from(true))]))
 }
 
-fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let PushArgs { binding_id, remote, reference } = arguments(input)?;
-    let bound = open(context, &binding_id)?;
-    let repository = &bound.repository;
-    let branch = match reference {
-        Some(name) => name.trim_start_matches("refs/heads/").to_owned(),
-        None => repository
-            .standing()?
-            .branch
-            .ok_or_else(|| invalid("no branch is checked out; name one as `ref`"))?,
-    };
-    if !is_plain_name(&branch) {
-        return Err(invalid("`ref` is the name of a branch"));
+/// What a push takes where.
+struct Push {
+    bound: Bound,
+    /// The name of the remote, and its URL.
+    remote: String,
+    url: String,
+    branch: String,
+    commit: String,
+}
+
+impl Push {
+    fn of(input: &Json, context: &Context<'_>) -> Result<Push, Failure> {
+        let PushArgs { binding_id, remote, reference } = arguments(input)?;
+        if !is_plain_name(&remote) {
+            return Err(invalid("`remote` is the name of a remote"));
+        }
+        let bound = open(context, &binding_id)?;
+        let repository = &bound.repository;
+        let branch = match reference {
+            Some(name) => name.trim_start_matches("refs/heads/").to_owned(),
+            None => {
+                repository.branch()?.ok_or_else(|| invalid("no branch is checked out; name one as `ref`"))?
+            }
+        };
+        if !is_plain_name(&branch) {
+            return Err(invalid("`ref` is the name of a branch"));
+        }
+        let commit = repository.commit_of(&format!("refs/heads/{branch}"))?;
+        let commit = commit.ok_or_else(|| invalid("there is no such branch"))?;
+        let url = repository.url_of(&remote, true).ok_or_else(|| invalid("there is no such remote"))?;
+        Ok(Push { bound, remote, url, branch, commit })
     }
-    let name = format!("refs/heads/{branch}");
-    let commit = repository.commit_of(&name)?.ok_or_else(|| invalid("there is no such branch"))?;
-    let url = repository.url_of(&remote, true).ok_or_else(|| invalid("there is no such remote"))?;
+
+    /// Returns the name of what is pushed.
+    fn reference(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+}
+
+/// Adds the commit that a call would push, and where to.
+pub(crate) fn pushed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let push = Push::of(input, context)?;
+    named.add(format!("{} at {}", push.reference(), push.commit));
+    let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
+    named.add_bytes(shown, push.url.as_bytes());
+    Ok(())
+}
+
+/// Adds the repository that a call would delete, with what is in it.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let BindingArgs { binding_id } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    if bound.row.is_some() {
+        let (text, fingerprint) = bound.repository.holds()?;
+        named.things.insert(format!("repository {} {text}", bound.id), fingerprint);
+    }
+    Ok(())
+}
+
+fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let push = Push::of(input, context)?;
+    let name = push.reference();
+    let Push { bound, remote, url, branch, commit } = push;
+    let repository = &bound.repository;
     check_url(context, &url)?;
     repository.check_remote_settings()?;
     // What a local repository is, is written by the git that receives.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
 use crate::git::repository::{Reach, Repository, directories};
+use crate::named::Named;
 use crate::run::{Function, arguments};
 use crate::stored::or_null;
 
@@ -172,10 +173,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         }
         None => {
             let base = repository.commit_of("HEAD")?.ok_or_else(no_commit)?;
-            let branch = repository.order("symbolic-ref", Reach::Read).words(["--quiet", "--short", "HEAD"]);
-            let answer = branch.ask()?;
-            let branch = (answer.code == Some(0)).then(|| answer.text().map(|text| text.trim().to_owned()));
-            (base, branch.transpose()?)
+            (base, repository.branch()?)
         }
     };
     let store = context.store()?;
@@ -256,6 +254,18 @@ fn rename(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     // The branch stays: what refers to it must find it.
     kept.record.name = name;
     changed(context, &repository, &kept)
+}
+
+/// Adds the work that a call would put away.
+pub(crate) fn put_away(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let ArchiveArgs { lane_id, .. } = arguments(input)?;
+    let repository = Repository::of_workspace(context)?;
+    let kept = find(context, &lane_id)?;
+    if let Some(tree) = worktree(context, &repository, &kept.id)? {
+        let (text, fingerprint) = tree.work(&tree.standing()?);
+        named.things.insert(format!("lane {} {text}", kept.id), fingerprint);
+    }
+    Ok(())
 }
 
 fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

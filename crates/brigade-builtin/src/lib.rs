@@ -41,7 +41,7 @@ mod workflow;
 pub use calls::{Calls, FurtherCall};
 pub use context::{Context, Failure, FormAsker, Output, Touched};
 pub use docs::page;
-pub use named::{Named, named};
+pub use named::{Named, named, names_things};
 pub use proof::{keep_image, kept_image};
 pub use run::{Function, arguments, function, run};
 pub use task::{TASKS, Tasks, end_children};

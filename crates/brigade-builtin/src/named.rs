@@ -1,47 +1,126 @@
-//! What arguments name in the store.
+//! What arguments name besides files. An approval binds it, so that nothing else is done than what a person saw.
+
+use std::collections::BTreeMap;
 
 use brigade_core::{Fingerprint, Json};
 use brigade_manifest::{Agent, read};
-use brigade_store::Store;
+use brigade_profile::builtin::definition;
 use brigade_store::flows::FlowStatus;
+use brigade_store::reviews::Thread;
 
 use crate::agent::KIND as AGENT;
-use crate::workflow::KIND as WORKFLOW;
+use crate::context::{Context, Failure};
+use crate::workflow::{KIND as WORKFLOW, to_be_run};
 
-/// What an argument names.
-#[derive(Clone, Debug, PartialEq)]
+/// What arguments name.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named {
-    /// Its name, for people.
-    pub name: String,
-    /// Changes whenever it does.
-    pub fingerprint: Fingerprint,
-    /// The agent, if it is the manifest of one.
+    /// Each thing by its name for people, with a fingerprint that changes whenever it does.
+    pub things: BTreeMap<String, Fingerprint>,
+    /// The agent, if they name the manifest of one that is to work.
     pub agent: Option<Agent>,
 }
 
-/// Returns what the arguments of a tool name in the store as it is now: the revision of a manifest that the call would
-/// take, or the question that it would answer. `None` for tools that name nothing of that kind, and for names of
-/// nothing.
-pub fn named(store: &Store, tool: &str, args: &Json) -> Option<Named> {
-    let text = |name: &str| args.get(name).and_then(Json::as_str);
-    match tool {
-        "workflow.run" | "workflow.promote" | "workflow.demote" => {
-            manifest(store, WORKFLOW, text("name")?, text("version"))
-        }
-        "task.execute" | "task.handoff" => manifest(store, AGENT, text("agent_id")?, text("version")),
-        "workflow.signal" => {
-            let flow = store.flow(None, text("execution_id")?).ok()?;
-            let question = flow.question.as_deref().filter(|_| flow.status == FlowStatus::Running)?;
-            let name = format!("the question of `{}` in {}", flow.state, flow.id);
-            Some(Named { name, fingerprint: Fingerprint::of_bytes(question.as_bytes()), agent: None })
-        }
-        _ => None,
+impl Named {
+    /// Adds a thing whose name tells all of it.
+    pub(crate) fn add(&mut self, name: String) {
+        let fingerprint = Fingerprint::of_bytes(name.as_bytes());
+        self.things.insert(name, fingerprint);
+    }
+
+    /// Adds a thing that is these bytes.
+    pub(crate) fn add_bytes(&mut self, name: String, bytes: &[u8]) {
+        self.things.insert(name, Fingerprint::of_bytes(bytes));
     }
 }
 
-fn manifest(store: &Store, kind: &str, name: &str, version: Option<&str>) -> Option<Named> {
-    let (deployed, revision) = store.manifest(kind, name, version).ok()?;
-    let agent = if kind == AGENT { read::<Agent>(&revision.text).manifest } else { None };
-    let name = format!("{kind} {} {}", deployed.name, revision.version);
-    Some(Named { name, fingerprint: Fingerprint::of_bytes(revision.text.as_bytes()), agent })
+/// Tells whether arguments of a tool may name anything of that kind.
+pub fn names_things(tool: &str) -> bool {
+    matches!(
+        tool,
+        "workflow.run"
+            | "workflow.promote"
+            | "workflow.demote"
+            | "workflow.delete"
+            | "workflow.signal"
+            | "agent.delete"
+            | "task.execute"
+            | "task.handoff"
+            | "git.push"
+            | "git.delete"
+            | "lane.archive"
+            | "pr.reply"
+            | "pr.resolve"
+    )
+}
+
+/// Returns what the arguments of a tool name as it is now: the revision of a manifest that the call would take, the
+/// question that it would answer, the commit that it would push and where to, or the work that it would put away.
+/// Nothing for tools that name nothing of that kind, and for names of nothing.
+pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
+    let mut named = Named::default();
+    if names_things(tool) {
+        let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+        // What cannot be looked at names nothing, and the tool itself says why.
+        let _ = find(context, tool, &args, &mut named);
+    }
+    named
+}
+
+fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Result<(), Failure> {
+    let text = |name: &str| args.get(name).and_then(Json::as_str);
+    let needed = |name: &str| {
+        text(name).ok_or_else(|| Failure::new("invalid_arguments", format!("`{name}` is a text")))
+    };
+    match tool {
+        "workflow.run" => {
+            if let Some((name, version, text)) = to_be_run(needed("name")?, text("version"), context)? {
+                named.add_bytes(format!("{WORKFLOW} {name} {version}"), text.as_bytes());
+            }
+        }
+        "workflow.promote" | "workflow.demote" | "workflow.delete" => {
+            manifest(context, WORKFLOW, needed("name")?, text("version"), named)?;
+        }
+        "agent.delete" => drop(manifest(context, AGENT, needed("agent_id")?, None, named)?),
+        "task.execute" | "task.handoff" => {
+            let found = manifest(context, AGENT, needed("agent_id")?, text("version"), named)?;
+            named.agent = found.and_then(|text| read::<Agent>(&text).manifest);
+        }
+        "workflow.signal" => {
+            let Some(store) = context.stored()? else { return Ok(()) };
+            let flow = store.flow(None, needed("execution_id")?)?;
+            let question = flow.question.as_deref().filter(|_| flow.status == FlowStatus::Running);
+            if let Some(question) = question {
+                let name = format!("the question of `{}` in {}", flow.state, flow.id);
+                named.add_bytes(name, question.as_bytes());
+            }
+        }
+        "git.push" => crate::git::pushed(args, context, named)?,
+        "git.delete" => crate::git::deleted(args, context, named)?,
+        "lane.archive" => crate::lane::put_away(args, context, named)?,
+        "pr.reply" | "pr.resolve" => {
+            let Some(store) = context.stored()? else { return Ok(()) };
+            let thread = store.record::<Thread>(None, needed("threadId")?)?;
+            let comments = &thread.record.comments;
+            let of = comments.iter().map(|comment| (&comment.id, comment.body.as_str()));
+            let fingerprint = Fingerprint::builder("brigade.thread.v1").table("comments", of).finish();
+            named.things.insert(format!("{} with {} comments", thread.id, comments.len()), fingerprint);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds a manifest of the store, and returns its text.
+fn manifest(
+    context: &Context<'_>,
+    kind: &str,
+    name: &str,
+    version: Option<&str>,
+    named: &mut Named,
+) -> Result<Option<String>, Failure> {
+    let Some(store) = context.stored()? else { return Ok(None) };
+    let (deployed, revision) = store.manifest(kind, name, version)?;
+    named.add_bytes(format!("{kind} {} {}", deployed.name, revision.version), revision.text.as_bytes());
+    Ok(Some(revision.text))
 }

@@ -32,6 +32,12 @@ const MAX_TITLE: usize = 256;
 /// The argument of a check that is told the branch.
 const BRANCH: &str = "branch";
 
+/// The argument of a check that is told the commit of the branch.
+const COMMIT: &str = "commit";
+
+/// The status of a check that ran for another commit.
+const OUTDATED: &str = "outdated";
+
 #[derive(Deserialize)]
 struct CreateArgs {
     #[serde(rename = "laneId")]
@@ -197,7 +203,7 @@ struct Check {
 impl Check {
     /// Returns whether it is run by `pr.rerun_checks`.
     fn is_due(&self) -> bool {
-        matches!(self.status, "failed" | "cancelled" | "not_run")
+        matches!(self.status, "failed" | "cancelled" | "not_run" | OUTDATED)
     }
 
     fn row(&self) -> Json {
@@ -207,8 +213,27 @@ impl Check {
             ("status", Json::from(self.status)),
             ("call_id", or_null(call.map(|call| call.call.as_str()))),
             ("run_id", or_null(self.run.as_deref())),
+            ("commit", or_null(call.and_then(|call| call.commit.as_deref()))),
             ("looked_at", or_null(call.map(|call| if call.is_of_branch { "branch" } else { "workspace" }))),
         ])
+    }
+}
+
+/// What the checks of a pull request are asked about now.
+struct Subjects {
+    branch: Option<String>,
+    workspace: Option<String>,
+}
+
+impl Subjects {
+    fn of(repository: &Repository, request: &PullRequest) -> Result<Subjects, Failure> {
+        let branch = repository.commit_of(&format!("refs/heads/{}", request.branch))?;
+        // The state of Brigade changes with every call.
+        Ok(Subjects { branch, workspace: repository.state_without(".brigade")? })
+    }
+
+    fn commit(&self, is_of_branch: bool) -> Option<&String> {
+        if is_of_branch { self.branch.as_ref() } else { self.workspace.as_ref() }
     }
 }
 
@@ -224,12 +249,16 @@ fn status(call: &str) -> &'static str {
 }
 
 /// Looks at the checks of a pull request: the test suites of the catalog.
-fn checks(context: &Context<'_>, request: &PullRequest) -> Result<Vec<Check>, Failure> {
+fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> Result<Vec<Check>, Failure> {
     let calls = context.further()?;
     let of = |name: String| -> Result<Check, Failure> {
         let call = request.checks.get(&name).cloned();
         let stands = call.as_ref().map(|call| calls.standing(&call.call)).transpose()?.flatten();
         let status = stands.as_ref().map_or("not_run", |stands| status(&stands.status));
+        // Whether it passed or failed, it was about other bytes.
+        let is_current =
+            call.as_ref().is_some_and(|call| call.commit.as_ref() == subjects.commit(call.is_of_branch));
+        let status = if is_current || !matches!(status, "passed" | "failed") { status } else { OUTDATED };
         Ok(Check { name, status, call, run: stands.and_then(|stands| stands.run) })
     };
     context.suites.iter().cloned().map(of).collect()
@@ -262,12 +291,16 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let repository = Repository::of_workspace(context)?;
     let request = &kept.record;
     let state = State::of(&repository, request)?;
-    let checks = checks(context, request)?;
+    let checks = checks(context, &Subjects::of(&repository, request)?, request)?;
     let threads = context.stored()?.ok_or_else(not_found)?.threads(&kept.id)?;
     let count = |wanted: &str| checks.iter().filter(|check| check.status == wanted).count();
     let open = threads.iter().filter(|thread| !thread.record.is_resolved).count();
+    let outdated = match count(OUTDATED) {
+        0 => String::new(),
+        count => format!(", {count} outdated"),
+    };
     let mut summary = format!(
-        "{} #{} \"{}\" of {} into {}: {}; {} checks, {} passed, {} failed; {} threads, {open} open",
+        "{} #{} \"{}\" of {} into {}: {}; {} checks, {} passed, {} failed{outdated}; {} threads, {open} open",
         kept.id,
         request.number,
         request.title,
@@ -298,7 +331,8 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
 fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let kept = find(input, context)?;
     let calls = context.further()?;
-    let checks = checks(context, &kept.record)?;
+    let subjects = Subjects::of(&Repository::of_workspace(context)?, &kept.record)?;
+    let checks = checks(context, &subjects, &kept.record)?;
     if checks.is_empty() {
         let message = "the catalog has no checks; scripts with the category `test` are checks";
         return Err(Failure::new("no_checks", message));
@@ -311,9 +345,13 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if is_of_branch {
             args.insert(BRANCH.to_owned(), Json::from(kept.record.branch.as_str()));
         }
+        let commit = subjects.commit(is_of_branch).cloned();
+        if let Some(commit) = commit.as_deref().filter(|_| is_of_branch && calls.takes(&check.name, COMMIT)) {
+            args.insert(COMMIT.to_owned(), Json::from(commit));
+        }
         match calls.ask(&check.name, Json::Object(args)) {
             Ok(call) => {
-                asked.insert(check.name.clone(), CheckCall { call: call.id, is_of_branch });
+                asked.insert(check.name.clone(), CheckCall { call: call.id, is_of_branch, commit });
             }
             Err(failure) => refused = refused.or(Some(failure)),
         }

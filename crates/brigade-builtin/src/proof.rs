@@ -77,17 +77,30 @@ fn keep(
     Ok(id)
 }
 
-/// The first bytes of images.
-const IMAGES: &[&[u8]] =
-    &[b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM", b"II*\0", b"MM\0*", b"P6", b"qoif"];
+/// The first bytes of images that no text begins with.
+const IMAGES: &[&[u8]] = &[b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
+
+/// Tells whether bytes are an image. Formats whose first bytes a text may have are known by what follows, too: an image
+/// is kept as it is, and a text would be masked.
+fn is_image(bytes: &[u8]) -> bool {
+    let at = |range: std::ops::Range<usize>| bytes.get(range).unwrap_or_default();
+    let is_bmp =
+        || at(2..6) == (bytes.len() as u64).to_le_bytes().get(..4).unwrap_or_default() && at(6..10) == [0; 4];
+    let is_ppm =
+        || matches!(at(2..4), [blank, digit] if blank.is_ascii_whitespace() && digit.is_ascii_digit());
+    IMAGES.iter().any(|first| bytes.starts_with(first))
+        || (bytes.starts_with(b"RIFF") && at(8..12) == b"WEBP")
+        || (bytes.starts_with(b"BM") && is_bmp())
+        || (bytes.starts_with(b"P6") && is_ppm())
+        || (bytes.starts_with(b"qoif") && matches!(at(12..14), [3 | 4, 0 | 1]))
+}
 
 /// Keeps what a program printed as an image of the screen.
 ///
 /// # Errors
 /// Returns `no_image` for what is none.
 pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
-    let is_webp = printed.starts_with(b"RIFF") && printed.get(8..12) == Some(b"WEBP");
-    if !is_webp && !IMAGES.iter().any(|first| printed.starts_with(first)) {
+    if !is_image(printed) {
         return Err(Failure::new("no_image", "the capture program printed no image on standard output"));
     }
     keep(context, "standard output of the capture program", None, printed).map(drop)
@@ -103,6 +116,21 @@ pub fn kept_image(copy: &str, sha256: Fingerprint) -> Output {
 mod tests {
     use super::*;
     use crate::stored::testing::Bench;
+
+    #[test]
+    fn a_text_is_no_image() {
+        for text in ["BM secret", "P6", "P6 secret", "P6\n", "qoif secret texts", "RIFF of a WEBP"] {
+            assert!(!is_image(text.as_bytes()), "{text}");
+        }
+        for image in [
+            &b"BM\x0e\0\0\0\0\0\0\0\x36\0\0\0"[..],
+            b"P6\n2 2\n255\n",
+            b"qoif\0\0\0\x02\0\0\0\x02\x03\0",
+            b"RIFF\0\0\0\0WEBP",
+        ] {
+            assert!(is_image(image), "{image:?}");
+        }
+    }
 
     #[test]
     fn only_an_image_is_kept() {

@@ -31,6 +31,13 @@ const AUTHOR: &str = "shipped with Brigade";
 /// What names of workflows that carry out intents begin with.
 const EXECUTE: &str = "brigade-execute-";
 
+/// What names of workflows that write manifests begin with.
+const GENERATE: &str = "brigade-generate-";
+
+/// The names of the agents that are shipped.
+const AGENTS: [&str; 4] =
+    ["brigade-agent-writer", "brigade-coder", "brigade-formatter", "brigade-workflow-writer"];
+
 /// The directory of programs that were written for intents, relative to the workspace.
 const PROGRAMS: &str = ".execute";
 
@@ -75,6 +82,40 @@ struct StatusArgs {
 #[derive(Deserialize)]
 struct GenerateArgs {
     input: String,
+}
+
+/// Tells whether the manifest of this name is shipped.
+pub(crate) fn is_shipped(kind: &str, name: &str) -> bool {
+    match kind {
+        AGENT => AGENTS.contains(&name),
+        _ => [EXECUTE, GENERATE].iter().any(|start| name.starts_with(start)),
+    }
+}
+
+/// Refuses to give a manifest a name of one that is shipped. What runs by that name would be something else.
+///
+/// # Errors
+/// Returns `name_taken`.
+pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Failure> {
+    if is_shipped(kind, name) {
+        let message =
+            format!("the {kind} `{name}` is shipped with Brigade and stays as it is; take another name");
+        return Err(Failure::new("name_taken", message));
+    }
+    Ok(())
+}
+
+/// Refuses an agent that deletes what is shipped, which others rely on. A person may.
+///
+/// # Errors
+/// Returns `name_taken`.
+pub(crate) fn check_delete(kind: &str, id: &str, context: &Context<'_>) -> Result<(), Failure> {
+    let Some(store) = context.stored()?.filter(|_| context.agent().is_some()) else { return Ok(()) };
+    match store.manifest(kind, id, None) {
+        // One of the name that somebody else deployed stands in the way of what is shipped.
+        Ok((found, _)) if found.author == AUTHOR => check_name(kind, &found.name),
+        _ => Ok(()),
+    }
 }
 
 /// A shipped manifest as it is deployed.
@@ -313,6 +354,7 @@ mod tests {
             let read = read::<Agent>(text);
             assert!(read.faults.is_empty(), "{:?}", read.faults);
             let agent = read.manifest.unwrap();
+            assert!(is_shipped(AGENT, agent.metadata.name.as_str()));
             assert_eq!(agent.spec.tools.as_deref().map(<[_]>::len), Some(0), "its worker calls nothing");
         }
         for language in LANGUAGES {
@@ -328,6 +370,7 @@ mod tests {
             let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", "a").replace("@KIND@", kind);
             let read = read::<Workflow>(&text);
             assert!(read.faults.is_empty() && !text.contains('@'), "{:?}\n{text}", read.faults);
+            assert!(is_shipped(WORKFLOW, read.manifest.unwrap().metadata.name.as_str()));
         }
     }
 

@@ -276,11 +276,18 @@ fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
     Ok(Ready { manifest, revision, agent, input, intent: args.intent })
 }
 
-/// Writes a task down and begins it.
-fn begin(ready: &Ready, context: &Context<'_>) -> Result<Execution, Failure> {
+/// Writes a task down that is about to begin. One that takes the place of another is begun by whatever began that.
+fn write_down(
+    ready: &Ready,
+    instead_of: Option<&Execution>,
+    context: &Context<'_>,
+) -> Result<Execution, Failure> {
     let (tasks, store) = (context.workers()?, context.store()?);
-    let (owner, gateway, now) = (context.owner(), tasks.gateway()?, context.clock.now());
-    let parent = context.parent(&store)?;
+    let (owner, gateway) = (context.owner(), tasks.gateway()?);
+    let parent = match instead_of {
+        Some(old) => old.parent.clone().map(|id| Parent { id, depth: old.depth.saturating_sub(1) }),
+        None => context.parent(&store)?,
+    };
     let new = NewExecution {
         owner: &owner,
         manifest: &ready.manifest,
@@ -289,19 +296,25 @@ fn begin(ready: &Ready, context: &Context<'_>) -> Result<Execution, Failure> {
         input: &ready.input,
         gateway: &gateway,
         parent: parent.as_ref(),
+        instead_of: instead_of.map(|old| old.id.as_str()),
     };
-    let execution = store.begin_execution(&new, now)?;
-    if let Err(failure) = tasks.begin(&execution, &ready.agent) {
+    Ok(store.begin_execution(&new, context.clock.now())?)
+}
+
+/// Begins a task that is written down.
+fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<Execution, Failure> {
+    if let Err(failure) = context.workers()?.begin(&execution, agent) {
         let error = Some((failure.code, failure.message.as_str()));
         let ending = Ending { status: ExecutionStatus::Failed, error };
-        store.end_execution(&execution.id, &ending, context.clock.now())?;
+        context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;
         return Err(failure.data([("execution_id", Json::from(execution.id))]));
     }
     Ok(execution)
 }
 
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let execution = begin(&ready(arguments(input)?, context)?, context)?;
+    let ready = ready(arguments(input)?, context)?;
+    let execution = begin(write_down(&ready, None, context)?, &ready.agent, context)?;
     Ok(Output::new([("execution_id", Json::from(execution.id)), ("status", Json::from("started"))]))
 }
 
@@ -332,11 +345,11 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let HandoffArgs { execution_id, agent_id, note } = arguments(input)?;
     short("note", note.as_deref())?;
     let old = found(&execution_id, context)?;
-    // The next one must be able to begin before this one is ended.
     let args = ExecuteArgs { agent_id, intent: None, input: Some(old.input.clone()), version: None };
     let mut next = ready(args, context)?;
-    let old = if old.status.is_over() { old } else { end(&old, context)? };
-    let mut said = format!("Another agent, {}, worked on this before, and was {}.", old.name, old.status);
+    let is_over = old.status.is_over();
+    let was = if is_over { old.status } else { ExecutionStatus::Cancelled };
+    let mut said = format!("Another agent, {}, worked on this before, and was {was}.", old.name);
     for (title, text) in [
         ("It was told", old.intent.as_deref()),
         ("It found out", old.output.as_deref()),
@@ -347,7 +360,13 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         }
     }
     next.intent = Some(said);
-    let execution = begin(&next, context)?;
+    // The next one is written down before this one is ended, so that one of both is always there. It takes the place
+    // of this one, so it does not end with it: a worker may hand its own task off.
+    let execution = write_down(&next, Some(&old).filter(|_| !is_over), context)?;
+    if !is_over {
+        end(&old, context)?;
+    }
+    let execution = begin(execution, &next.agent, context)?;
     Ok(Output::new([("execution_id", Json::from(execution.id))]))
 }
 
@@ -643,6 +662,27 @@ pub(crate) mod tests {
         assert_eq!(logs.get("total"), Some(&Json::from(3)));
         ada("task.remove", &of).unwrap();
         assert_eq!(code("task.status", &of), "not_found");
+        // A hand-off takes the place of what it ends, below what that one belongs to.
+        let store = bench.with_tasks("agent:ada", Some(&tasks), |context| context.store().unwrap());
+        let greeter = store.manifest(KIND, "greeter", None).unwrap();
+        let parent = Parent { id: next.clone(), depth: brigade_store::executions::DEEPEST - 2 };
+        let new = NewExecution {
+            owner: "ada",
+            manifest: &greeter.0,
+            revision: &greeter.1,
+            intent: None,
+            input: &Json::object([("name", Json::from("Bob"))]),
+            gateway: "this",
+            parent: Some(&parent),
+            instead_of: None,
+        };
+        let deepest = store.begin_execution(&new, Timestamp::from_unix_micros(1)).unwrap();
+        let own = format!(r#"{{"execution_id": "{}", "agent_id": "greeter"}}"#, deepest.id);
+        let after = text(&ada("task.handoff", &own).unwrap(), "execution_id").to_owned();
+        let after = store.execution(None, &after).unwrap();
+        assert_eq!((after.parent.as_deref(), after.depth), (Some(next.as_str()), deepest.depth));
+        assert_eq!(store.execution(None, &deepest.id).unwrap().status, ExecutionStatus::Cancelled);
+        ada("task.cancel", &format!(r#"{{"execution_id": "{}"}}"#, after.id)).unwrap();
         // Its process is gone.
         let gone = Still { is_gone: true, ..Still::default() };
         let of = format!(r#"{{"execution_id": "{next}"}}"#);

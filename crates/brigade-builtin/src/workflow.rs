@@ -16,8 +16,9 @@ use crate::agent::{Registry, deploy, export_named, search_in};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
+use crate::shipped::{check_delete, check_name};
 
-pub(crate) use scope::is_offered;
+pub(crate) use scope::{is_offered, to_be_run};
 
 pub(crate) use executions::{begin, found as execution_of, wait};
 
@@ -82,8 +83,9 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(validated::<Workflow>(&manifest_yaml))
 }
 
-/// Refuses what this machine cannot give, and what others rely on.
+/// Refuses names that are shipped, what this machine cannot give, and what others rely on.
 fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
+    check_name(KIND, workflow.metadata.name.as_str())?;
     scope::check_change(workflow.metadata.name.as_str(), context)?;
     for (name, state) in &workflow.spec.states {
         if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = state.isolation {
@@ -142,6 +144,7 @@ fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
     scope::check_change(&name, context)?;
+    check_delete(KIND, &name, context)?;
     let (author, now) = (context.owner(), context.clock.now());
     let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
     Ok(Output::new([("workflow_id", Json::from(workflow.id)), ("deleted", Json::from(true))]))

@@ -49,10 +49,10 @@ impl Runtimes {
     /// Writes starter runtimes, and creates the directory of their state.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the file exists and may not be replaced. Replaces
-    /// nothing inside a run.
+    /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the file exists and may not be replaced, and
+    /// inside a run.
     pub fn init(&self, existing: Existing) -> Result<InitReport, Error> {
-        self.seams.replaces(existing)?;
+        self.seams.decides()?;
         let starter = (RUNTIMES, starter::RUNTIMES_TOML);
         let report = write_starter(&self.seams, starter, existing, NextStep::ListRuntimes)?;
         self.seams.fs.create_dir_all(&rel(STATE))?;

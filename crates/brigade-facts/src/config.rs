@@ -175,7 +175,7 @@ impl Config {
     ) -> PlanFacts<'f> {
         let mut facts = PlanFacts { args, session, ..facts };
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
-            known.named = names.named(host, self, facts.tool.id.as_str(), args);
+            known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
         facts
     }
@@ -229,7 +229,10 @@ impl Config {
             Fact::Session => caller.agent().is_some(),
             Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
             Fact::SearchProvider => self.gateway(host).is_some_and(|gateway| gateway.search.is_some()),
-            Fact::Screenshot => self.policy.policy().is_some_and(|policy| policy.capture.is_some()),
+            Fact::Screenshot => {
+                let program = self.policy.policy().and_then(|policy| policy.capture.as_ref());
+                program.is_some_and(|line| host.has_program(line.value.program()))
+            }
             Fact::Forge => self.holds(host, row, Fact::Repository, caller),
             Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
             Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use brigade_call::Caller;
 use brigade_command::{Reads, find_program};
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
@@ -32,13 +33,15 @@ pub struct Host<'a> {
     pub names: Option<&'a dyn Names>,
 }
 
-/// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker.
+/// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker, a commit
+/// and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
-    /// Returns what the arguments of a tool name as it is now, each with a fingerprint. An approval binds it.
+    /// Returns what the arguments of a caller's tool name as it is now, each with a fingerprint. An approval binds it.
     fn named(
         &self,
         host: &Host<'_>,
         config: &Config,
+        caller: &Caller,
         tool: &str,
         args: &Json,
     ) -> BTreeMap<String, Fingerprint>;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
 use crate::standing::changes_session;
-use crate::turns::Turn;
+use crate::turns::{Turn, Whose};
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
 use crate::view::{Shown, View};
@@ -61,6 +61,11 @@ impl Asker {
     /// Returns the workspace with the agent as its caller, in its session.
     pub(crate) fn workspace(&self, workspace: &Workspace, cancel: Option<CancelToken>) -> Workspace {
         self.who().workspace(workspace, cancel)
+    }
+
+    /// Returns whose places its calls take.
+    fn whose(&self) -> Whose {
+        Whose { agent: self.agent.clone(), of_execution: brigade::is_of_execution(self.session.id()) }
     }
 
     /// Tells the client how far a run is, unless it no longer listens.
@@ -121,7 +126,7 @@ impl Gateway {
         let (view, id) = (view.clone(), tool.id.clone());
         let shown = move || view.shown.clone().ok_or_else(nothing_shown);
         // Where the turn is free, a call that a rule approves is stored as one that runs.
-        let turn = self.turns.take_now(&asker.agent, tool.writes(), self.concurrent(&asker.agent));
+        let turn = self.turns.take_now(&asker.whose(), tool.writes(), self.concurrent(&asker.agent));
         let (asked, begun) = match &turn {
             Some(_) => {
                 let mut run = match self.prepared(asker) {
@@ -278,8 +283,9 @@ impl Gateway {
 
     /// Runs or resumes a call that is approved, and returns its result.
     pub(crate) async fn run(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown) -> Answer {
+        let whose = asker.whose();
         let turn = tokio::select! {
-            turn = self.turns.take(&asker.agent, tool.writes(), self.concurrent(&asker.agent)) => turn,
+            turn = self.turns.take(&whose, tool.writes(), self.concurrent(&asker.agent)) => turn,
             () = asker.cancelled.cancelled() => None,
         };
         let Some(turn) = turn else {
@@ -311,7 +317,7 @@ impl Gateway {
             Err(error) => return busy(&tool.id, error.to_string()),
         };
         let running = self.started(id, &run.token);
-        let going_on = self.go_on(run.workspace.clone(), id, run.token.clone());
+        let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
         let ended = self.driven(asker, tool, &mut run, going_on).await;
         drop(running);
         match ended {
@@ -453,11 +459,21 @@ impl Gateway {
     }
 
     /// Runs or resumes a call when it is its turn among those of all gateways.
-    async fn go_on(&self, workspace: Workspace, id: &CallId, token: CancelToken) -> Result<AgentCall, Error> {
+    async fn go_on(
+        self: &Arc<Self>,
+        asker: &Asker,
+        workspace: Workspace,
+        id: &CallId,
+        token: CancelToken,
+    ) -> Result<AgentCall, Error> {
         loop {
             let stamp = self.queue_stamp();
-            let (calls, id) = (workspace.agent_calls(), id.clone());
-            match blocking(move || calls.go_on(&id)).await {
+            let (calls, id, view) = (workspace.agent_calls(), id.clone(), self.view(&asker.who()).await);
+            let go_on = move || {
+                let shown = view.shown.as_deref().ok_or_else(nothing_shown)?;
+                calls.go_on(Some(shown), &id)
+            };
+            match blocking(go_on).await {
                 Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() && !token.is_cancelled() => {}
                 ended => return ended,
             }

@@ -8,10 +8,19 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 /// How many calls of one agent wait at most.
 const WAITING: usize = 64;
 
-/// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another.
+/// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another. The
+/// executions of an agent have places of their own, too: whoever began them can always end them.
 #[derive(Default)]
 pub(crate) struct Turns {
-    agents: Mutex<HashMap<Arc<str>, Arc<Places>>>,
+    agents: Mutex<HashMap<Whose, Arc<Places>>>,
+}
+
+/// Whose places a call takes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Whose {
+    pub(crate) agent: Arc<str>,
+    /// The call is one of the agent's tasks and workflows.
+    pub(crate) of_execution: bool,
 }
 
 #[derive(Default)]
@@ -66,8 +75,8 @@ impl Drop for Waiting {
 
 impl Turns {
     /// Takes a turn of the agent if it is free now and nobody waits for it.
-    pub(crate) fn take_now(&self, agent: &Arc<str>, writes: bool, most: usize) -> Option<Turn> {
-        let places = self.places(agent);
+    pub(crate) fn take_now(&self, whose: &Whose, writes: bool, most: usize) -> Option<Turn> {
+        let places = self.places(whose);
         if 0 < places.state().waiting {
             return None;
         }
@@ -78,14 +87,14 @@ impl Turns {
         places.take(most.max(1)).then(|| Turn { places, _writing: writing })
     }
 
-    fn places(&self, agent: &Arc<str>) -> Arc<Places> {
+    fn places(&self, whose: &Whose) -> Arc<Places> {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.entry(agent.clone()).or_default().clone()
+        agents.entry(whose.clone()).or_default().clone()
     }
 
     /// Waits for a turn of the agent, of which at most `most` run at once. `None` if too many wait already.
-    pub(crate) async fn take(&self, agent: &Arc<str>, writes: bool, most: usize) -> Option<Turn> {
-        let places = self.places(agent);
+    pub(crate) async fn take(&self, whose: &Whose, writes: bool, most: usize) -> Option<Turn> {
+        let places = self.places(whose);
         let waiting = {
             let mut state = places.state();
             if WAITING <= state.waiting && most <= state.running {
@@ -127,10 +136,25 @@ mod tests {
         }
     }
 
+    fn own(agent: &str) -> Whose {
+        Whose { agent: Arc::from(agent), of_execution: false }
+    }
+
+    #[test]
+    fn the_executions_of_an_agent_keep_it_from_nothing() {
+        block_on(async {
+            let (turns, a) = (Turns::default(), own("a"));
+            let executions = Whose { of_execution: true, ..a.clone() };
+            let _task = turns.take(&executions, true, 1).await.unwrap();
+            assert!(is_ready(turns.take(&executions, false, 1)).await.is_none());
+            assert!(turns.take_now(&a, true, 1).is_some());
+        });
+    }
+
     #[test]
     fn a_flood_of_one_agent_stops_no_other() {
         block_on(async {
-            let (turns, a, b) = (Turns::default(), Arc::from("a"), Arc::from("b"));
+            let (turns, a, b) = (Turns::default(), own("a"), own("b"));
             let first = turns.take(&a, false, 1).await.unwrap();
             assert!(is_ready(turns.take(&a, false, 1)).await.is_none(), "the second of `a` waits");
             assert!(is_ready(turns.take(&b, false, 1)).await.is_some(), "`b` has its own turns");
@@ -144,7 +168,7 @@ mod tests {
     #[test]
     fn nobody_passes_those_who_wait() {
         block_on(async {
-            let (turns, a) = (Turns::default(), Arc::from("a"));
+            let (turns, a) = (Turns::default(), own("a"));
             let writer = turns.take_now(&a, true, 4).unwrap();
             assert!(turns.take_now(&a, true, 4).is_none());
             let mut waiting = Box::pin(turns.take(&a, true, 4));
@@ -161,7 +185,7 @@ mod tests {
     #[test]
     fn writers_of_one_agent_go_one_after_the_other() {
         block_on(async {
-            let (turns, a) = (Turns::default(), Arc::from("a"));
+            let (turns, a) = (Turns::default(), own("a"));
             let writer = turns.take(&a, true, 4).await.unwrap();
             assert!(is_ready(turns.take(&a, true, 4)).await.is_none());
             assert!(is_ready(turns.take(&a, false, 4)).await.is_some(), "readers go on");
@@ -173,7 +197,7 @@ mod tests {
     #[test]
     fn too_many_waiting_calls_are_told_so() {
         block_on(async {
-            let (turns, a) = (Arc::new(Turns::default()), Arc::<str>::from("a"));
+            let (turns, a) = (Arc::new(Turns::default()), own("a"));
             let running = turns.take(&a, false, 1).await.unwrap();
             let waiting: Vec<_> = (0..WAITING)
                 .map(|_| {

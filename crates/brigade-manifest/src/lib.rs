@@ -47,5 +47,5 @@ pub use value::{Name, SchemaText, Span, Version};
 pub use workflow::{
     Condition, Consensus, DECLINED, MAX_RENDERED, Next, Outcome, ParallelAgent, Scope, Standing, State,
     StateCommand, StateKind, Strategy, Template, TooLong, Transition, Verdict, Workflow, WorkflowSpec,
-    consent, decide,
+    consent, decide, words_with_options,
 };

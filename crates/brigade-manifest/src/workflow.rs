@@ -18,7 +18,7 @@ use crate::manifest::{Kind, Manifest, Root};
 use crate::member::Reader;
 use crate::value::Span;
 
-pub use command::StateCommand;
+pub use command::{StateCommand, words_with_options};
 pub use decide::{DECLINED, Next, Outcome, Standing, Verdict, consent, decide};
 pub use evaluate::{MAX_RENDERED, Scope, TooLong};
 pub use template::Template;

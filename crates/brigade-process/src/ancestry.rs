@@ -20,10 +20,14 @@ const GENERATIONS: usize = 1024;
 /// Tells whether this process was started by a run, at any depth, whose own private directory does not hold
 /// `workspace`.
 ///
-/// On Linux. Elsewhere the answer is always no.
+/// On Linux. A process that is not shown itself under `/proc` counts as started by a run: somebody hides its ancestors.
+/// Elsewhere the answer is always no.
 #[cfg(target_os = "linux")]
 pub fn is_inside_run(workspace: &Path) -> bool {
     let mut pid = std::process::id();
+    if !std::fs::read("/proc/self/stat").is_ok_and(|stat| is_of(&stat, pid)) {
+        return true;
+    }
     for _ in 0..GENERATIONS {
         let Some((name, parent)) = parent_of(pid) else { return false };
         // The directory of a run is named after the process that started it, the parent of its keeper.
@@ -40,6 +44,12 @@ pub fn is_inside_run(workspace: &Path) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn is_inside_run(_: &Path) -> bool {
     false
+}
+
+/// Tells whether the state of a process is that of this one.
+#[cfg(target_os = "linux")]
+fn is_of(stat: &[u8], pid: u32) -> bool {
+    stat.split(|byte| *byte == b' ').next() == Some(pid.to_string().as_bytes())
 }
 
 /// Returns the name of a process and its parent; `None` above the first process.
@@ -65,5 +75,13 @@ mod tests {
         let (name, parent) = parent_of(std::process::id()).unwrap();
         assert!(!name.is_empty() && 0 < parent);
         assert_eq!(parent_of(0), None);
+    }
+
+    #[test]
+    fn a_process_knows_its_own_state() {
+        let stat = std::fs::read("/proc/self/stat").unwrap();
+        assert!(is_of(&stat, std::process::id()));
+        // In a process namespace without a `/proc` of its own, that of another process is shown.
+        assert!(!is_of(&stat, std::process::id() + 1) && !is_of(b"", 1) && !is_of(b"12 (a) S", 1));
     }
 }

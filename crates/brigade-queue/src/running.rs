@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use brigade_call::{Call, CallStatus, Claim, Receipt, RecordVersion, Runner};
+use brigade_call::{Call, CallStatus, Claim, Receipt, RecordVersion, Runner, is_of_execution};
 use brigade_core::{ErrorKind, Hint, NextStep, Object, RunId, Timestamp};
 use brigade_policy::Failure;
 use brigade_process::ProcessIdentity;
@@ -26,15 +26,18 @@ impl View<'_> {
     }
 
     /// Returns whether a call of an agent may run now: fewer than `most` calls of the same agent run, whoever runs
-    /// them, and none of them writes in the workspace if this one does.
+    /// them, and none of them writes in the workspace if this one does. Calls of the agent's own sessions and those of
+    /// its executions are counted apart, so that a task never keeps its agent from ending it.
     ///
     /// # Errors
     /// Fails on a disk error.
     pub fn is_its_turn(&self, call: &Call, most: u64) -> Result<bool, QueueError> {
+        let of_execution =
+            |call: &Call| call.session.as_ref().is_some_and(|session| is_of_execution(&session.id));
         let (mut running, mut writing) = (0, false);
         self.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
             if stored.call.caller == call.caller {
-                running += 1;
+                running += u64::from(of_execution(&stored.call) == of_execution(call));
                 writing |= writes(&stored.call);
             }
             ControlFlow::Continue(())

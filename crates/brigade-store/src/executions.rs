@@ -94,6 +94,8 @@ pub struct NewExecution<'a> {
     pub gateway: &'a str,
     /// The execution that begins it.
     pub parent: Option<&'a Parent>,
+    /// The execution that is ended for it, so that there is room.
+    pub instead_of: Option<&'a str>,
 }
 
 /// An execution that begins another one.
@@ -230,8 +232,10 @@ impl Store {
     pub fn begin_execution(&self, new: &NewExecution<'_>, now: Timestamp) -> Result<Execution, StoreError> {
         self.change(|transaction| {
             let depth = Parent::depth_below(transaction, new.parent)?;
-            let sql = "SELECT count(*) FROM execution WHERE owner = ?1 AND status IN ('pending', 'running')";
-            check_open(transaction.query_row(sql, [new.owner], |row| row.get(0))?, MOST_TASKS)?;
+            let sql = "SELECT count(*) FROM execution WHERE owner = ?1 AND status IN ('pending', 'running') \
+                       AND (?2 IS NULL OR id <> ?2)";
+            let open = transaction.query_row(sql, params![new.owner, new.instead_of], |row| row.get(0))?;
+            check_open(open, MOST_TASKS)?;
             let id = new_id(transaction, "task")?;
             transaction.execute(
                 "INSERT INTO execution (id, owner, manifest, name, revision, version, intent, input, status, iterations, \
@@ -494,6 +498,7 @@ mod tests {
             input: &input,
             gateway: "1",
             parent: None,
+            instead_of: None,
         };
         let id = store.begin_execution(&new, now).unwrap().id;
         let code = |result: Result<Execution, StoreError>| result.unwrap_err().code_word();

@@ -20,6 +20,7 @@ use brigade_store::flows::Flow;
 use crate::connected::Connected;
 use crate::desk::Desk;
 use crate::job::Job;
+use crate::names::files_of;
 use crate::{environment, flow, rel};
 
 /// Runs the tasks of one call.
@@ -94,7 +95,8 @@ impl Tasks for Hands<'_> {
 
     fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure> {
         let Desk { seams, running, .. } = self.desk;
-        let cook = cook(&self.worker(agent)?)?;
+        let worker = self.worker(agent)?;
+        let cook = cook(&worker)?;
         let path = folder(&execution.id)?;
         make_folder(&*seams.fs, &path).map_err(|error| environment(&error))?;
         let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in);
@@ -107,7 +109,9 @@ impl Tasks for Hands<'_> {
             policy: self.config.policy.clone(),
             execution: execution.clone(),
             agent: agent.clone(),
+            files: files_of(&worker, &seams.host()),
             seams: seams.clone(),
+            worker,
             cook,
             connected,
             place,

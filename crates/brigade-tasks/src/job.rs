@@ -1,5 +1,6 @@
 //! A task that runs: tries of a worker until an output is right.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,6 +15,7 @@ use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
 use brigade_manifest::{Agent, Validator, ValidatorKind};
 use brigade_policy::PolicyState;
 use brigade_process::CancelToken;
+use brigade_profile::Worker;
 use brigade_redact::Redactor;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::{Store, StoreError};
@@ -21,6 +23,7 @@ use brigade_upkeep::{Seams, gather};
 
 use crate::connected::Connected;
 use crate::judge;
+use crate::names::files_of;
 use crate::receipt::{About, InTools};
 use crate::running::Place;
 
@@ -50,6 +53,9 @@ pub(crate) struct Job {
     pub(crate) execution: Execution,
     pub(crate) agent: Agent,
     pub(crate) cook: Cook,
+    pub(crate) worker: Worker,
+    /// The files of the worker as they were approved.
+    pub(crate) files: BTreeMap<String, Fingerprint>,
     pub(crate) directory: PathBuf,
     /// Cancels the call, where the task is a part of it.
     pub(crate) outer: Option<CancelToken>,
@@ -147,6 +153,7 @@ impl Job {
         let interrupted =
             || Unable::new("interrupted", "the task was ended with the process that it belongs to");
         let run = host.new_run().map_err(|error| Unable::new("environment", error.to_string()))?;
+        self.check_files()?;
         let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.seams.now())? else {
             return Err(interrupted());
         };
@@ -230,6 +237,20 @@ impl Job {
         match lacks {
             Some(unable) if unable.code == "interrupted" => Err(unable),
             lacks => Ok(lacks),
+        }
+    }
+
+    /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else wrote
+    /// there was approved by nobody.
+    fn check_files(&self) -> Result<(), Unable> {
+        let now = files_of(&self.worker, &self.seams.host());
+        let all = self.files.iter().chain(&now);
+        match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
+            Some(name) => {
+                let message = format!("{name} changed since the task was approved; ask for it again");
+                Err(Unable::new("changed_since_approval", message))
+            }
+            None => Ok(()),
         }
     }
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_builtin::named;
+use brigade_builtin::{Context, Named, named, names_things};
+use brigade_call::Caller;
 use brigade_core::{Fingerprint, Json};
 use brigade_exec::file_fingerprint;
 use brigade_facts::{Config, Host, Names};
 use brigade_fs::Location;
 use brigade_profile::Worker;
+use brigade_redact::Redactor;
 use brigade_store::Stores;
 
 use crate::hands::worker_of;
@@ -30,34 +32,38 @@ impl Names for NamesOf {
         &self,
         host: &Host<'_>,
         config: &Config,
+        caller: &Caller,
         tool: &str,
         args: &Json,
     ) -> BTreeMap<String, Fingerprint> {
-        let mut names = BTreeMap::new();
-        if !["workflow.", "task."].iter().any(|group| tool.starts_with(group)) {
-            return names;
+        if !names_things(tool) {
+            return BTreeMap::new();
         }
-        let store = self.stores.reading(host.fs).ok().flatten();
-        let Some(found) = store.and_then(|store| named(&store, tool, args)) else { return names };
-        names.insert(found.name, found.fingerprint);
-        if let Some(worker) = found.agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
-            bind(&worker, host, &mut names);
+        let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
+        let context = Context {
+            environment: Some(host.environment),
+            ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
+        };
+        let Named { mut things, agent } = named(&context, tool, args);
+        if let Some(worker) = agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
+            things.append(&mut files_of(&worker, host));
         }
-        names
+        things
     }
 }
 
-/// Binds the command of a worker, and the files of the workspace that its words name. Programs elsewhere bring
-/// themselves up to date.
-fn bind(worker: &Worker, host: &Host<'_>, names: &mut BTreeMap<String, Fingerprint>) {
+/// Returns the command of a worker and the files of the workspace that its words name, each with a fingerprint.
+/// Programs elsewhere bring themselves up to date.
+pub(crate) fn files_of(worker: &Worker, host: &Host<'_>) -> BTreeMap<String, Fingerprint> {
     let words = worker.command.words();
     let table = words.iter().enumerate().map(|(at, word)| (format!("{at:04}"), word.clone()));
     let command = Fingerprint::builder("brigade.worker.v1").table("words", table).finish();
-    names.insert(format!("worker {}", worker.id), command);
+    let mut found = BTreeMap::from([(format!("worker {}", worker.id), command)]);
     for word in words {
         let Ok(Location::Inside(path)) = host.fs.resolve(word, None) else { continue };
         if let Ok(bytes) = file_fingerprint(host.fs, path.as_str()) {
-            names.insert(format!("file {path} of worker {}", worker.id), bytes);
+            found.insert(format!("file {path} of worker {}", worker.id), bytes);
         }
     }
+    found
 }

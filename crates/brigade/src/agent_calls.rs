@@ -335,14 +335,20 @@ impl AgentCalls {
     }
 
     /// Runs the call if it is approved, or resumes it if its checkpoints are. Otherwise returns it as it stands.
+    /// `shown` is what the agent is shown now, whose limits its arguments must fit still. A person has no limits.
     ///
     /// # Errors
     /// Returns [`Refusal::Run`](crate::Refusal::Run) if the call may not run after all, with [`codes::NOT_ITS_TURN`] if
     /// it may later, and file errors.
-    pub fn go_on(&self, id: &CallId) -> Result<AgentCall, Error> {
+    pub fn go_on(&self, shown: Option<&AgentTools>, id: &CallId) -> Result<AgentCall, Error> {
         let stored = self.find(id)?;
         let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
-            (CallStatus::Approved, _) => brigade_calls::run_stored(&self.room, &*self.room, stored, &[])?,
+            (CallStatus::Approved, _) => {
+                if let Some(shown) = shown {
+                    self.check_limits(shown, &stored.call.tool_id, &stored.call.args)?;
+                }
+                brigade_calls::run_stored(&self.room, &*self.room, stored, &[])?
+            }
             (CallStatus::ResumePending, Some(checkpoint)) => {
                 let prefix = IdPrefix::new(checkpoint.as_str());
                 self.room.checkpoints().resume(&prefix)?;

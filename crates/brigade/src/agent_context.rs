@@ -23,15 +23,38 @@ fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Bloc
     relative(path, root).is_none().then(|| PathProblem::Outside.blocker(argument))
 }
 
+fn refused(reason: Blocker) -> Error {
+    Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call").because([reason])
+}
+
 impl AgentCalls {
-    /// Refuses a call outside of what the agent's profiles limit the tool to.
+    /// Refuses a request for a call outside of what the agent's profiles limit the tool to, and one too many.
     pub(crate) fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
         let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
+        self.check_limits(shown, tool, args)?;
+        #[cfg(feature = "builtin")]
+        {
+            let host = self.room.host();
+            let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
+            if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
+                self.check_memory(shown, &callable.entry.effects)?;
+            }
+        }
+        for (profile, most) in shown.rights.rates(&ToolTraits::of(callable.entry)) {
+            if most <= self.in_last_minute(tool)? {
+                let why =
+                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
+                return Err(refused(Blocker::new("rate_limited", why)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a call whose arguments are outside of what the agent's profiles limit the tool to now. A call is judged
+    /// when it is asked for, and again before it runs: links and profiles may have changed since.
+    pub(crate) fn check_limits(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
         let traits = ToolTraits::of(callable.entry);
-        let refused = |reason| {
-            Err(Error::new(ErrorKind::Refused, "the profiles of the agent do not allow the call")
-                .because([reason]))
-        };
         let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
         let root = self.room.target();
         let check = |args: &Json| shown.rights.check_call(&traits, args, &root);
@@ -44,23 +67,12 @@ impl AgentCalls {
             }
             let field = format!("args.{}", outside.argument);
             let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
-            return refused(reason.field(field));
+            return Err(refused(reason.field(field)));
         }
         let host = self.room.host();
         let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-        if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made)) {
-            return refused(reason);
-        }
-        #[cfg(feature = "builtin")]
-        if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
-            self.check_memory(shown, &callable.entry.effects)?;
-        }
-        for (profile, most) in shown.rights.rates(&traits) {
-            if most <= self.in_last_minute(tool)? {
-                let why =
-                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-                return refused(Blocker::new("rate_limited", why));
-            }
+        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
+            return Err(refused(reason));
         }
         Ok(())
     }

@@ -234,7 +234,9 @@ impl Steps for CallsOf {
         let most = agents.config().ok().and_then(|config| Some(config.agent(agent?)?.limits.concurrent));
         let room = self.room.with_env(|env| Env { cancel: Some(cancel.clone()), at_once: most, ..env });
         let calls = AgentCalls { room: Arc::new(room) };
-        match calls.go_on(&id(call)?) {
+        let shown = agent.map(|agent| self.shown(agent)).transpose();
+        let gone_on = id(call).map(|id| shown.and_then(|shown| calls.go_on(shown.as_ref(), &id)))?;
+        match gone_on {
             Ok(shown) => self.stands(shown),
             Err(error) if error.code() == codes::NOT_ITS_TURN.as_str() => Ok(Stands::Waits),
             Err(error) => match self.look(call)? {

@@ -60,11 +60,9 @@ impl Kitchen {
     /// Writes `kitchen.toml`, the directory of PRDs and the ignore lines.
     ///
     /// # Errors
-    /// Fails if there is a `kitchen.toml` that may not be replaced, or on a disk error. Replaces nothing inside a run.
+    /// Fails if there is a `kitchen.toml` that may not be replaced, inside a run, or on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Error> {
-        if request.force {
-            self.room.decides()?;
-        }
+        self.room.decides()?;
         let report = self.hands().init(request)?;
         Ok(KitchenInitReport::spelled(report, &self.room.speller()))
     }

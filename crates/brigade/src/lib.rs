@@ -102,7 +102,7 @@ pub use brigade_call::{
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
     RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
-    typed_value,
+    is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
     Family, FindQuery, Level, Quantity, Reads, Tool, ToolSource, starter::StarterTools,

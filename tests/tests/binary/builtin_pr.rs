@@ -134,6 +134,24 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
     assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "passed")], "{seen:#}");
     let none = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
     assert_eq!(none["rerun"], json!([]));
+    // What passed for another commit passed for nothing that is here now, and runs again.
+    let path = lane["worktree_path"].as_str().unwrap();
+    let before = site.workspace.git(["-C", path, "rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(seen["checks"][0]["commit"], json!(before), "{seen:#}");
+    site.workspace.write(format!("{path}/b.txt"), "three\n");
+    site.workspace.git(["-C", path, "commit", "--quiet", "-am", "Add three"]);
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert_eq!(statuses(&seen), [("passes", "outdated"), ("fails", "passed")], "{seen:#}");
+    assert!(seen["summary"].as_str().unwrap().contains("1 passed, 0 failed, 1 outdated"), "{seen:#}");
+    site.workspace.write("a.txt", "two\n");
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert_eq!(statuses(&seen), [("passes", "outdated"), ("fails", "outdated")], "{seen:#}");
+    site.workspace.git(["checkout", "--quiet", "a.txt"]);
+    let asked = done(&mut client, "pr.rerun_checks", json!({"prNumber": 1}));
+    let [again] = asked["rerun"].as_array().unwrap().as_slice() else { panic!("{asked:#}") };
+    client.call("call.wait", json!({"call_id": again}));
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
+    assert_eq!(statuses(&seen), [("passes", "passed"), ("fails", "passed")], "{seen:#}");
     // When the work is in the base, it is merged.
     site.workspace.git(["merge", "--quiet", lane["branch"].as_str().unwrap()]);
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
@@ -175,6 +193,12 @@ fn people_and_agents_talk_in_threads() {
     let reply = json!({"threadId": thread, "body": "Mended."});
     let replied = agreed(&site, &mut client, "prReplyToReviewThread", reply);
     assert_stands(&replied, "completed", "");
+    // A thread in which somebody said more is not the one that was to be resolved.
+    let asked = client.call("pr.resolve", json!({"threadId": thread}));
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    work(&["reply", &thread, "No, still broken"]);
+    let refused = client.call("call.wait", json!({"call_id": id_of(&asked)}));
+    assert_eq!(about(&refused)["code"], "changed_named", "{refused:#}");
     let resolved = agreed(&site, &mut client, "prResolveReviewThread", json!({"threadId": thread}));
     assert_eq!(resolved["structuredContent"], json!({"thread_id": thread, "resolved": true}));
     let shown = work(&["show", "1"]);

@@ -250,6 +250,55 @@ fn a_person_judges_where_no_judge_is() {
 }
 
 #[test]
+fn a_worker_that_changed_between_two_tries_is_not_started_again() {
+    let execution = "  execution:\n    mode: iterative\n    max_iterations: 2\n    validation:\n      \
+                     - {type: semantic, judge_agent: judge, criteria: It is polite.}\n";
+    let (site, client) = site(&json!([{"output": "Hello"}]), execution);
+    drop(client);
+    let shipped = brigade_testkit::fixtures().join("kitchen/worker.py");
+    let worker = fs::read_to_string(&shipped).unwrap();
+    site.workspace.write("bin/worker.py", &worker);
+    let here = site.workspace.join("bin/worker.py").display().to_string();
+    site.workspace.replace(GATEWAY, &shipped.display().to_string(), &here);
+    let mut client = Client::of(&site, "local");
+    let id = begin(&mut client);
+    let row = until("the question waits", || {
+        let brief = site.brigade.run(["work", "brief", "--json"]).assert_code(0).json();
+        brief["waiting"].as_array().and_then(|rows| rows.first().cloned())
+    });
+    site.workspace.write("bin/worker.py", format!("{worker}\nprint('more')\n"));
+    site.brigade.run(["work", "answer", row["id"].as_str().unwrap(), "--choice", "no"]).assert_code(0);
+    let stands = ended(&mut client, &id);
+    assert_eq!((&stands["status"], &stands["iteration_count"]), (&json!("failed"), &json!(1)), "{stands:#}");
+    let error = stands["last_error"].as_str().unwrap();
+    assert!(error.starts_with("changed_since_approval: file bin/worker.py of worker mock"), "{error}");
+}
+
+#[test]
+fn a_worker_hands_its_own_task_off() {
+    let steps = json!({
+        "brigade": brigade_testkit::brigade_binary(),
+        "default": [{"mcp": [["task.handoff", {"execution_id": "{task}", "agent_id": "next"}]]}, {"sleep": 60}],
+        "rules": [{"says": "Go on.", "do": [{"output": "done by {task}"}]}],
+    });
+    let (site, mut client) = site(&steps, "  tools: [task.handoff]\n");
+    let next = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: next}\nspec:\n  \
+                runtime: {language: python, version: '3'}\n  task: {instruction: Go on.}\n";
+    done(&mut client, "agent.create", json!({"manifest_yaml": next}));
+    let id = begin(&mut client);
+    let worker = call(&site, &id, 1);
+    gone(&worker);
+    assert_eq!(ended(&mut client, &id)["status"], "cancelled");
+    let listed = done(&mut client, "task.list", json!({}));
+    let next = listed["executions"][0]["id"].as_str().unwrap().to_owned();
+    let stands = ended(&mut client, &next);
+    assert_eq!(
+        (&stands["status"], &stands["last_output"]),
+        (&json!("completed"), &json!(format!("done by {next}")))
+    );
+}
+
+#[test]
 fn without_a_worker_no_task_begins() {
     let (site, client) = site(&json!(["nothing"]), "");
     drop(client);

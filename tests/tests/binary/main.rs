@@ -9,6 +9,7 @@ mod attack_commands;
 mod attack_grants;
 mod attack_leftovers;
 mod builtin_agents;
+mod builtin_bound;
 mod builtin_commands;
 mod builtin_fleet;
 mod builtin_git;

@@ -26,6 +26,10 @@ impl From<GitError> for Failure {
     }
 }
 
+/// What every diff leaves out: programs, colours, and work in repositories of their own.
+pub(crate) const PLAIN: [&str; 5] =
+    ["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--no-renames"];
+
 /// What a start of git may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -214,6 +218,60 @@ impl Repository {
         let order = self.order("rev-parse", Reach::Read).words(["--verify", "--quiet", "--end-of-options"]);
         let answer = order.word(format!("{name}^{{commit}}")).ask()?;
         Ok(if answer.code == Some(0) { Some(answer.text()?.trim().to_owned()) } else { None })
+    }
+
+    /// Returns the branch that is checked out; `None` if none is.
+    pub(crate) fn branch(&self) -> Result<Option<String>, Failure> {
+        let order = self.order("symbolic-ref", Reach::Read).words(["--quiet", "--short", "HEAD"]);
+        let answer = order.ask()?;
+        match answer.code {
+            Some(0) => Ok(Some(answer.text()?.trim().to_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Tells what would be lost with the files and the branches, in words and as a fingerprint: where the branches
+    /// stand, and the changes that are not committed.
+    pub(crate) fn holds(&self) -> Result<(String, Fingerprint), Failure> {
+        let refs = self.order("for-each-ref", Reach::Read).words(["--format=%(objectname) %(refname)"]);
+        let refs = refs.run()?.stdout;
+        let standing = self.standing()?;
+        let (text, changes) = self.work(&standing);
+        let fingerprint = Fingerprint::builder("brigade.repository.v1").fingerprint("changes", changes);
+        Ok((text, fingerprint.text("refs", &*String::from_utf8_lossy(&refs)).finish()))
+    }
+
+    /// Names the commit that is checked out, with a mark of the changes to tracked files, apart from those of a path.
+    /// `None` without a commit.
+    pub(crate) fn state_without(&self, path: &str) -> Result<Option<String>, Failure> {
+        let Some(commit) = self.commit_of("HEAD")? else { return Ok(None) };
+        let order = self.order("diff", Reach::Read).without("GIT_LITERAL_PATHSPECS").words(PLAIN);
+        let order =
+            order.words(["--binary", "HEAD", "--", "."]).word(format!(":(top,exclude,literal){path}"));
+        let changes = order.run()?.stdout;
+        Ok(Some(match changes.is_empty() {
+            true => commit,
+            false => format!("{commit}+{}", &Fingerprint::of_bytes(&changes).to_hex()[..12]),
+        }))
+    }
+
+    /// Tells which commit is checked out and which changes of files are not committed, in words and as a fingerprint.
+    pub(crate) fn work(&self, standing: &Standing) -> (String, Fingerprint) {
+        let commit = standing.commit.as_deref().unwrap_or("no commit");
+        let text = match standing.changed.len() {
+            0 if !standing.is_unmerged => format!("at {commit}, clean"),
+            count => format!("at {commit}, {count} changed files"),
+        };
+        let fs = DiskFs::open(&self.top).ok();
+        let look = |path: &Vec<u8>| {
+            let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
+            let found = name.and_then(|name| fs.as_ref()?.link_metadata(&name).ok());
+            let found = found.map(|found| format!("{} {}", found.len, found.modified));
+            (String::from_utf8_lossy(path).into_owned(), found.unwrap_or_default())
+        };
+        let fingerprint = Fingerprint::builder("brigade.work.v1").text("at", text.as_str());
+        let changed = standing.changed.iter().map(look);
+        (text, fingerprint.table("changed", changed).finish())
     }
 
     /// Counts the commits that each of two names has alone.

@@ -14,6 +14,7 @@ use super::engine::end_tree;
 use crate::agent::{event, page, without_faults};
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
+use crate::shipped::is_shipped;
 use crate::stored::at;
 use crate::task::{LONGEST, LOOK, Tasks};
 
@@ -108,6 +109,14 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     let blackboard = object("blackboard", args.blackboard)?;
     driver(context)?;
     let offered = super::scope::offered(&args.name, context)?;
+    if is_shipped(WORKFLOWS.kind, &offered.name) {
+        let message = format!(
+            "`{}` is a part of `execute.intent`, `agent.generate` or `workflow.generate`; call that, which narrows it \
+             and asks a person where it must",
+            offered.name
+        );
+        return Err(Failure::new("argument_refused", message));
+    }
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;

@@ -13,6 +13,7 @@ use super::WORKFLOWS;
 use crate::agent::without_faults;
 use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
+use crate::shipped::check_name;
 
 words! {
     /// Who is offered a workflow, from the narrowest.
@@ -133,6 +134,37 @@ pub(super) fn offered(name: &str, context: &Context<'_>) -> Result<Deployed, Fai
     }
 }
 
+/// Returns the name, the version and the text of what a run takes of a workflow, as [`offered`] finds it. Nothing is
+/// copied. `None` if the caller is offered no such workflow.
+///
+/// # Errors
+/// Fails on a disk error, and if there is no such version.
+pub(crate) fn to_be_run(
+    name: &str,
+    version: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Option<(String, String, String)>, Failure> {
+    let newest = match context.stored()? {
+        Some(store) => store.manifest(WORKFLOWS.kind, name, None).ok().map(|(workflow, _)| (store, workflow)),
+        None => None,
+    };
+    let is_own = newest.as_ref().is_some_and(|(_, workflow)| !is_copy(workflow));
+    if !is_own {
+        let name = newest.as_ref().map_or(name, |(_, workflow)| &workflow.name);
+        let Some(text) = hosted(name, context)? else { return Ok(None) };
+        let Some(workflow) = read::<Workflow>(&text).manifest else { return Ok(None) };
+        let found = workflow.metadata.version().as_str().to_owned();
+        if version.is_none_or(|version| version == found) {
+            return Ok(Some((workflow.metadata.name.as_str().to_owned(), found, text)));
+        }
+    }
+    let Some((store, workflow)) = newest.filter(|(_, workflow)| is_offered(workflow, context)) else {
+        return Ok(None);
+    };
+    let (workflow, revision) = store.manifest(WORKFLOWS.kind, &workflow.id, version)?;
+    Ok(Some((workflow.name, revision.version, revision.text)))
+}
+
 /// Keeps a copy of a workflow of the host.
 fn copied(text: &str, is_there: bool, context: &Context<'_>) -> Result<Deployed, Failure> {
     let read = without_faults::<Workflow>(text)?;
@@ -220,6 +252,7 @@ fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
 fn own(name: &str, context: &Context<'_>) -> Result<Deployed, Failure> {
     let store = context.stored()?.ok_or_else(not_found)?;
     let (workflow, _) = store.manifest(WORKFLOWS.kind, name, None)?;
+    check_name(WORKFLOWS.kind, &workflow.name)?;
     match is_offered(&workflow, context) && workflow.author != HOST {
         true => Ok(workflow),
         false => Err(not_found()),

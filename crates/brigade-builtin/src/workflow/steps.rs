@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use brigade_command::Argv;
 use brigade_core::{Json, Object};
-use brigade_manifest::{Outcome, Scope, State, StateCommand, StateKind, Template, TooLong};
+use brigade_manifest::{
+    Outcome, Scope, State, StateCommand, StateKind, Template, TooLong, words_with_options,
+};
 use brigade_process::CancelToken;
 use brigade_profile::builtin::COMMAND;
 
@@ -204,24 +206,20 @@ impl Filled<'_> {
             StateCommand::Tool { tool, arguments } => {
                 let args = self.scope.fill(&arguments).map_err(long)?;
                 if tool == COMMAND {
-                    let texts = |args: &Json| -> Vec<String> {
-                        let words = args.get("args").and_then(Json::as_array).into_iter().flatten();
-                        words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect()
-                    };
-                    let templates =
-                        texts(&arguments).iter().map(|word| Template::of(word)).collect::<Vec<_>>();
-                    check_options(&templates, &texts(&args))?;
+                    check_args(&arguments, &args)?;
                 }
                 return Ok(Order { tool, args, ..self.order(Object::new(), state) });
             }
         };
-        let program = Argv::new(vec![program]).map_err(|error| no_command(error.to_string()))?;
+        let argv = Argv::new(vec![program.clone()]).map_err(|error| no_command(error.to_string()))?;
         let rendered = words.iter().map(|word| self.scope.render(word));
         let rendered = rendered.collect::<Result<Vec<_>, _>>().map_err(long)?;
-        check_options(&words, &rendered)?;
+        let program_word = Template::of(&program);
+        let free = words_with_options(&[&[program_word], &*words].concat());
+        check_options(&words, &rendered, free.saturating_sub(1))?;
         let words: Vec<Json> = rendered.into_iter().map(Json::from).collect();
         let mut args: Object =
-            [("command".to_owned(), Json::from(program.to_string())), ("args".to_owned(), Json::from(words))]
+            [("command".to_owned(), Json::from(argv.to_string())), ("args".to_owned(), Json::from(words))]
                 .into();
         args.extend(state.workdir.as_deref().map(|path| ("cwd".to_owned(), Json::from(path))));
         let seconds = state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600));
@@ -234,9 +232,29 @@ impl Filled<'_> {
     }
 }
 
-/// Refuses a word that is made an option by a value. Behind `--` words are no options.
-fn check_options(templates: &[Template], words: &[String]) -> Result<(), Box<Outcome>> {
-    let all = templates.iter().zip(words).enumerate().take_while(|(_, (_, word))| *word != "--");
+/// Refuses the same in the arguments of the tool that starts commands, as they are written and as they are filled in.
+fn check_args(written: &Json, filled: &Json) -> Result<(), Box<Outcome>> {
+    let texts = |args: &Json| -> Option<Vec<String>> {
+        let words = args.get("args")?.as_array()?.iter();
+        Some(words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect())
+    };
+    let Some(rendered) = texts(filled) else { return Ok(()) };
+    let command = written.get("command").and_then(Json::as_str).and_then(|text| Argv::parse(text).ok());
+    let command = command.iter().flat_map(|argv| argv.words()).map(|word| Template::of(word));
+    let mut words: Vec<Template> = command.collect();
+    let before = words.len();
+    match texts(written) {
+        Some(args) => words.extend(args.iter().map(|word| Template::of(word))),
+        // The whole list is a value, so each word of it begins with one.
+        None => words.resize(before + rendered.len(), Template::default()),
+    }
+    let free = words_with_options(&words).saturating_sub(before);
+    check_options(&words[before..], &rendered, free)
+}
+
+/// Refuses a word that is made an option by a value, among the first so many of a command.
+fn check_options(templates: &[Template], words: &[String], count: usize) -> Result<(), Box<Outcome>> {
+    let all = templates.iter().zip(words).enumerate().take(count);
     let mut made = all.filter(|(_, (template, word))| !template.begins_with_text() && word.starts_with('-'));
     match made.next() {
         Some((at, _)) => {
@@ -283,5 +301,54 @@ pub(super) fn outcome_of(result: CallResult) -> Outcome {
         score: outcome.score.or(score),
         confidence: outcome.confidence.or(confidence),
         ..outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_manifest::{Workflow, read};
+
+    use super::*;
+
+    /// Returns the code of a command whose values are all `--output=a`, but `{{input.d}}`, which is `--`.
+    fn code(command: &str) -> Option<String> {
+        let manifest = format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{name: a}}\nspec:\n  initial_state: A\n  \
+             states:\n    A: {{kind: System, command: {command}, transitions: []}}\n"
+        );
+        let Some(workflow) = read::<Workflow>(&manifest).manifest else { return Some("a fault".to_owned()) };
+        let state = &workflow.spec.states["A"];
+        let input = r#"{"x": "--output=a", "l": ["--output=a"], "d": "--", "n": "5"}"#;
+        let input = Json::parse(input).unwrap();
+        let names = Json::object([("input", input.clone())]).as_object().cloned().unwrap();
+        let asked = orders(state, &Scope { names }, None, &input, None);
+        asked.err().and_then(|outcome| outcome.code)
+    }
+
+    #[test]
+    fn a_value_is_an_option_of_no_program() {
+        for command in [
+            r#"["sort", "{{input.x}}"]"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "sort", "args": "{{input.l}}"}}"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "sort", "args": ["{{input.x}}"]}}"#,
+            r#"["env", "{{input.d}}", "sort", "{{input.x}}"]"#,
+            r#"["sort", "-T", "{{input.d}}", "{{input.x}}", "a.txt"]"#,
+            r#"["timeout", "--", "5", "sort", "{{input.x}}"]"#,
+            r#"["sort", "{{input.d}}"]"#,
+        ] {
+            let found = code(command);
+            let expect = ["argument_looks_like_option", "a fault"];
+            assert!(found.as_deref().is_some_and(|code| expect.contains(&code)), "{command}: {found:?}");
+        }
+        for command in [
+            r#"["sort", "--", "{{input.x}}"]"#,
+            r#"["sort", "--key={{input.n}}", "{{input.n}}"]"#,
+            r#"["timeout", "{{input.n}}", "sort", "--", "{{input.x}}"]"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "sort --", "args": "{{input.l}}"}}"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "sort", "args": ["--", "{{input.x}}"]}}"#,
+            r#"{"tool": "fs.read", "arguments": {"path": "{{input.x}}"}}"#,
+        ] {
+            assert_eq!(code(command), None, "{command}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Commands of states: words with templates in them, or a tool with arguments.
 
-use brigade_command::{Argv, shell_syntax};
+use brigade_command::{Argv, risk, shell_syntax};
 use brigade_core::Json;
 
 use super::template::{Part, Template};
@@ -29,6 +29,9 @@ const COMMAND: &str = "cmd.run";
 
 /// The first of the characters that stand for places of values while a command is split.
 const MARK: u32 = 0xF_0000;
+
+/// The most words of a list that data gives which a launcher may take before the command that it starts.
+const MOST_BEFORE: usize = 4;
 
 const FORM: &str = "expected a command line, a list of words, or a map of `tool` and `arguments`";
 
@@ -69,6 +72,9 @@ impl StateCommand {
                 let command = arguments.get("command").and_then(Json::as_str);
                 if tool == COMMAND && command.is_some_and(|command| !Template::of(command).is_plain()) {
                     return Err("the command is no template; values stand in `args`".to_owned());
+                }
+                if let Some(command) = command.filter(|_| tool == COMMAND) {
+                    check_args(command, arguments.get("args"))?;
                 }
                 Ok(StateCommand::Tool { tool: tool.to_owned(), arguments })
             }
@@ -117,11 +123,73 @@ impl StateCommand {
 
     fn of_words(program: &Template, words: Vec<Template>) -> Result<StateCommand, String> {
         match program.parts.as_slice() {
-            [Part::Text(program)] => Ok(StateCommand::Words { program: program.clone(), words }),
+            [Part::Text(name)] => {
+                check_started(std::iter::once(program).chain(&words))?;
+                Ok(StateCommand::Words { program: name.clone(), words })
+            }
             [] => Err("names no program".to_owned()),
-            _ => Err("the program is no template: what data names is never started".to_owned()),
+            _ => Err(NO_PROGRAM.to_owned()),
         }
     }
+}
+
+const NO_PROGRAM: &str = "the program is no template: what data names is never started";
+
+/// Writes a word with a mark at the place of each value.
+fn marked(word: &Template) -> String {
+    let mark = char::from_u32(MARK).expect("the mark is a character");
+    let write = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        _ => mark.to_string(),
+    };
+    word.parts.iter().map(write).collect()
+}
+
+/// Refuses a launcher (`env`, `timeout`) whose command begins with a value.
+fn check_started<'t>(words: impl Iterator<Item = &'t Template>) -> Result<(), String> {
+    let Ok(argv) = Argv::new(words.map(marked).collect()) else { return Ok(()) };
+    let started = risk::started_commands(&argv);
+    let is_of_data = |program: &String| marks(program).next().is_some();
+    match started.iter().any(|command| command.words.first().is_some_and(is_of_data)) {
+        true => Err(NO_PROGRAM.to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Does the same for a command whose further words are an argument of a tool: a list, or a value that gives one.
+fn check_args(command: &str, args: Option<&Json>) -> Result<(), String> {
+    let Ok(argv) = Argv::parse(command) else { return Ok(()) };
+    let words: Vec<Template> = argv.words().iter().map(|word| Template::of(word)).collect();
+    match args {
+        None | Some(Json::Null) => check_started(words.iter()),
+        Some(Json::Array(more)) => {
+            let more: Vec<Template> =
+                more.iter().map(|word| Template::of(word.as_str().unwrap_or_default())).collect();
+            check_started(words.iter().chain(&more))
+        }
+        Some(value) => {
+            let value = Template::of(value.as_str().unwrap_or_default());
+            (1..=MOST_BEFORE)
+                .try_for_each(|count| check_started(words.iter().chain(std::iter::repeat_n(&value, count))))
+        }
+    }
+}
+
+/// Returns how many words of a command, the program included, are read by programs that may take a word that begins
+/// with `-` for an option. Those behind the `--` that the manifest itself writes are not: it counts for the program
+/// that is started last, so one of a launcher does not.
+pub fn words_with_options(words: &[Template]) -> usize {
+    let Ok(argv) = Argv::new(words.iter().map(marked).collect()) else { return words.len() };
+    let started = risk::started_commands(&argv);
+    let begins = started.iter().map(|command| match argv.words().ends_with(&command.words) {
+        true => words.len() - command.words.len(),
+        // What it starts is written otherwise, so nothing is known of its words.
+        false => words.len(),
+    });
+    let first = begins.max().unwrap_or(0);
+    let is_end = |word: &Template| matches!(word.parts.as_slice(), [Part::Text(text)] if text == "--");
+    let rest = words.iter().skip(first).position(is_end);
+    rest.map_or(words.len(), |at| first + at)
 }
 
 #[cfg(test)]
@@ -158,6 +226,48 @@ mod tests {
             r#"{"tool": "cmd.run", "arguments": {"args": ["{{input.none}}"], "command": "echo"}}"#,
             Ok(&["cmd.run", r#"{"args":[""],"command":"echo"}"#]),
         );
+    }
+
+    #[test]
+    fn what_data_names_is_not_started_by_a_launcher_either() {
+        for command in [
+            r#"["env", "{{input.x}}", "--output=a.txt"]"#,
+            r#"["env", "X=1", "{{input.x}}"]"#,
+            r#""env {{input.x}} a""#,
+            r#"["timeout", "5", "{{input.x}}"]"#,
+            r#"["timeout", "{{input.n}}", "env", "{{input.x}}"]"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "env", "args": "{{input.x}}"}}"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "timeout", "args": "{{input.x}}"}}"#,
+            r#"{"tool": "cmd.run", "arguments": {"command": "timeout 5", "args": ["{{input.x}}"]}}"#,
+        ] {
+            check(command, Err("no template"));
+        }
+        check(
+            r#"["env", "X={{input.none}}", "sort", "{{input.x}}"]"#,
+            Ok(&["env", "X=", "sort", "a b; rm -rf / $(id) '\""]),
+        );
+        check(r#"["timeout", "{{input.none}}", "sort"]"#, Ok(&["timeout", "", "sort"]));
+        check(
+            r#"{"tool": "cmd.run", "arguments": {"args": "{{input.none}}", "command": "sort"}}"#,
+            Ok(&["cmd.run", r#"{"args":"","command":"sort"}"#]),
+        );
+    }
+
+    #[test]
+    fn words_are_operands_behind_the_dashes_of_the_last_program() {
+        for (words, expect) in [
+            (&["sort", "{{input.x}}"][..], 2),
+            (&["sort", "--", "{{input.x}}"], 1),
+            (&["env", "{{input.d}}", "sort", "{{input.x}}"], 4),
+            (&["sort", "-T", "{{input.d}}", "{{input.x}}"], 4),
+            (&["timeout", "--", "5", "sort", "{{input.x}}"], 5),
+            (&["timeout", "--", "5", "sort", "--", "{{input.x}}"], 4),
+            (&["timeout", "5", "env", "--", "A=1", "sort", "{{input.x}}"], 7),
+            (&["sh", "-c", "sort -- a", "--", "{{input.x}}"], 5),
+        ] {
+            let words: Vec<Template> = words.iter().map(|word| Template::of(word)).collect();
+            assert_eq!(words_with_options(&words), expect, "{words:?}");
+        }
     }
 
     #[test]

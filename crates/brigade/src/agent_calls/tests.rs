@@ -73,7 +73,7 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
     let id = asked.id;
     assert_eq!(ask(&calls, args("hello"), &nobody).id, id, "the same call waits once");
     assert_eq!(
-        calls.go_on(&id).unwrap().call.status,
+        calls.go_on(None, &id).unwrap().call.status,
         CallStatus::Pending,
         "nothing runs before the approval"
     );
@@ -84,12 +84,12 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
     let refused = workspace.calls().run(crate::RunTarget::Next).unwrap_err();
     assert_eq!(refused.code(), codes::NOTHING_APPROVED.as_str());
 
-    let run = calls.go_on(&id).unwrap();
+    let run = calls.go_on(None, &id).unwrap();
     let receipt = run.receipt.unwrap();
     assert_eq!((run.call.status, receipt.stdout_summary.as_str()), (CallStatus::Completed, "hello"));
     let review = receipt.approval.unwrap();
     assert_eq!((review.by.as_deref(), review.reviewer.as_deref()), (Some("person"), Some("command-line")));
-    assert_eq!(calls.go_on(&id).unwrap().call.status, CallStatus::Completed, "it does not run again");
+    assert_eq!(calls.go_on(None, &id).unwrap().call.status, CallStatus::Completed, "it does not run again");
     assert_eq!(
         workspace.runs().replay(&IdPrefix::new(receipt.id.as_str())).unwrap_err().code(),
         codes::CALL_OF_AGENT.as_str()
@@ -101,9 +101,9 @@ fn nothing_of_one_agent_is_another_ones() {
     let (_folder, workspace) = workspace();
     let (a, b) = (of(&workspace, "a"), of(&workspace, "b"));
     let id = ask(&a, args("mine"), &rule).id;
-    let run = a.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run = a.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
     assert_eq!(b.show(&id).unwrap_err().kind(), ErrorKind::NotFound);
-    assert_eq!(b.go_on(&id).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(b.go_on(None, &id).unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(b.withdraw(&id).unwrap_err().kind(), ErrorKind::NotFound);
     assert!(b.receipt(&run).unwrap().is_none());
     assert!(b.output(&run, LogStream::Stdout, 0, 10).unwrap().is_none());
@@ -119,7 +119,7 @@ fn a_rule_approves_and_binds_as_a_person_would() {
     let calls = of(&workspace, "a");
     let asked = ask(&calls, args("at once"), &rule);
     assert_eq!(asked.status, CallStatus::Approved);
-    let receipt = calls.go_on(&asked.id).unwrap().receipt.unwrap();
+    let receipt = calls.go_on(None, &asked.id).unwrap().receipt.unwrap();
     let review = receipt.approval.unwrap();
     assert_eq!(
         (review.by.as_deref(), review.rule.as_deref(), review.file.as_deref(), review.line),
@@ -130,7 +130,7 @@ fn a_rule_approves_and_binds_as_a_person_would() {
     assert_ne!(again.id, asked.id);
     fs::write(folder.path().join("say.json"), SCHEMA.replace("required", "$comment\": \"\", \"required"))
         .unwrap();
-    let refused = calls.go_on(&again.id).unwrap_err();
+    let refused = calls.go_on(None, &again.id).unwrap_err();
     assert!(refused.blockers().iter().any(|blocker| blocker.code == "changed_contract"), "{refused}");
 }
 
@@ -160,7 +160,7 @@ fn an_agreement_holds_for_what_was_shown() {
     let forged = Call { planned_binding: other.planned_binding, ..shown.clone() };
     assert!(calls.agree(&forged, by()).is_err());
     assert_eq!(calls.agree(&shown, by()).unwrap().status, CallStatus::Approved);
-    let review = calls.go_on(&shown.id).unwrap().receipt.unwrap().approval.unwrap();
+    let review = calls.go_on(None, &shown.id).unwrap().receipt.unwrap().approval.unwrap();
     assert_eq!((review.by.as_deref(), review.agent.as_deref()), (Some("elicitation"), Some("a")));
 }
 
@@ -169,7 +169,7 @@ fn output_comes_in_whole_characters() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
     let id = ask(&calls, args("aé€𝄞"), &rule).id;
-    let run: RunId = calls.go_on(&id).unwrap().receipt.unwrap().id.parse().unwrap();
+    let run: RunId = calls.go_on(None, &id).unwrap().receipt.unwrap().id.parse().unwrap();
     let piece = |offset, limit| calls.output(&run, LogStream::Stdout, offset, limit).unwrap().unwrap();
     let (mut text, mut offset) = (String::new(), Some(0));
     while let Some(from) = offset {
@@ -229,7 +229,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     // A call that waits is approved by the rule, and not made a second time.
     let approved = stored(ask_to_run(&calls, args("a person"), &[], &rule));
     assert_eq!((&approved.id, &approved.status), (&pending.id, &CallStatus::Approved));
-    assert_eq!(calls.go_on(&approved.id).unwrap().call.status, CallStatus::Completed);
+    assert_eq!(calls.go_on(None, &approved.id).unwrap().call.status, CallStatus::Completed);
 
     let limit = Limit { window: Duration::from_secs(60), most: 1, of: Counted::Calls };
     let (over, begun) = ask_to_run(&calls, args("too much"), &[limit], &rule);
@@ -247,7 +247,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
     queue.lock(busy.room.now()).unwrap().claim(&other.id, 1, claim, busy.room.now()).unwrap();
     let waits = stored(ask_to_run(&busy, args("waits"), &[], &rule));
     assert_eq!(waits.status, CallStatus::Approved);
-    assert_eq!(busy.go_on(&waits.id).unwrap_err().code(), codes::NOT_ITS_TURN.as_str());
+    assert_eq!(busy.go_on(None, &waits.id).unwrap_err().code(), codes::NOT_ITS_TURN.as_str());
     let runs = fs::read_dir(workspace.root().join(".brigade/tools/runs")).unwrap();
     let logs = runs.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".log"));
     assert_eq!(logs.count(), 2, "the logs of what did not run are removed");
