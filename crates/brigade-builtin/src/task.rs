@@ -671,7 +671,7 @@ pub(crate) mod tests {
             manifest: &greeter.0,
             revision: &greeter.1,
             intent: None,
-            input: &Json::object([("name", Json::from("Bob"))]),
+            input: &Json::object([("who", Json::from("Bob"))]),
             gateway: "this",
             parent: Some(&parent),
             instead_of: None,
