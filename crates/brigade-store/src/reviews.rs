@@ -47,8 +47,8 @@ pub struct CheckCall {
     pub call: String,
     /// Whether the check was told the branch. Otherwise it looked at the files of the workspace.
     pub is_of_branch: bool,
-    /// What it was asked about: the commit of the branch, or that of the workspace with a mark of its changes. Absent in
-    /// records of versions that did not keep it.
+    /// What it was asked about: the commit of the branch, or that of the workspace with a mark of its changes. Absent
+    /// in records of versions that did not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }

@@ -240,8 +240,8 @@ impl Job {
         }
     }
 
-    /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else wrote
-    /// there was approved by nobody.
+    /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else
+    /// wrote there was approved by nobody.
     fn check_files(&self) -> Result<(), Unable> {
         let now = files_of(&self.worker, &self.seams.host());
         let all = self.files.iter().chain(&now);
