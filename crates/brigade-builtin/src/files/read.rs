@@ -76,10 +76,12 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
+    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
-        room: usize::try_from(context.max_bytes).unwrap_or(usize::MAX),
+        // A secret that the end goes through is looked for behind it, too.
+        room: most.saturating_add(context.redactor.holds_back()),
         taken: 0,
         text: Vec::new(),
         is_cut: false,
@@ -105,7 +107,13 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         // The cut was in the middle of a character.
         text.truncate(error.valid_up_to());
     }
-    let text = if is_binary { None } else { String::from_utf8(text).ok() };
+    let mut text = if is_binary { None } else { String::from_utf8(text).ok() };
+    if let Some(text) = text.as_mut().filter(|text| most < text.len()) {
+        // Whole lines, unless the first one is longer.
+        let end = memchr::memrchr(b'\n', &text.as_bytes()[..most]).map_or(most, |at| at + 1);
+        lines.taken = memchr::memchr_iter(b'\n', &text.as_bytes()[..end]).count() as u64;
+        lines.is_cut = context.redactor.cut(text, end);
+    }
     let is_truncated = text.is_some() && lines.is_cut;
     let mut members = vec![
         ("status", Json::from("success")),

@@ -5,6 +5,7 @@ use std::io;
 use brigade_core::{Fingerprint, Json};
 use brigade_fs::{FileKind, Folder, FsErrorKind, OpenFile, RelPath};
 use brigade_profile::builtin::PathUse;
+use brigade_redact::Redactor;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
@@ -42,6 +43,7 @@ struct Found {
 struct Collect<'f> {
     path: &'f str,
     found: &'f mut Vec<Found>,
+    redactor: &'f Redactor,
     limit: usize,
     /// Lines before the next match.
     before: Vec<String>,
@@ -49,14 +51,13 @@ struct Collect<'f> {
     is_full: bool,
 }
 
-fn line_of(bytes: &[u8]) -> String {
+fn line_of(bytes: &[u8], redactor: &Redactor) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_end_matches(['\n', '\r']);
-    if text.len() <= LONGEST_LINE {
-        return text.to_owned();
+    let mut text = text.trim_end_matches(['\n', '\r']).to_owned();
+    if redactor.cut(&mut text, LONGEST_LINE) {
+        text.push('…');
     }
-    let end = (0..=LONGEST_LINE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}…", &text[..end])
+    text
 }
 
 impl Sink for Collect<'_> {
@@ -70,7 +71,7 @@ impl Sink for Collect<'_> {
         self.found.push(Found {
             path: self.path.to_owned(),
             line: matched.line_number().unwrap_or_default(),
-            content: line_of(matched.bytes()),
+            content: line_of(matched.bytes(), self.redactor),
             before: std::mem::take(&mut self.before),
             after: Vec::new(),
         });
@@ -78,7 +79,7 @@ impl Sink for Collect<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        let line = line_of(context.bytes());
+        let line = line_of(context.bytes(), self.redactor);
         match (context.kind(), self.found.last_mut()) {
             (SinkContextKind::After, Some(last)) => last.after.push(line),
             _ => self.before.push(line),
@@ -113,7 +114,8 @@ fn below<'p>(path: &'p RelPath, start: &RelPath) -> &'p str {
 }
 
 /// A search in files.
-struct Search {
+struct Search<'r> {
+    redactor: &'r Redactor,
     searcher: Searcher,
     matcher: RegexMatcher,
     limit: usize,
@@ -123,12 +125,13 @@ struct Search {
     is_full: bool,
 }
 
-impl Search {
+impl Search<'_> {
     fn file(&mut self, path: &RelPath, mut file: OpenFile) -> Result<(), FsErrorKind> {
         let first = self.found.len();
         let mut collect = Collect {
             path: path.as_str(),
             found: &mut self.found,
+            redactor: self.redactor,
             limit: self.limit,
             before: Vec::new(),
             is_full: false,
@@ -176,6 +179,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         .binary_detection(BinaryDetection::quit(0))
         .build();
     let mut search = Search {
+        redactor: context.redactor,
         searcher,
         matcher: pattern(&args.pattern)?,
         limit: args.limit,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, Json, SystemClock};
 use brigade_fs::DiskFs;
 use brigade_profile::builtin::{Guards, definition};
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, SecretValue};
 use brigade_store::Stores;
 
 use crate::context::{Context, Failure, Output, Touched};
@@ -56,7 +56,7 @@ impl Work {
             call: None,
             agent_profiles: None,
             clock: &SystemClock,
-            redactor: &Redactor::new(&[]),
+            redactor: &Redactor::new(&[SecretValue::new(BOUND)]),
             stores: &Stores::new(Duration::from_secs(1)),
             volumes: Default::default(),
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
@@ -104,6 +104,27 @@ fn text<'j>(json: &'j Json, name: &str) -> &'j str {
 
 fn flag(json: &Json, name: &str) -> bool {
     json.get(name).and_then(Json::as_bool).unwrap()
+}
+
+/// A value that the policy binds.
+const BOUND: &str = "zq7Canary#Wert-9931";
+
+#[test]
+fn what_is_cut_shows_no_part_of_a_bound_value() {
+    let mut work = Work::new();
+    work.max_bytes = 4_000;
+    for short in [2, 8, 18] {
+        work.put("line.txt", format!("{}{BOUND} more\n", "q".repeat(2_000 - short)).as_bytes());
+        work.put("long.txt", format!("{}{BOUND} more\nlast\n", "q".repeat(4_000 - short)).as_bytes());
+        let found = work.ok("fs.grep", r#"{"pattern": "qqq", "path": "line.txt"}"#);
+        let read = work.ok("fs.read", r#"{"path": "long.txt"}"#);
+        assert!(flag(&read, "truncated"));
+        assert_eq!(read.get("next_offset").unwrap().to_compact(), "1");
+        for output in [found, read] {
+            let shown = output.to_compact();
+            assert!(!shown.contains(&BOUND[..2]) && shown.contains("[redacted]"), "{short}: {shown}");
+        }
+    }
 }
 
 #[test]
