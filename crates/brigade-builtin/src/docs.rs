@@ -26,6 +26,7 @@ const PAGES: &[(&str, &str)] = &[
     ("architecture", include_str!("../../../docs/architecture.md")),
     ("builtin-tools", include_str!("../../../docs/builtin-tools.md")),
     ("connect", include_str!("../../../docs/connect.md")),
+    ("decisions", include_str!("../../../docs/decisions.md")),
     ("errors", include_str!("../../../docs/errors.md")),
     ("gateway", include_str!("../../../docs/gateway.md")),
     ("issues", include_str!("../../../docs/issues.md")),
@@ -35,6 +36,7 @@ const PAGES: &[(&str, &str)] = &[
     ("receipts", include_str!("../../../docs/receipts.md")),
     ("registry", include_str!("../../../docs/registry.md")),
     ("security", include_str!("../../../docs/security.md")),
+    ("state", include_str!("../../../docs/state.md")),
     ("switching", include_str!("../../../docs/switching.md")),
 ];
 

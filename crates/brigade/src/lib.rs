@@ -1,31 +1,4 @@
-//! Governed tool calls for coding agents: catalog, plan, approval, run, receipt.
-//!
-//! Owns the operations of the command line as functions. Each reads facts once, decides, acts, and returns a report: a
-//! JSON document with a schema id. Does not know command line arguments, terminals or processes that exit.
-//!
-//! A call from another program:
-//!
-//! ```
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let catalog = "[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = 'echo hello'\n\
-//! #     input_schema_path = 'greet.json'\n[tool.argument_template]\nname = '{name}'\n";
-//! # let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
-//! # let files = [brigade::NewFile::new(".brigade/tools.toml", catalog), brigade::NewFile::new("greet.json", schema)];
-//! # let path = folder.path();
-//! # Workspace::with_files(path, &files, Env::of_process())?;
-//! use brigade::{Env, Request, Workspace};
-//!
-//! let workspace = Workspace::open(path, Env::of_process())?;
-//! let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
-//! let id = queued.call.id.as_str();
-//! workspace.calls().approve(id)?;
-//! let run = workspace.calls().run(id)?;
-//! assert_eq!(run.receipt.stdout_summary, "hello world");
-//! # Ok(())
-//! # }
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -109,8 +82,7 @@ pub use brigade_catalog::{
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
-pub use brigade_core::Exit;
-pub use brigade_core::codes;
+pub use brigade_core::{Exit, codes};
 pub use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
@@ -155,9 +127,7 @@ pub use brigade_calls::{
     ArgsSource, Blocked, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind,
     ImportMcpRequest, LogReach, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
-pub use brigade_upkeep::TaskSessions;
-pub use brigade_upkeep::upstreams::Upstreams;
-pub use brigade_upkeep::{Existing, Ignore};
+pub use brigade_upkeep::{Existing, Ignore, TaskSessions, upstreams::Upstreams};
 pub use catalog::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
 };

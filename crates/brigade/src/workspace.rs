@@ -34,6 +34,27 @@ use crate::work::Work;
 /// An open workspace, with one handle of operations per subject. Clones share caches.
 ///
 /// Opening reads no files. Each operation reads the files it needs, once.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let catalog = "[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = 'echo hello'\n\
+/// #     input_schema_path = 'greet.json'\n[tool.argument_template]\nname = '{name}'\n";
+/// # let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
+/// # let files = [brigade::NewFile::new(".brigade/tools.toml", catalog), brigade::NewFile::new("greet.json", schema)];
+/// # let path = directory.path();
+/// # Workspace::with_files(path, &files, Env::of_process())?;
+/// use brigade::{Env, Request, Workspace};
+///
+/// let workspace = Workspace::open(path, Env::of_process())?;
+/// let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
+/// let id = queued.call.id.as_str();
+/// workspace.calls().approve(id)?;
+/// let run = workspace.calls().run(id)?;
+/// assert_eq!(run.receipt.stdout_summary, "hello world");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Workspace {
     pub(crate) room: Arc<Room>,
