@@ -56,6 +56,6 @@ pub struct FurtherCall {
 impl<'a> Context<'a> {
     /// Returns who asks for further calls.
     pub(crate) fn further(&self) -> Result<&'a dyn Calls, Failure> {
-        self.calls.ok_or_else(|| Failure::new("not_available_here", "nobody makes further calls here"))
+        self.calls.ok_or_else(|| Failure::new("not_available_here", "this tool cannot make calls here"))
     }
 }

@@ -101,7 +101,7 @@ impl BoundCode {
         let notes = facts.finders.iter().filter(|_| is_told).map(|finder| CodeNote {
             code: FOUND_BY_PROGRAM.to_owned(),
             message: format!(
-                "`{}` finds code by itself, which no approval binds unless `code` of the entry declares it",
+                "`{}` loads code that the approval does not cover; list it in `code` of the entry",
                 redactor.redact_str(finder)
             ),
         });

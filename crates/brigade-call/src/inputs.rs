@@ -1,4 +1,4 @@
-//! The files that a run used, by what stands for them: its approval, its arguments, its data, or nobody.
+//! The files that a run used, grouped by what covers them: its approval, its arguments, its data, or nothing.
 
 use std::path::{Component, Path, PathBuf};
 

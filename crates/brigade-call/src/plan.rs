@@ -591,7 +591,8 @@ fn command_blockers(
         && let Some(word) = code_of_arguments(&argv, reviewed)
     {
         let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
-        let message = format!("the argument `{name}` names the code that would run, which no approval binds");
+        let message =
+            format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
         let hint = "name the script in `command`, so that an approval binds it";
         let blocker = Blocker::new("argument_is_code", message).at(place_of("argument_template"));
         blockers.push(blocker.field(format!("argument_template.{name}")).hint(hint));

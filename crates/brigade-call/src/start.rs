@@ -225,20 +225,20 @@ impl fmt::Display for Objection {
             Objection::Secret => f.write_str("the command holds what looks like a secret; it is not shown"),
             Objection::ProgramNotFound { word, .. } if word.contains('/') => {
                 let word = escape_terminal(word);
-                write!(f, "the program of the command, `{word}`, is no file that can be executed")
+                write!(f, "`{word}` is not an executable file")
             }
             Objection::ProgramNotFound { word, .. } => {
                 let word = escape_terminal(word);
-                write!(f, "the program of the command, `{word}`, is not found on this host")
+                write!(f, "the program `{word}` is not found on this host")
             }
             Objection::ProgramUnreadable { word, why } => {
                 let word = escape_terminal(word);
-                write!(f, "the program of the command, `{word}`, cannot be read: {why}")
+                write!(f, "the program `{word}` cannot be read: {why}")
             }
-            Objection::DirectoryMissing => f.write_str("cwd is no folder in the workspace"),
-            Objection::DirectoryOutside => f.write_str("cwd leads out of the workspace"),
+            Objection::DirectoryMissing => f.write_str("`cwd` is not a directory in the workspace"),
+            Objection::DirectoryOutside => f.write_str("`cwd` leads out of the workspace"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => f.write_str(&blocker.message),
-            Objection::NotApproved => f.write_str("nobody has approved what would be executed"),
+            Objection::NotApproved => f.write_str("the PRD is not approved"),
             Objection::ProgramChanged => f.write_str("the program is not the one that was approved"),
         }
     }

@@ -333,9 +333,7 @@ fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
         let message = format!("the record of the approved call holds a reason against it: {stored}");
-        Blocker::new(STORED_BLOCKER, message)
-            .field("blockers")
-            .hint("queue the call again and approve it, if nothing speaks against it")
+        Blocker::new(STORED_BLOCKER, message).field("blockers").hint("queue the call again, then approve it")
     })
 }
 

@@ -7,7 +7,7 @@ use brigade_core::{ConfigIssue, Severity};
 use crate::model::{Catalog, Level, Lost, Runtimes, Tool};
 
 /// What is said of a file of the user that others can change.
-pub const UNSAFE_USER_FILE: &str = "others can change the file, so nothing of it is used";
+pub const UNSAFE_USER_FILE: &str = "other users can write the file, so it is ignored";
 
 /// An entry that an entry of its id at a nearer level hides.
 #[derive(Clone, Debug, PartialEq)]

@@ -303,7 +303,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
         unknown.push(reason("invalid_entry", "the entry has an error".to_owned()));
     }
     let mut outdated = Vec::new();
-    // Whatever told a version, it is not that of a program that is not there.
+    // A missing program has no version.
     let version = observed.version.as_ref().filter(|_| !is_program_missing);
     let satisfied = match (&tool.version, version) {
         (None, _) => None,
@@ -360,9 +360,9 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
         Need::File { field, .. } => ("file_missing", format!("{field} names a file that does not exist")),
         Need::Runtime(_) => ("runtime_missing", format!("the runtime `{what}` is not there")),
         Need::Provider(_) => ("provider_missing", format!("the harness `{what}` is not found on this host")),
-        Need::Test(PathTest::Executable, _) => ("check_failed", format!("`{what}` is no program")),
-        Need::Test(PathTest::File, _) => ("check_failed", format!("`{what}` is no file")),
-        Need::Test(PathTest::Directory, _) => ("check_failed", format!("`{what}` is no directory")),
+        Need::Test(PathTest::Executable, _) => ("check_failed", format!("`{what}` is not a program")),
+        Need::Test(PathTest::File, _) => ("check_failed", format!("`{what}` is not a file")),
+        Need::Test(PathTest::Directory, _) => ("check_failed", format!("`{what}` is not a directory")),
         Need::Check => ("check_failed", "its check failed".to_owned()),
     };
     Reason { hint: docs(tool), ..reason(code, message) }

@@ -45,9 +45,9 @@ pub(crate) enum Command {
     Service(Lazy<kitchen::service::ServiceArgs>),
     /// Work on one task until it ends, or nothing can go on
     Ticket(Lazy<kitchen::ticket::TicketArgs>),
-    /// Go on with a PRD after an interruption or a failure
+    /// Continue a PRD after an interruption or a failure
     Resume(Lazy<kitchen::resume::ResumeArgs>),
-    /// Show where the tasks of a PRD stand
+    /// Show the progress of a PRD
     Status(Lazy<kitchen::status::StatusArgs>),
     /// Check a PRD, and show which tier begins with each task
     Validate(Lazy<kitchen::validate::ValidateArgs>),

@@ -74,7 +74,7 @@ codes! {
     CHANGED_MEANWHILE = "changed_meanwhile": "The record changed since it was read; look at it again.";
     INSIDE_A_RUN = "inside_a_run": "A program of a run asked for it. Nothing that decides or widens rights is done from inside a run.";
     ADDRESS_TAKEN = "address_taken": "The address or socket cannot be listened on: another process has it, or its folder is not the user's own.";
-    CALL_OF_AGENT = "call_of_agent": "The call belongs to an agent, and only the agent goes on with it. A person can approve, hold or reject it.";
+    CALL_OF_AGENT = "call_of_agent": "The call belongs to an agent, and only that agent can run it. A person can approve, hold or reject it.";
     NOT_ITS_TURN = "not_its_turn": "Other calls of the agent run, in this gateway or another one. The call runs when one of them has ended.";
     ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";
     NEWER_VERSION = "newer_version": "A newer version of Brigade wrote the record. Use that version to change it.";
@@ -91,11 +91,11 @@ codes! {
     AGENT_EXISTS = "agent_exists": "gateway.toml has an agent of this name.";
 
     SERVICE_BUSY = "service_busy": "Another service works through the PRD, or workers of one that was killed still run.";
-    APPROVAL_NEEDED = "approval_needed": "Nobody approved what would be executed, or it is another than what was approved.";
-    JOURNAL_LOST = "journal_lost": "Records of a running service are no longer in its journal. It ends at once, because nothing tells any more what was approved and done.";
+    APPROVAL_NEEDED = "approval_needed": "The PRD is not approved, or it changed after the approval.";
+    JOURNAL_LOST = "journal_lost": "Records of a running service are no longer in its journal. The service stops, because it can no longer tell what was approved and done.";
     BRANCH_LOST_WORK = "branch_lost_work": "The branch of a PRD does not hold the commits of tasks that are done. Nothing is built on it until it does.";
     KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
-    CHEF_FAILED = "chef_failed": "The executive was started for a plan or a map, and gave nothing that can be used.";
+    CHEF_FAILED = "chef_failed": "The executive returned no usable plan or map.";
     PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     GATEWAY_CONFIG_INVALID = "gateway_config_invalid": "gateway.toml or profiles.toml has an error, so no agent is served.";
@@ -125,7 +125,7 @@ codes! {
     FILE_TOO_LARGE = "file_too_large": "The file is too large.";
     LOCKED = "locked": "Another process holds the lock.";
     JOURNAL_BLOCKED = "journal_blocked": "The journal is not a file.";
-    STORE_BROKEN = "store_broken": "The store of the built-in tools is no database that can be read, or belongs to another program.";
+    STORE_BROKEN = "store_broken": "The store of the built-in tools is not a readable database, or belongs to another program.";
     RECORD_INVALID = "record_invalid": "A stored record cannot be read.";
 
     BUG = "bug": "A bug in Brigade; please report it.";

@@ -1,10 +1,13 @@
 //! The hands of the kitchen: reads what `brigade-kitchen` decides on, and does what it decided.
 //!
-//! Owns the operations on the kitchen of a workspace ([`Kitchen`]) and reading what they decide on ([`Configuration`],
-//! [`Crew`], [`PrdFile`]), the places of the kitchen's files ([`PrdFiles`]), the journal of a PRD ([`PrdJournal`]),
-//! which process serves it ([`ServiceLock`]), the service itself ([`Kitchen::serve`]), starts of workers
-//! ([`attempt()`]) and of approved commands ([`check()`]) with their receipts ([`Receipts`]), and where tasks are
-//! worked on ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
+//! It owns:
+//!
+//! * the operations on the kitchen of a workspace ([`Kitchen`]), and what they read ([`Configuration`], [`Crew`],
+//!   [`PrdFile`]);
+//! * the places of the kitchen's files ([`PrdFiles`]) and the journal of a PRD ([`PrdJournal`]);
+//! * the service of a PRD ([`Kitchen::serve`]), and which process runs it ([`ServiceLock`]);
+//! * starts of workers ([`attempt()`]) and of approved commands ([`check()`]), with their receipts ([`Receipts`]);
+//! * where tasks are worked on ([`workplace`]): in worktrees of [`mod@git`], or [in place](in_place).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -119,7 +119,7 @@ impl Kitchen<'_> {
             Found::Ours(known) => known,
             Found::Foreign if request.may_replace => Known::default(),
             Found::Foreign => {
-                let message = format!("`{path}` exists and is no map that Brigade made");
+                let message = format!("`{path}` exists and was not written by Brigade");
                 let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
                 return Err(failure.hint("--force replaces it"));
             }

@@ -129,7 +129,7 @@ fn may_be_several(searches: &[PrdSearch], options: &ServiceOptions) -> bool {
     1 < searches.len() || options.flags.auto_continue
 }
 
-/// Says that nobody approved what would be executed, or what changed since.
+/// Says that the PRD is not approved, or what changed after the approval.
 pub(crate) fn unapproved(standing: &Standing) -> Failure {
     let Some(ready) = standing.crew.ready() else { return refused(&standing.crew) };
     let items = ready.execution(&standing.prd).items();

@@ -86,7 +86,7 @@ pub enum ServeError {
     /// Another service has it, or the lock failed.
     #[error(transparent)]
     Lock(#[from] ServiceLockError),
-    /// Nobody approved what would be executed.
+    /// The PRD is not approved.
     #[error("what would be executed is not approved")]
     NotApproved {
         /// What changed since the last approval; empty if there was none.
@@ -128,7 +128,7 @@ impl From<ServeError> for Failure {
                 let names: Vec<&str> =
                     changes.iter().map(|change| change.field.as_str()).take(MAX_NAMED).collect();
                 let failure = match names.as_slice() {
-                    [] => Failure::new(ErrorKind::Refused, "nobody approved what would be executed"),
+                    [] => Failure::new(ErrorKind::Refused, "the PRD is not approved"),
                     names => {
                         let message = format!(
                             "what would be executed is not what was approved; {} changed: {}",

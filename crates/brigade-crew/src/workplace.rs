@@ -255,7 +255,7 @@ pub enum PlaceError {
         way: String,
     },
     /// The name cannot be one of a branch.
-    #[error("`{0}` is no name of a branch")]
+    #[error("`{0}` is not a valid branch name")]
     BranchName(String),
     /// The branch is checked out and has changes that are not committed.
     #[error("the branch `{branch}` is checked out in `{folder}` with uncommitted changes: {}", .files.join(", "))]

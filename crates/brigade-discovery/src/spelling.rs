@@ -169,7 +169,7 @@ const LONGEST: usize = 2_000;
 /// The most elements of a list of an entry.
 const MOST: usize = 1_000;
 
-/// What was read of a server: an entry without id and origins, unless it is none, and what is wrong.
+/// The entry of a server, without id and origins, and its problems.
 pub(crate) struct Read {
     pub(crate) entry: Option<DiscoveredEntry>,
     pub(crate) launch: Launch,
@@ -346,7 +346,7 @@ impl Reader<'_> {
             Typed::Always => true,
         };
         if kind.is_some() && of_kind.is_none() {
-            self.trouble(IssueCode::TypeUnclear, "the `type` of the server is none that is known");
+            self.trouble(IssueCode::TypeUnclear, "unknown server `type`");
         } else if kind.is_none() && is_needed {
             self.trouble(IssueCode::TypeUnclear, "the server has no `type`, which its program asks for");
         } else if of_kind.is_some_and(|kind| (kind == "stdio") != (transport == "stdio")) {

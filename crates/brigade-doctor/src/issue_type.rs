@@ -139,7 +139,7 @@ issue_types! {
         ConfigWarning = "config_warning", Warning, "A valid value that is probably a mistake",
             "The file is used, but this value may not have the intended effect.", Remedy::Edit;
         UserCatalogUnsafe = "user_catalog_unsafe", Error, "A file of the user could be changed by others",
-            "Nothing of it is used, neither tools nor runtimes. Make the file your own, and let nobody else write to it.", Remedy::Edit;
+            "Its tools and runtimes are ignored. Make yourself its owner, and remove write permission for others.", Remedy::Edit;
         EntryShadowed = "entry_shadowed", Info, "An entry of the user that an entry of the project replaces",
             "The nearest entry of an id is the tool, also if it is disabled or broken.", Remedy::Tool(NextStep::ShowTool);
         AliasTaken = "alias_taken", Warning, "An alias that another tool has, too",
@@ -177,7 +177,7 @@ issue_types! {
             "What its entry says to look at is not on this host. `availability = \"conditional\"` says that it need not be.",
             Remedy::Tool(NextStep::ShowTool);
         ToolOutdated = "tool_outdated", Warning, "A tool in a version that does not suit",
-            "Its version command told a version that `version` of the entry does not accept. `tools check ID --run-checks` asks again.",
+            "The installed version does not satisfy `version` of the entry. `tools check ID --run-checks` asks again.",
             Remedy::Tool(NextStep::ShowTool);
         MissingContract = "missing_contract", Warning, "A callable tool without a contract",
             "Calls need a contract. Add an input schema, effects and an approval mode.", Remedy::Edit;
@@ -435,19 +435,19 @@ issue_types! {
         KitchenConfig = "kitchen_config", Error, "The configuration of the kitchen is invalid",
             "`brigade.config`, kitchen.toml or a role text has an error. Nothing of the kitchen starts until it is fixed.", Remedy::Edit;
         KitchenConfigWarning = "kitchen_config_warning", Warning, "A value in the configuration of the kitchen has no effect",
-            "It is out of range, not known, or not used; the default stands.", Remedy::Edit;
-        KitchenRefused = "kitchen_refused", Error, "Something refuses to start workers",
-            "A command, an adapter and the policy do not fit together. Nothing that needs it starts.", Remedy::Step(NextStep::ListWorkers);
+            "The value is out of range, unknown or unused. The default applies.", Remedy::Edit;
+        KitchenRefused = "kitchen_refused", Error, "Workers cannot be started",
+            "The command, the adapter or the policy of a tier do not match.", Remedy::Step(NextStep::ListWorkers);
         KitchenWorkerMissing = "kitchen_worker_missing", Warning, "The program of a tier is not there",
             "A service that needs the tier does not start. Install the program, or set another command for the tier.",
             Remedy::Step(NextStep::ListWorkers);
         KitchenPrdInvalid = "kitchen_prd_invalid", Error, "A PRD has errors",
             "It can be neither approved nor served until they are fixed.", Remedy::Object(NextStep::ValidatePrd);
-        KitchenApprovalStale = "kitchen_approval_stale", Warning, "A PRD is no longer what was approved",
-            "Tasks, commands, workers or the policy changed, so nothing of it starts. Look at what changed, and approve it again.",
+        KitchenApprovalStale = "kitchen_approval_stale", Warning, "A PRD changed after it was approved",
+            "Tasks, commands, workers or the policy changed. Review the changes and approve it again; until then no task starts.",
             Remedy::Object(NextStep::ApprovePrd);
         KitchenInterrupted = "kitchen_interrupted", Warning, "A service was killed",
-            "Its workers have ended, too. What was done is recorded; resuming goes on from there.", Remedy::Object(NextStep::ResumePrd);
+            "Its workers ended too. Finished work is recorded; resume to continue.", Remedy::Object(NextStep::ResumePrd);
         KitchenTaskFailed = "kitchen_task_failed", Warning, "A task failed or is blocked",
             "Nothing that depends on it begins. Try it again or leave it out.", Remedy::Object(NextStep::RetryPrd);
         KitchenBranchLostWork = "kitchen_branch_lost_work", Warning, "The branch of a PRD does not hold work that is done",
@@ -461,7 +461,7 @@ issue_types! {
         KitchenJournalDamaged = "kitchen_journal_damaged", Warning, "A journal of the kitchen has lines that are no records",
             "The next service or answer moves them to a quarantine file. Nothing is lost.", Remedy::ReadFile;
         KitchenJournalLost = "kitchen_journal_lost", Error, "Records of a journal of the kitchen are missing",
-            "Somebody took lines out of the journal. What they said is not known; compare the file with a backup, and the branch with what `status` shows.",
+            "Lines were removed from the journal. Compare the file with a backup, and the branch with what `status` shows.",
             Remedy::ReadFile;
         KitchenJournalNewer = "kitchen_journal_newer", Warning, "A journal of the kitchen was written by a newer version",
             "This version reads it and changes nothing in it. Use the newer version for this PRD.", Remedy::ReadFile;
@@ -475,7 +475,7 @@ issue_types! {
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
         DiscoveredCacheDamaged = "discovered_cache_damaged", Warning, "The cache of discovered tools cannot be used",
-            "Nothing is known of the files of agent programs. The next `tools sync` replaces a damaged cache; delete one that a newer version wrote.",
+            "The tools of agent programs are unknown until the next sync. The next `tools sync` replaces a damaged cache; delete one that a newer version wrote.",
             Remedy::Step(NextStep::SyncRegistry);
         ClientEntryStale = "client_entry_stale", Warning, "A client's entry is not as it was written",
             "The client does not reach this workspace's gateway. Connect it again, or remove the entry with `connect --remove`.",
@@ -486,13 +486,13 @@ issue_types! {
         DefinitionsDiffer = "definitions_differ", Warning, "A name has several definitions in the files of agent programs",
             "The same MCP server, skill or command is not the same in each program. Make the definitions alike, or rename one; `tools discover` shows them. Found at the last `tools sync`.",
             Remedy::Edit;
-        RegisteredSourceChanged = "registered_source_changed", Warning, "A definition is not what a tool was registered from",
-            "The file of an agent program says something else than when the tool was registered. Nothing follows by itself: register it again with `--replace`, which disables it until it is reviewed, or leave it. Found at the last `tools sync`.",
+        RegisteredSourceChanged = "registered_source_changed", Warning, "The source of a registered tool changed",
+            "The tool keeps its registered definition. Register it again with `--replace` to take the new one; it is then disabled until reviewed. Found at the last `tools sync`.",
             Remedy::Edit;
-        RegisteredSourceGone = "registered_source_gone", Warning, "The definition that a tool was registered from is gone",
-            "The file of the agent program has no such entry any more. The tool stays as it is; remove it if nobody needs it. Found at the last `tools sync`.",
+        RegisteredSourceGone = "registered_source_gone", Warning, "The source of a registered tool is gone",
+            "The tool stays; remove it if you no longer need it. Found at the last `tools sync`.",
             Remedy::Edit;
-        ClientLiteralSecret = "client_literal_secret", Warning, "A secret stands in the file of an agent program",
+        ClientLiteralSecret = "client_literal_secret", Warning, "An agent program's file contains a secret",
             "Remove it there, and bind it through `env_bindings` of the policy for the tool that needs it. Found at the last `tools sync`.",
             Remedy::Edit;
         SwitchApprovals = "switch_approvals", Info, "Calls that v0.30 approved",
@@ -502,7 +502,7 @@ issue_types! {
         SwitchEnvironment = "switch_environment", Info, "Tools and runtimes that had the whole environment in v0.30",
             "Tools and runtimes get PATH, HOME, the locale and the like, and the labels of their entry. List other variables in `pass` under `[environment]` in policy.toml.", Remedy::Edit;
         SwitchHooks = "switch_hooks", Warning, "An agent program has hooks that v0.30 installed",
-            "They start the command `work hook-run` or `work presence-hook`, which does nothing here: nobody is told what v0.30 told. Remove them from the file, or with v0.30: `work hooks uninstall`.", Remedy::Edit;
+            "They start the command `work hook-run` or `work presence-hook`, which has no effect in this version. Remove them from the file, or with v0.30: `work hooks uninstall`.", Remedy::Edit;
         SwitchMcp = "switch_mcp", Info, "An MCP tool without what a call of it needs here",
             "v0.30 calls an MCP tool without `timeout`, `permissions`, `effects` and `approval_mode`. Here its calls are blocked until the entry has them all.", Remedy::Edit;
         SwitchTimeout = "switch_timeout", Info, "A tool without a timeout, which had no limit in v0.30",

@@ -18,7 +18,7 @@ use crate::{Issue, McpServer, RuntimeFacts};
 pub struct Snapshot<'a> {
     /// The current time.
     pub now: Timestamp,
-    /// The home directory of the person, for what is said of a path that begins with `~`.
+    /// The home directory of the person, used to explain paths that begin with `~`.
     pub home: Option<&'a Path>,
     /// The catalog.
     pub catalog: Option<ConfigFile<'a, Catalog>>,
@@ -164,7 +164,7 @@ pub struct ToolState<'a> {
     pub tool: &'a Tool,
     /// The facts about its files; absent if they were not gathered.
     pub files: Option<&'a ToolFiles>,
-    /// The home directory of the person, for what is said of a path that begins with `~`.
+    /// The home directory of the person, used to explain paths that begin with `~`.
     pub home: Option<&'a Path>,
     /// Its projections.
     pub projections: &'a [ProjectionItem],

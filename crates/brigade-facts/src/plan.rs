@@ -335,7 +335,7 @@ pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'s
 /// Returns why nothing runs of a file that a newer version wrote.
 pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
     let place = catalog.newer_schema(tool)?;
-    let message = format!("{} has a schema newer than {SCHEMA}, so nothing of it runs", place.file);
+    let message = format!("{} uses a newer schema than {SCHEMA}; its tools cannot run", place.file);
     let blocker = Blocker::new("catalog_schema_newer", message).at(place.clone()).field("schema");
     Some(blocker.hint("use a newer version of Brigade for this file"))
 }

@@ -43,7 +43,7 @@ fn read(host: &Host<'_>, path: &Path) -> Option<Result<Vec<u8>, String>> {
         Err(error) => return Some(Err(format!("cannot be read: {}", reason(&error)))),
     };
     if metadata.kind != FileKind::File {
-        return Some(Err("cannot be read: it is no file".to_owned()));
+        return Some(Err("cannot be read: it is not a file".to_owned()));
     }
     if is_open_to_others(&metadata) {
         return Some(Err(UNSAFE_USER_FILE.to_owned()));

@@ -570,7 +570,7 @@ impl Gateway {
                             laid => {
                                 let about = About::of_call(&call.call).coded("wrong_session");
                                 let text = format!(
-                                    "the call was asked in a session without {}, and goes on there; ask for it here anew",
+                                    "the call belongs to a session without {}; request it again here",
                                     laid.join(", ")
                                 );
                                 Answer::failed(about, text)

@@ -46,7 +46,7 @@ fn step(tool: &str, shown: &AgentTools, name: &str) -> Result<Step, Box<Answer>>
         ));
     };
     if let Some(fixed) = shown.rights.fixed_against(profile, shown.traits()) {
-        let message = format!("the server was started with the profile {fixed}, which no session changes");
+        let message = format!("the server was started with the profile {fixed}; sessions cannot change it");
         return Err(refused(tool, "mode_fixed", message));
     }
     if shown.rights.last_of(Slot::Mode) == Some(&profile.name) {

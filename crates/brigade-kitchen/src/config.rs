@@ -56,7 +56,7 @@ pub struct Flags {
     pub walkaway: bool,
     /// Whether the next PRD begins by itself.
     pub auto_continue: bool,
-    /// What stands between two PRDs.
+    /// What to do between two PRDs.
     pub phase_gate: Option<PhaseGate>,
     /// One attempt at a time.
     pub sequential: bool,

@@ -1,10 +1,15 @@
 //! Decides how a crew of coding agents works through a list of tasks.
 //!
-//! Owns PRDs and their validation ([`prd`]), the commands in them ([`Command`]), which tier begins with a task
-//! ([`route()`]), the configuration ([`config`]), worker programs ([`adapter`]), what they are told ([`prompt`]) and
-//! what they say ([`signal`]), the life of a PRD ([`life`]), what a person approves ([`approval`]), projections for
-//! people and other programs ([`show`]), the map of a code base ([`map`]), and plans ([`plan`]). Knows nothing about
-//! files on disk, git, processes or the journal's bytes; it receives the bytes of files and the records of a journal.
+//! It owns:
+//!
+//! * PRDs and their validation ([`prd`]), the commands in them ([`Command`]), and plans ([`plan`]);
+//! * the configuration ([`config`]), and which tier begins with a task ([`route()`]);
+//! * worker programs ([`adapter`]), what they are told ([`prompt`]) and what they say ([`signal`]);
+//! * the life of a PRD ([`life`]), and what a person approves ([`approval`]);
+//! * projections for people and other programs ([`show`]), and the map of a code base ([`map`]).
+//!
+//! It knows nothing about files on disk, git, processes or the journal's bytes. It receives the bytes of files and the
+//! records of a journal.
 //!
 //! ```
 //! use brigade_kitchen::prd::{FaultCode, Lints, read};

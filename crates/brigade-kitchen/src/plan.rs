@@ -436,7 +436,7 @@ mod tests {
 "#
         );
         assert!(read("prd-x.json", text.as_bytes(), Lints::ALL).errors.is_empty());
-        // What is no PRD stays what it is, for its errors to be named.
+        // Text that is not a PRD is returned unchanged, so that validation can report it.
         for odd in ["{}", "[]", r#"{"tasks": {"a": 1}}"#, r#"{"tasks": [5], "featureName": 5}"#] {
             let text = document(&json(odd), now());
             assert!(!read("prd-x.json", text.as_bytes(), Lints::ALL).errors.is_empty(), "{text}");

@@ -1,9 +1,14 @@
 //! Manifests of agents and workflows, as types.
 //!
-//! Owns what a manifest may hold: [`Agent`] and [`Workflow`], read from YAML with every fault and its place, written as
-//! JSON (which is YAML), and described by JSON Schemas that come from the same tables as the readers; and what follows
-//! from one: the value of a template ([`Scope`]), the words of a command, the next state ([`decide`]). Knows nothing
-//! about disks, stores, workers or rights: what a manifest asks for is done by others.
+//! It owns:
+//!
+//! * what a manifest may hold: [`Agent`] and [`Workflow`];
+//! * reading them from YAML, with every fault and its place, and writing them as JSON (which is YAML);
+//! * their JSON Schemas, which come from the same tables as the readers;
+//! * what follows from a manifest: the value of a template ([`Scope`]), the words of a command, the next state
+//!   ([`decide`]).
+//!
+//! It knows nothing about disks, stores, workers or rights: other crates do what a manifest asks for.
 //!
 //! ```
 //! use brigade_manifest::{Agent, read};

@@ -9,11 +9,13 @@
 //!
 //! Handshake revisions 2024-11-05 to 2025-11-25 are spoken with servers that answer `initialize`; a server that refuses
 //! it is asked with `server/discover` and spoken to in the stateless revision 2026-07-28. That revision advises clients
-//! of both kinds to ask `server/discover` first, and to remember what came of it. Here `initialize` goes first: every
-//! call is a process of its own, so the detour would be paid for by each call; servers of the older revisions may exit
-//! at an unknown first request or never answer it, while one of the stateless revision alone answers `initialize` at
-//! once, with an error that lists what it speaks. A server of both kinds is spoken to in 2025-11-25, which has all that
-//! a call needs. The receipt says what was spoken.
+//! of both kinds to ask `server/discover` first, and to remember the answer. Here `initialize` goes first:
+//!
+//! * Every call is a process of its own, so each call would pay for the extra request.
+//! * Servers of the older revisions may exit at an unknown first request, or never answer it.
+//! * A server of the stateless revision alone answers `initialize` at once, with an error that lists its revisions.
+//!
+//! A server of both kinds is spoken to in 2025-11-25, which has all that a call needs. The receipt names the revision.
 //!
 //! Messages are read from lines. Lines that are no messages are logs and change nothing; one that claims to be a
 //! response and cannot be read fails the call. The asynchronous runtime lives on one thread, inside one call.

@@ -1,10 +1,11 @@
-//! Pins of MCP tools on disk: what a server said of a tool when it was first used, and what it says differently since.
+//! Pins of MCP tools on disk: how a server listed a tool when it was first used, and how it lists it differently now.
 //!
-//! A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it. A later call
-//! whose server lists the tool differently is not made; the new listing is kept beside the pin as what is *offered* (a
-//! look at the list keeps it, too). [`PinStore::renew`] makes it the pin, and so does the next approval of a call of
-//! the tool, which shows what changed and binds exactly that listing. A pin that cannot be read refuses every call of
-//! its tool.
+//! * A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it.
+//! * If the server lists the tool differently later, a call is not made. The new listing is kept beside the pin as what
+//!   is *offered*; looking at the list keeps it, too.
+//! * [`PinStore::renew`] makes the offered listing the pin. So does the next approval of a call of the tool, which shows
+//!   the changes and binds exactly that listing.
+//! * A pin that cannot be read refuses every call of its tool.
 //!
 //! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted
 //! beside the pin, until it lists the tool again.
@@ -156,7 +157,7 @@ impl PinStore<'_> {
         }
     }
 
-    /// Returns whose pin a call needs; none for what is no MCP call.
+    /// Returns the pin that a call needs; `None` unless it is an MCP call.
     pub fn of_call<'c>(&self, catalog: &'c Catalog, call: &Call) -> Result<Option<McpOfCall<'c>>, FsError> {
         // Resources and prompts have no listing that a person reviews.
         if Reads::of_tool_id(&call.tool_id).is_some() {

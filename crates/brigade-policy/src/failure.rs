@@ -113,7 +113,7 @@ impl Failure {
         let message = format!("`{}` could be more than one {what}", escape_terminal(name));
         Failure::new(ErrorKind::Ambiguous, message)
             .candidates(candidates)
-            .hint("give more of the id of the one that is meant")
+            .hint("type more characters of the id")
     }
 
     /// Adds the known word that is most like an unknown one as a hint, if one is near.

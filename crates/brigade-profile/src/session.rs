@@ -24,7 +24,7 @@ pub struct SessionProfiles {
     tasks: Vec<TaskLimits>,
 }
 
-/// What the manifest of an agent allows its tasks, of what whoever began the task may do.
+/// The part of the caller's rights that an agent's manifest grants to its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskLimits {

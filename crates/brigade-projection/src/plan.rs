@@ -322,10 +322,10 @@ impl<'f, 'a> Planner<'f, 'a> {
         let bytes = match &target.facts {
             TargetFacts::Refused(refusal) => return refused(*refusal),
             TargetFacts::Directory => {
-                return Verdict::invalid("is-directory", "a folder stands at the projection path");
+                return Verdict::invalid("is-directory", "the projection path is a directory");
             }
             TargetFacts::Unreadable => {
-                return Verdict::invalid("unreadable", "what stands at the projection path cannot be read");
+                return Verdict::invalid("unreadable", "the projection path cannot be read");
             }
             TargetFacts::Absent => None,
             TargetFacts::File(bytes) => Some(bytes),

@@ -159,7 +159,7 @@ fn listed_runs(
         let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
         return Ok((runs.collect(), list.errors));
     }
-    // Of a long history, no more is kept than what its order needs.
+    // Keeps only the sort keys of a long history.
     let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
     view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
         let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));

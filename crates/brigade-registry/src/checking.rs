@@ -22,7 +22,7 @@ pub enum WhatToCheck {
 /// Whether to start what tells more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunChecks {
-    /// Start nothing. What only a start tells is what it told last, if that still holds.
+    /// Start nothing. Uses the cached result of the last check while its files are unchanged.
     No,
     /// Start install checks that nothing else answers, and version commands: without a shell, in the sandbox of a call
     /// that only reads, with `PATH` and `HOME` alone, for at most 10 s each.

@@ -299,7 +299,7 @@ fn look(seams: &Seams, config: &Config, tool: &Tool) -> Presence {
     seen.unwrap_or_else(Presence::unknown)
 }
 
-/// Looks at one tool, and starts what tells more: what was told before the run need not hold after it.
+/// Checks one tool again, because the installation may have changed the result.
 fn look_again(seams: &Seams, config: &Config, tool: &Tool) -> Presence {
     let seen = observed_presences(seams, config, &[tool], &mut Vec::new());
     seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)

@@ -73,7 +73,7 @@ pub(crate) fn unbound(runtime: &Runtime, host: &Host) -> Vec<RuntimeIssue> {
             Some(variable) if host.variable(variable).is_none() => {
                 let variable = escape_terminal(variable);
                 found.push(issue(format!(
-                    "the variable `{variable}`, which `{shown}` stands for, is not set"
+                    "`{shown}` is bound to the variable `{variable}`, which is not set"
                 )));
             }
             Some(_) => {}

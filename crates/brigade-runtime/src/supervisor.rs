@@ -482,7 +482,7 @@ fn outdated_issue(runtime: &Runtime, seen: &Seen) -> Option<RuntimeIssue> {
     if !seen.is_outdated(runtime) {
         return None;
     }
-    let detail = "its entry was changed since it was started: what runs is what the older one said";
+    let detail = "its entry changed after the start; it runs with the old settings";
     let issue = RuntimeIssue::of_runtime(runtime, IssueType::RuntimeOutdated, Severity::Warning, detail);
     Some(issue)
 }

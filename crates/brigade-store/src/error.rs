@@ -117,7 +117,7 @@ impl From<rusqlite::Error> for StoreError {
             Sqlite::DiskFull => StoreError::Full,
             Sqlite::ReadOnly | Sqlite::PermissionDenied => StoreError::ReadOnly,
             Sqlite::NotADatabase | Sqlite::DatabaseCorrupt => StoreError::Broken,
-            Sqlite::CannotOpen => StoreError::Unopened("it is no file that may be opened here".to_owned()),
+            Sqlite::CannotOpen => StoreError::Unopened("the file cannot be opened".to_owned()),
             _ => StoreError::Database(error.to_string()),
         }
     }

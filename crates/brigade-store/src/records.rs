@@ -121,7 +121,7 @@ fn not_found<R: Record>() -> StoreError {
 }
 
 fn broken() -> StoreError {
-    StoreError::Database("a row is none of its kind".to_owned())
+    StoreError::Database("a row has the wrong type".to_owned())
 }
 
 fn by_id<R: Record>(

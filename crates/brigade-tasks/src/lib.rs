@@ -1,9 +1,14 @@
 //! Runs the tasks and drives the workflows that agents of a workspace begin.
 //!
-//! Owns: the [`Hands`] that the built-in tools use for tasks; attempts of workers, which are those of the kitchen, with
-//! their receipts in the tools' ledger; the validators of outputs; the pipes by which a worker reaches a session of the
-//! gateway; the thread that drives an execution of a workflow. Does not know: how a call is planned, approved or run.
-//! It asks for calls through [`Callers`].
+//! It owns:
+//!
+//! * the [`Hands`] that the built-in tools use for tasks;
+//! * attempts of workers, which are those of the kitchen, with their receipts in the tools' ledger;
+//! * the validators of outputs;
+//! * the pipes by which a worker reaches a session of the gateway;
+//! * the thread that drives an execution of a workflow.
+//!
+//! It does not know how a call is planned, approved or run. It asks for calls through [`Callers`].
 //!
 //! A task belongs to the process that began it. A process that serves runs it on a thread of its own; any other one
 //! runs it before the call returns, because nobody would run it after that.

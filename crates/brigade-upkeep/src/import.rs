@@ -107,7 +107,7 @@ fn why_skipped(
     (schema_path, schema): (&str, &str),
 ) -> Option<String> {
     if tool.name.trim() != tool.name || tool.name.is_empty() {
-        let why = "its name is empty, or begins or ends with white space, which no entry can say";
+        let why = "its name is empty, or begins or ends with white space";
         return Some(why.to_owned());
     }
     let times = listed.tools.iter().filter(|other| other.name == tool.name).count();

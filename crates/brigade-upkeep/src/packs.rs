@@ -350,7 +350,7 @@ fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<O
         };
         let expected = if index + 1 == names.len() { FileKind::File } else { FileKind::Directory };
         if kind == FileKind::Link {
-            return Err("it is, or lies behind, a link".to_owned().into());
+            return Err("it is a symbolic link, or below one".to_owned().into());
         }
         if kind != expected {
             return Err("it is not a file".to_owned().into());

@@ -17,7 +17,7 @@ fn the_demo_serves_a_prd_to_its_end() {
     run.assert_code(0);
     let text = run.stdout_text();
     for expect in [
-        "nobody approved what would be executed",
+        "the PRD is not approved",
         "outcome:  paused",
         "Whose name signs the greeting?",
         "answer:    Ada by a person",

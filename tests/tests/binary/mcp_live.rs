@@ -350,7 +350,7 @@ fn a_change_that_was_looked_at_can_be_accepted_before_a_call_is_refused() {
     let spoken = Spoken::fickle("echo");
     assert_eq!(spoken.say(HELLO).0, 0);
     spoken.turn("good", "changed-description");
-    spoken.site.json(["pins", "accept", "say"]).refused("nothing of the pin");
+    spoken.site.json(["pins", "accept", "say"]).refused("has no changes");
     spoken.site.json(["pins", "list", "--live"]).expect(1);
     let shown = spoken.site.json(["pins", "show", "say"]).expect(0);
     assert_eq!(shown["offered"]["name"], "echo", "all that is offered is there");

@@ -121,7 +121,7 @@ fn inputs_are_grouped_by_what_stands_for_them() {
     assert_eq!(names(&inputs["arguments"]), ["data/x.txt", "lib/a.txt"], "{inputs:#}");
     assert_eq!(names(&inputs["nobody"]), ["lib/b.txt"], "{inputs:#}");
     let text = site.tools(["run", "show", id, "--inputs"]).stdout_text();
-    for part in ["bound by the approval: 1", "named by arguments: 2", "nobody's: 1", "lib/b.txt"] {
+    for part in ["bound by the approval: 1", "named by arguments: 2", "not covered: 1", "lib/b.txt"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     site.json(["run", "show", "run-gone", "--inputs"]).expect(1);

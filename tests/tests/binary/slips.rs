@@ -525,8 +525,8 @@ fn whatever_is_refused_says_what_to_do_once() {
         assert!(said.starts_with("error["), "{run}");
     };
     for (words, help) in [
-        (&["call", "approve", "call-"][..], "give more of the id of the one that is meant"),
-        (&["call", "show", "call-"], "give more of the id of the one that is meant"),
+        (&["call", "approve", "call-"][..], "type more characters of the id"),
+        (&["call", "show", "call-"], "type more characters of the id"),
         (&["agent", "remove", "nope"], "brigade tools agent list"),
         (&["pack", "import", "nope"], "name a folder with tool-pack.json"),
         (&["init", "--target", "file"], "name another path, or move away what is there"),

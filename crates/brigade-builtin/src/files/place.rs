@@ -28,7 +28,7 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
         FsErrorKind::NotFound => ("not_found", format!("`{shown}` does not exist")),
         FsErrorKind::Outside => ("path_outside", format!("`{shown}` leads out of the workspace")),
         FsErrorKind::NotAFile => ("not_a_file", format!("`{shown}` is no regular file")),
-        FsErrorKind::NotADirectory => ("not_a_directory", format!("a part of `{shown}` is no directory")),
+        FsErrorKind::NotADirectory => ("not_a_directory", format!("a part of `{shown}` is not a directory")),
         FsErrorKind::DanglingLink => ("not_found", format!("`{shown}` is a link to nothing")),
         FsErrorKind::TooLarge { limit } => {
             return Failure::new("file_too_large", format!("`{shown}` is larger than {limit} bytes"))
@@ -69,7 +69,7 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
     if place.is_folder && !place.path.is_root() {
         let found = context.fs.link_metadata(&place.path).map(|found| found.kind);
         if found.is_ok_and(|kind| kind != FileKind::Directory) {
-            return Err(Failure::new("not_a_directory", format!("`{}` is no directory", place.shown)));
+            return Err(Failure::new("not_a_directory", format!("`{}` is not a directory", place.shown)));
         }
     }
     Ok(place)

@@ -22,7 +22,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     let Some((row, known)) = row.zip(facts.builtin.as_ref()) else { return };
     // A profile that asks makes a call of it, in the session that asked.
     if args.is_some() && !row.is_queued() && facts.session.is_none() {
-        let message = format!("`{}` is answered by the gateway, so it is no call", row.id);
+        let message = format!("the gateway answers `{}` itself; it cannot be queued", row.id);
         blockers.push(Blocker::new(NOT_AVAILABLE, message).hint(Fact::Session.remedy()));
     }
     for fact in &known.missing {

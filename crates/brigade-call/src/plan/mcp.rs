@@ -29,7 +29,7 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
             named(&tool.mcp_tool_name),
             "mcp_missing_tool_name",
             "mcp_tool_name",
-            "the server is asked for a tool by its name, and none is set",
+            "`mcp_tool_name` is not set",
             Hint::to("list the names", NextStep::ImportMcp),
         ),
         (

@@ -81,7 +81,7 @@ fn code_in_a_reviewed_command_starts_unless_the_policy_refuses_it() {
 
 #[test]
 fn directory_and_program_must_be_there() {
-    let missing = ("missing_cwd", "cwd is no folder in the workspace");
+    let missing = ("missing_cwd", "`cwd` is not a directory in the workspace");
     check(StartFacts { directory_fact: DirectoryFact::Missing, ..facts("serve") }, &[missing]);
     let gone = || StartFacts { program: StartProgram::NotFound, ..facts("serve") };
     check(gone(), &[("program_not_found", "the program of the command, `serve`, is not found on this host")]);

@@ -176,7 +176,11 @@ fn start_report(
             pid: Some(process.pid()),
             pid_path: Some(seams.absolute(&facts.pid_path)),
             metadata_path: Some(seams.absolute(&facts.metadata_path)),
-            ..starting(seams, report, format!("not ready after {} s: {}", waited.as_secs_f64(), health.detail))
+            ..starting(
+                seams,
+                report,
+                format!("not ready after {} s: {}", waited.as_secs_f64(), health.detail),
+            )
         },
         StartOutcome::AlreadyRunning { process, awaited: Some(Awaited::NotReady { detail }) } => {
             RuntimeStartReport { skipped: 1, pid: Some(process.pid()), ..starting(seams, report, detail) }
@@ -189,12 +193,14 @@ fn start_report(
                 Awaited::NotReady { .. } => None,
             }),
             pid: Some(process.pid()),
-            reason: Some(if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
-                "the runtime is running already, as an older entry said: `runtime restart` takes the new one"
-            } else {
-                "the runtime is running already"
-            }
-            .to_owned()),
+            reason: Some(
+                if facts.issues.iter().any(|issue| issue.issue_type == IssueType::RuntimeOutdated) {
+                    "the runtime is running with an older entry; restart it to apply the change"
+                } else {
+                    "the runtime is running already"
+                }
+                .to_owned(),
+            ),
             ..report
         },
         StartOutcome::Refused { blockers } => {

@@ -74,7 +74,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
                 Severity::Warning,
                 at,
                 "schema",
-                "the file is of a newer version, so its tools are shown, and it is not changed and nothing of it runs",
+                "the file needs a newer version of Brigade: its tools are listed, but cannot be called or edited",
                 hint,
             );
         }

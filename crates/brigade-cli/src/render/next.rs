@@ -38,7 +38,7 @@ impl Spell for CommandLine {
         match step {
             NextStep::Edit(place) => site.edit(place),
             NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
-            NextStep::AgentGoesOn(agent) => format!("agent {agent} goes on with it"),
+            NextStep::AgentGoesOn(agent) => format!("wait for agent {agent}"),
             step => {
                 let words = command(step);
                 match site {

@@ -220,8 +220,7 @@ impl Kitchen<'_> {
         let adapter = match adapter::choose(&config.adapters, settings.adapter_name(tier), command.argv()) {
             Ok(adapter) => Some(adapter.clone()),
             Err(name) => {
-                let message =
-                    format!("the {tier} tier names the adapter `{name}`, and there is none of this name");
+                let message = format!("unknown adapter `{name}` in the {tier} tier");
                 refuse("adapter_unknown", message, place("adapter"));
                 None
             }

@@ -256,7 +256,7 @@ impl GitPlace {
             return Ok(Err("there are too many of them"));
         }
         if !self.stands_on(sight, head, base)? {
-            return Ok(Err("they do not stand on the commit that the task began with"));
+            return Ok(Err("they are not based on the commit that the task started from"));
         }
         for commit in commits {
             let text = String::from_utf8_lossy(commit);

@@ -106,7 +106,7 @@ impl<'e> Floor<'e> {
         'e: 'scope,
     {
         if self.progress().aborted && self.stop.is_none() {
-            let (outcome, reason) = (Outcome::Aborted, "somebody said that it ends".to_owned());
+            let (outcome, reason) = (Outcome::Aborted, "stopped by a person".to_owned());
             self.stop = Some(Stop { outcome, reason, checks_go_on: false });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
         }
@@ -200,7 +200,7 @@ impl<'e> Floor<'e> {
             .waiting()
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
         if fits && answer.choice == "pause" {
-            self.pause("somebody said that it pauses", true);
+            self.pause("paused by a person", true);
         }
         if fits {
             self.record(vec![Record::DecisionAnswered { id: id.clone(), answer }])?;

@@ -310,7 +310,7 @@ settings! {
     parallel_executive: u64 = 1, "", "parallel.executive", free, Rule::Range(1, 64);
     /// Begin the next PRD when one is complete
     auto_continue: bool = false, "AUTO_CONTINUE", "auto_continue", free;
-    /// What stands between two PRDs: `continue`, `pause` or `review`
+    /// What to do between two PRDs: `continue`, `pause` or `review`
     phase_gate: PhaseGate = PhaseGate::Continue, "PHASE_GATE", "phase_gate", free;
     /// Decide failures without a person
     walkaway_mode: bool = false, "WALKAWAY_MODE", "walkaway_mode", bound;

@@ -257,7 +257,7 @@ words! {
 }
 
 words! {
-    /// What stands between two PRDs.
+    /// What to do between two PRDs.
     PhaseGate {
         /// Nothing.
         Continue = "continue",

@@ -12,7 +12,7 @@ use super::command::StateCommand;
 use super::template::{Template, condition_faults};
 use super::{Condition, State, WorkflowSpec};
 
-/// What templates call what is no state. A state of such a name would hide it, or be hidden.
+/// Names that templates use for things other than states. A state of such a name would hide one, or be hidden.
 const ROOTS: [&str; 8] = ["blackboard", "execution", "human", "input", "intent", "state", "this", "workflow"];
 
 /// Finds targets that do not exist, states that nothing leads to, and loops without a bound.

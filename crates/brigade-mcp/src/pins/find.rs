@@ -73,7 +73,7 @@ impl PinStore<'_> {
         let shown = escape_terminal(&id);
         let refused = |message: String| Failure::new(ErrorKind::Refused, message);
         let Some(offered) = pin.offered.clone() else {
-            return Err(refused(format!("nothing of the pin `{shown}` changed")).hint(NextStep::ComparePins));
+            return Err(refused(format!("the pin `{shown}` has no changes")).hint(NextStep::ComparePins));
         };
         if let Some(wanted) = fingerprint {
             let wanted = wanted.trim().to_ascii_lowercase();

@@ -230,7 +230,7 @@ pub(super) fn filters(
     // These take their flags in memory, where no filter can look: programs fall back when they seem not to exist.
     let mut unknown: Rules = [(libc::SYS_clone3, Vec::new())].into();
     if landlock < 3 {
-        // Truncating is not a right of its own there, so that a file that may only be read could be emptied.
+        // This kernel has no truncate right, so a read-only file could be emptied.
         refused.insert(libc::SYS_truncate, Vec::new());
         let empties = (libc::O_TRUNC | libc::O_ACCMODE) as u64;
         for (call, flags) in OPENING {

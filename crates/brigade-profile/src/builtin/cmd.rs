@@ -25,7 +25,7 @@ pub fn command_entry(
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
     let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
     let more = args.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-    // What is no command line is refused by what reads the command. Nothing is left out: a word with NUL, which no
+    // Text that is not a command line is refused when it is parsed. Nothing is left out: a word with NUL, which no
     // command line can have, stays in it.
     let whole = match Argv::parse(command) {
         Ok(mut argv) => match more.into_iter().try_for_each(|word| argv.push(word)) {

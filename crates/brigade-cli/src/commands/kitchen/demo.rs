@@ -95,7 +95,7 @@ fn play(stage: &mut Stage<'_, '_, '_>) {
     let validated = stage.command(&["validate", PRD], Expect::Done);
     let Some(fingerprint) = validated.word(is_fingerprint) else { return };
 
-    stage.say("Nothing is started that nobody approved.");
+    stage.say("Nothing starts before it is approved.");
     stage.command(&["service", PRD], Expect::Refused);
 
     stage.say("Approving shows every command that can be started, and binds all of them.");

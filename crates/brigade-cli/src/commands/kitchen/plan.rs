@@ -12,7 +12,7 @@ use crate::session::Session;
 /// Let the executive plan a feature as a PRD
 ///
 /// The PRD is validated and written to brigade/tasks/prd-NAME.json, and latest.json leads to it. The executive may ask
-/// questions first. Nothing is started that nobody approved: `kitchen approve --workers` comes before.
+/// questions first. Workers start only after `kitchen approve --workers`.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     /// What the feature should do

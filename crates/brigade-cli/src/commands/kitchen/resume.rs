@@ -9,9 +9,9 @@ use super::service::{BeginFlags, RunFlags};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Go on with a PRD after an interruption or a failure
+/// Continue a PRD after an interruption or a failure
 ///
-/// What was interrupted goes on by itself. A failed task waits for an answer: retry or skip gives it to the one that
+/// Interrupted tasks continue automatically. A failed task waits for an answer: retry or skip gives it to the one that
 /// waits longest, and with --all to each. So does a task whose failure ended the service before with abort.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {

@@ -101,7 +101,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     max_attempts: Option<u64>,
 
-    /// What stands between two PRDs
+    /// What to do between two PRDs
     #[arg(long, value_name = "continue|pause|review", value_enum, hide_possible_values = true)]
     phase_gate: Option<Gate>,
 
@@ -114,7 +114,7 @@ pub(crate) struct RunFlags {
     push: bool,
 }
 
-/// What stands between two PRDs.
+/// What to do between two PRDs.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Gate {
     Continue,

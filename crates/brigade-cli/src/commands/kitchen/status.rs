@@ -12,7 +12,7 @@ use crate::render::text::Text;
 use crate::render::{Escalations, show_status, task_lines, waiting_line};
 use crate::session::Session;
 
-/// Show where the tasks of a PRD stand
+/// Show the progress of a PRD
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     /// File of the PRD; by default the one that somebody works on

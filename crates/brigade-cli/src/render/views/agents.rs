@@ -55,7 +55,7 @@ impl View for AgentToolsReport {
 impl View for AgentListReport {
     fn show(&self, page: &mut Page) {
         if !self.exists {
-            page.note("there is no gateway.toml, so there is the agent local, at the command line only");
+            page.note("no gateway.toml: the only agent is `local`, for the command line");
         }
         let mut table = Table::new([
             ("agent", Fit::Whole),

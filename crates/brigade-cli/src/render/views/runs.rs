@@ -95,13 +95,13 @@ impl View for RunInputsReport {
             None => page.data.field_if("observed", self.reason.as_deref()),
         }
         if self.observed_run_id.is_some() && !self.complete {
-            page.note("something was kept from view: the lists may lack entries");
+            page.note("the observation is incomplete; entries may be missing");
         }
         let groups = [
             ("bound by the approval", &self.bound),
             ("named by arguments", &self.arguments),
             ("data", &self.data),
-            ("nobody's", &self.nobody),
+            ("not covered", &self.nobody),
         ];
         for (name, inputs) in groups {
             let lines = inputs.iter().map(|input| {
@@ -134,7 +134,7 @@ impl View for ObserveReport {
             return;
         }
         if !self.complete {
-            page.note("something was kept from view: the lists may lack entries");
+            page.note("the observation is incomplete; entries may be missing");
         }
         let unbound = self.unbound.iter().map(|file| {
             let text = Text::from(&file.path);

@@ -22,7 +22,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "STREAM")]
     log: Option<Log>,
 
-    /// Show which files the run used, by what stands for them: the approval, arguments, data, or nobody
+    /// Show which files the run used, grouped by what covers them: approval, arguments, data or nothing
     #[arg(long, conflicts_with_all = ["log", "follow"])]
     inputs: bool,
 
