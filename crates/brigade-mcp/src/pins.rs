@@ -3,8 +3,8 @@
 //! * A pin is one file, `.brigade/tools/pins/<server>--<tool>.json`. The first call of a tool writes it.
 //! * If the server lists the tool differently later, a call is not made. The new listing is kept beside the pin as what
 //!   is *offered*; looking at the list keeps it, too.
-//! * [`PinStore::renew`] makes the offered listing the pin. So does the next approval of a call of the tool, which shows
-//!   the changes and binds exactly that listing.
+//! * [`PinStore::renew`] makes the offered listing the pin. So does the next approval of a call of the tool, which
+//!   shows the changes and binds exactly that listing.
 //! * A pin that cannot be read refuses every call of its tool.
 //!
 //! Calls that were approved for another listing do not run any more. A server that stops listing a pinned tool is noted

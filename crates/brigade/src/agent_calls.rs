@@ -568,8 +568,8 @@ impl AgentCalls {
         Ok(source.bytes().map(|bytes| redactor.redact_str(&String::from_utf8_lossy(bytes))))
     }
 
-    /// Returns the profiles that narrow this session and did not narrow the session of the call. With any, the call must
-    /// not run here.
+    /// Returns the profiles that narrow this session and did not narrow the session of the call. With any, the call
+    /// must not run here.
     pub fn laid_over(&self, shown: &AgentTools, call: &Call) -> Vec<String> {
         let own = self.room.env.session.as_ref().map(|session| session.id());
         let asked_in = call.session.as_ref().filter(|asked_in| Some(&*asked_in.id) != own);

@@ -168,7 +168,8 @@ impl Catalog {
         &self.settings
     }
 
-    /// Returns the harnesses whose files discovery reads: as the project says, else as the user says, else all (`None`).
+    /// Returns the harnesses whose files discovery reads: as the project says, else as the user says, else all
+    /// (`None`).
     pub fn harnesses(&self) -> Option<&[String]> {
         self.settings.harnesses.as_deref().or(self.user_settings.harnesses.as_deref())
     }

@@ -64,8 +64,8 @@ pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRe
     }
 }
 
-/// Returns the common members. A hint that is a step is the fix. A sentence goes to the detail, and the file is the place
-/// to fix.
+/// Returns the common members. A hint that is a step is the fix. A sentence goes to the detail, and the file is the
+/// place to fix.
 fn record(
     severity: Severity,
     detail: &str,
