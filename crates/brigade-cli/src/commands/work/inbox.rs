@@ -12,7 +12,9 @@ use clap::{Args, Subcommand};
 use crate::output::Output;
 use crate::session::Session;
 
-/// Arguments of `brigade work inbox`. Without a subcommand, it lists the rows.
+/// Review findings
+///
+/// Without a subcommand, lists the rows.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct InboxArgs {
