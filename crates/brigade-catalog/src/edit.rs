@@ -71,12 +71,6 @@ pub enum EditError {
         /// The newest schema that this version writes.
         known: u64,
     },
-    /// The field is required.
-    #[error("field {field} is required")]
-    Required {
-        /// The field.
-        field: &'static str,
-    },
 }
 
 /// Sets a field of a tool, such as `timeout`, or one key of a table, such as `projections.claude`.
@@ -108,25 +102,6 @@ pub fn set_list(text: &str, id: &str, field: &str, texts: &[String]) -> Result<S
     })
 }
 
-/// Removes a field of a tool, or one key of a table. A missing field is not an error.
-pub fn remove_field(text: &str, id: &str, field: &str) -> Result<String, EditError> {
-    let path = FieldPath::of(field);
-    let (name, shape) = known(path.name)?;
-    if shape == Shape::Required {
-        return Err(EditError::Required { field: name });
-    }
-    place::change(text, id, |table| match path.rest {
-        None => {
-            table.remove(name);
-        }
-        Some(key) => {
-            if let Some(inner) = table.get_mut(name).and_then(Item::as_table_like_mut) {
-                inner.remove(key);
-            }
-        }
-    })
-}
-
 /// Adds a tool at the end of the file, or of the list if the file defines `tool` as a list.
 pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
     match place::find(text, tool.id.as_str()) {
@@ -135,11 +110,6 @@ pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
         Err(other) => return Err(other),
     }
     place::append(text, tool)
-}
-
-/// Removes a tool and the comment lines directly above its header, except at the top of the file.
-pub fn remove_tool(text: &str, id: &str) -> Result<String, EditError> {
-    place::remove(text, id)
 }
 
 /// Returns the line of the first invalid TOML, if there is one. Tools are not added to an invalid file.

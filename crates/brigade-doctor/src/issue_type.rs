@@ -513,11 +513,6 @@ issue_types! {
 }
 
 impl IssueType {
-    /// Returns the type with this code.
-    pub fn from_code(code: &str) -> Option<IssueType> {
-        IssueType::all().iter().copied().find(|kind| kind.code() == code)
-    }
-
     /// Returns whether the issue concerns what a call needs: the entry, command, schemas, template, labels or pin.
     ///
     /// Sources, health summaries and other files that harnesses read are not needed for a call.
@@ -572,7 +567,6 @@ mod tests {
         let codes: BTreeSet<&str> = IssueType::all().iter().map(|kind| kind.code()).collect();
         assert_eq!(codes.len(), IssueType::all().len());
         for kind in IssueType::all() {
-            assert_eq!(IssueType::from_code(kind.code()), Some(*kind));
             assert!(kind.code().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{kind:?}");
             assert!(!kind.title().ends_with('.') && kind.explanation().ends_with('.'), "{kind:?}");
         }

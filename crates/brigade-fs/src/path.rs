@@ -23,6 +23,14 @@ impl RelPath {
         RelPath(String::new())
     }
 
+    /// Returns a path that is written in the program.
+    ///
+    /// # Panics
+    /// Panics if the text is not a path beneath the root. Text from elsewhere is parsed.
+    pub fn of(path: &'static str) -> RelPath {
+        path.parse().expect("paths in the program stay beneath the root")
+    }
+
     /// Returns the path, with `/` between names.
     pub fn as_str(&self) -> &str {
         &self.0

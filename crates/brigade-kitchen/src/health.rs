@@ -1,6 +1,6 @@
 //! What a diagnosis of a kitchen is made from: facts that were read once.
 
-use brigade_core::{ConfigIssue, Timestamp};
+use brigade_core::ConfigIssue;
 use brigade_policy::Blocker;
 
 use crate::life::{Decided, Decision, Life, Stage, TaskOutcome};
@@ -102,11 +102,6 @@ impl PrdHealth {
             self.marked = tasks.clone().filter(is_marked).map(|task| task.id.clone()).collect();
         }
         self.failed.retain(|(task, ..)| prd.graph().position(task).is_some());
-    }
-
-    /// Returns when the oldest decision was asked.
-    pub fn waits_since(&self) -> Option<Timestamp> {
-        self.waiting.iter().map(|decision| decision.created_at).min()
     }
 }
 

@@ -12,7 +12,6 @@ mod feedback;
 use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal_lines;
 
-pub use answer::how_to_answer;
 pub use errand::{Errand, errand};
 pub use feedback::feedback;
 

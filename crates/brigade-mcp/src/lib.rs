@@ -92,8 +92,8 @@ mod tests {
             let codes: Vec<&str> = source.split('"').filter(|text| text.starts_with("mcp_")).collect();
             assert!(!codes.is_empty());
             for code in codes {
-                let kind = IssueType::from_code(code).unwrap_or_else(|| panic!("{code} is not in the table"));
-                assert_eq!(kind.code(), code);
+                let is_known = IssueType::all().iter().any(|kind| kind.code() == code);
+                assert!(is_known, "{code} is not in the table");
             }
         }
     }

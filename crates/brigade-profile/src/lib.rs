@@ -66,4 +66,4 @@ pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{LiveSession, SessionProfiles, TaskLimits};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
-pub use visible::{Facts, Hidden, entry_reasons, gate, visible};
+pub use visible::{Facts, Hidden, gate, visible};

@@ -1,6 +1,6 @@
 //! Whether a tool is visible to an agent. What is visible can be called, and nothing else.
 
-use brigade_catalog::{ApprovalMode, Tool};
+use brigade_catalog::ApprovalMode;
 use brigade_policy::{Blocker, Gate, Standing};
 use thiserror::Error;
 
@@ -113,20 +113,4 @@ fn asks(rights: &Rights, tool: &ToolTraits<'_>) -> bool {
                 .profiles()
                 .iter()
                 .any(|profile| profile.name.slot() == Slot::Permission && profile.name.as_str() != FULL_AUTO)
-}
-
-/// Returns the reasons that an entry itself gives against its calls: it is broken, or its family does not run.
-pub fn entry_reasons(tool: &Tool) -> Vec<Blocker> {
-    let mut reasons = Vec::new();
-    if tool.is_broken {
-        let message = "the entry has an error";
-        reasons.push(Blocker::new("invalid_entry", message).at(tool.origin.place.clone()));
-    }
-    if !tool.is_executable()
-        && let Some(family) = tool.family
-    {
-        let message = format!("tools of the family `{family}` are not executed");
-        reasons.push(Blocker::new("family_not_executable", message).at(tool.place_of("family")));
-    }
-    reasons
 }

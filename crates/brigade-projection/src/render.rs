@@ -64,11 +64,6 @@ impl Rendered {
         self.comment
     }
 
-    /// Returns the line of the header, from 1.
-    pub fn header_line(&self) -> usize {
-        self.body[..self.header_at].matches('\n').count() + 1
-    }
-
     /// Returns the whole file.
     pub fn file(&self, header: &Header) -> String {
         let line = header.line(self.comment);

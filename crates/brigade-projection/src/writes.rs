@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use brigade_core::{Fingerprint, Timestamp};
+use brigade_core::Timestamp;
 
 use crate::facts::{TargetFacts, ToolFacts};
 use crate::item::{Depth, Overwrite, ProjectionAction, ProjectionItem};
@@ -34,11 +34,6 @@ pub struct PlannedWrite {
 }
 
 impl PlannedWrite {
-    /// Returns the sha256 that the existing file must have; `None` if there must be no file.
-    pub fn before_fingerprint(&self) -> Option<Fingerprint> {
-        self.before.as_deref().map(Fingerprint::of_bytes)
-    }
-
     /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
         crate::diff::unified(&self.path, self.before.as_deref(), Some(&self.bytes))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::core::{CoreChange, CoreMemory};
 pub use rank::search_words;
 pub use rank::{Query, blank};
-pub use rules::{MAX_CONTENT, Objection, is_near_copy, normal, objection};
+pub use rules::{MAX_CONTENT, Objection, normal, objection};
 
 use crate::error::StoreError;
 use crate::store::{Store, new_id, time};

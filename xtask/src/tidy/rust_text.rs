@@ -7,6 +7,8 @@
 pub struct Line {
     pub code: String,
     pub comment: String,
+    /// Whether it belongs to an item under `#[cfg(test)]`.
+    pub is_test: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -74,7 +76,83 @@ pub fn split(text: &str) -> Vec<Line> {
         }
         rest = &rest[taken..];
     }
+    mark_tests(&mut lines);
     lines
+}
+
+/// What items begin with that have more than one line or a comma before their end.
+const ITEMS: [&str; 12] = [
+    "const",
+    "enum",
+    "extern",
+    "fn",
+    "impl",
+    "macro_rules",
+    "mod",
+    "static",
+    "struct",
+    "trait",
+    "type",
+    "use",
+];
+
+/// Marks the lines of each item under `#[cfg(test)]`: up to the `;` or `,` that ends it, or to the end of its braces.
+fn mark_tests(lines: &mut [Line]) {
+    let mut item: Option<Item> = None;
+    let is_file_of_tests = lines.iter().any(|line| dense(&line.code).contains("#![cfg(test)]"));
+    for line in lines {
+        let begins = dense(&line.code).contains("#[cfg(test)]");
+        line.is_test = is_file_of_tests || begins || item.is_some();
+        if begins && item.is_none() {
+            item = Some(Item::default());
+        }
+        if item.as_mut().is_some_and(|item| item.ends_in(&line.code)) {
+            item = None;
+        }
+    }
+}
+
+fn dense(code: &str) -> String {
+    code.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// An item under `#[cfg(test)]` that is being read.
+#[derive(Default)]
+struct Item {
+    /// How many brackets of each kind are open.
+    depth: usize,
+    /// Whether a word of [`ITEMS`] was read, after which a comma does not end it.
+    has_keyword: bool,
+}
+
+impl Item {
+    /// Reads a line of the item, and returns whether it ends there.
+    fn ends_in(&mut self, code: &str) -> bool {
+        // Attributes do not begin the item.
+        let mut rest = code.trim();
+        while self.depth == 0
+            && rest.starts_with("#[")
+            && let Some(end) = rest.find(']')
+        {
+            rest = rest[end + 1..].trim_start();
+        }
+        self.has_keyword |= ITEMS.iter().any(|keyword| has_word(rest, keyword));
+        for next in rest.chars() {
+            match next {
+                '{' | '(' | '[' => self.depth += 1,
+                '}' | ')' | ']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if next == '}' && self.depth == 0 {
+                        return true;
+                    }
+                }
+                ';' if self.depth == 0 => return true,
+                ',' if self.depth == 0 && !self.has_keyword => return true,
+                _ => {}
+            }
+        }
+        false
+    }
 }
 
 /// Returns what starts here in code, and the length of its opening mark.
@@ -144,6 +222,28 @@ mod tests {
         check(r#"a(b"\\") // z"#, "a( )", "z");
         check("a('\"', '\\'', b'\"', '/') // z", "a( ,  , b ,  )", "z");
         check("\"one\ntwo // no\" // yes", "", "yes");
+    }
+
+    #[track_caller]
+    fn check_tests(text: &str, expect: &[usize]) {
+        let lines = split(text);
+        let found = lines.iter().enumerate().filter(|(_, line)| line.is_test).map(|(index, _)| index + 1);
+        assert_eq!(found.collect::<Vec<_>>(), expect, "{lines:#?}");
+    }
+
+    #[test]
+    fn an_item_under_cfg_test_has_an_end() {
+        check_tests("#[cfg(test)]\nmod tests;\nfn a() {}\n", &[1, 2]);
+        check_tests(
+            "#[cfg(test)]\n#[path = \"x.rs\"]\nmod tests {\n  fn b() {}\n}\nfn a() {}\n",
+            &[1, 2, 3, 4, 5],
+        );
+        check_tests("#[cfg(test)]\nfn b<A, B>(a: A, b: [u8; 2])\n{\n}\nfn a() {}\n", &[1, 2, 3, 4]);
+        check_tests("struct S {\n  #[cfg(test)]\n  a: u8,\n  b: u8,\n}\n", &[2, 3]);
+        check_tests("#[cfg(test)] use a::{b, c};\nfn a() {}\n", &[1]);
+        check_tests("#[cfg(test)]\nconst A: &str = \"}\";\nfn a() {}\n", &[1, 2]);
+        check_tests("#![cfg(test)]\nfn a() {}", &[1, 2]);
+        check_tests("// #[cfg(test)]\n#[cfg(not(test))]\nfn a() {}", &[]);
     }
 
     #[test]

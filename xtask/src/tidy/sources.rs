@@ -105,11 +105,9 @@ fn check_facade(sources: &[(&str, &str)], most: usize, found: &mut Vec<Finding>)
     }
 }
 
-/// Counts lines of code up to the tests at the end of a file.
+/// Counts lines of code, without tests.
 fn lines_of_code(text: &str) -> usize {
-    let lines = split(text);
-    let code = lines.iter().take_while(|line| !line.code.contains("#[cfg(test)]"));
-    code.filter(|line| !line.code.trim().is_empty()).count()
+    split(text).iter().filter(|line| !line.is_test && !line.code.trim().is_empty()).count()
 }
 
 /// Finds permissions to call banned functions that lack a reason, or that are in neither `SEAMS` nor tests.
@@ -118,9 +116,7 @@ fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
         || ["/tests/", "/benches/", "/examples/"].iter().any(|folder| path.contains(folder))
         // A file of unit tests, declared under `#[cfg(test)]` in another file.
         || path.ends_with("/tests.rs");
-    let mut is_test = false;
     for (index, line) in lines.iter().enumerate() {
-        is_test |= line.code.contains("#[cfg(test)]");
         if !has_word(&line.code, "disallowed_methods") {
             continue;
         }
@@ -132,7 +128,7 @@ fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
                 "a permission to call what `clippy.toml` bans needs a `reason`",
             ));
         }
-        if !is_seam && !is_test {
+        if !is_seam && !line.is_test {
             let message = "only the seams may call what `clippy.toml` bans: take a value, or go through the crate for it";
             found.push(Finding::new(path, index + 1, message));
         }
@@ -208,6 +204,11 @@ mod tests {
         check("crates/brigade-fs/src/lib.rs", without, &[(1, "needs a `reason`")]);
         check("crates/brigade-call/src/lib.rs", with, &[(1, "only the seams")]);
         check("crates/brigade-call/src/lib.rs", &format!("#[cfg(test)]\nmod tests {{\n{with}}}"), &[]);
+        check(
+            "crates/brigade-call/src/lib.rs",
+            &format!("#[cfg(test)]\nmod tests;\n{with}"),
+            &[(3, "only the seams")],
+        );
         check("crates/brigade-call/benches/plan.rs", with, &[]);
     }
 

@@ -8,7 +8,7 @@ use super::rust_text::split;
 use crate::repository::Tree;
 
 /// The first words of the commands.
-const COMMANDS: &[&str] = &["brigade tools", "brigade work"];
+const COMMANDS: &[&str] = &["brigade tools", "brigade work", "brigade serve"];
 
 /// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
 const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
@@ -18,8 +18,8 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts(".rs").filter(|(path, _)| is_below(path)) {
         for (index, line) in split(text).iter().enumerate() {
-            if line.code.contains("#[cfg(test)]") {
-                break;
+            if line.is_test {
+                continue;
             }
             // A comment may name a command; `split` removes comments and strings from the code.
             let raw = text.lines().nth(index).unwrap_or_default();
@@ -64,6 +64,11 @@ mod tests {
             "crates/brigade/src/a.rs",
             "#[cfg(test)]\nmod tests {\n    const A: &str = \"brigade tools list\";\n}\n",
             &[],
+        );
+        check(
+            "crates/brigade/src/a.rs",
+            "#[cfg(test)]\nmod tests;\nconst A: &str = \"brigade tools list\";\n",
+            &[3],
         );
     }
 }

@@ -80,35 +80,6 @@ pub(super) fn tables<T>(text: &str, read: impl Fn(&dyn TableLike) -> T) -> Vec<T
     found
 }
 
-/// Removes the entry with an id.
-pub(super) fn remove(text: &str, id: &str) -> Result<String, EditError> {
-    check_schema(text)?;
-    let mut found = find(text, id)?;
-    let is_alone = found.document.as_table().len() == 1 && entries(&found.document) == 1;
-    if is_alone && text[found.range.clone()].trim_start().starts_with("[[") {
-        let first = bom(text);
-        let start = start_of_comments(text, found.range.start);
-        // Comments at the top of a file belong to the file.
-        let start = if text[first..start].trim().is_empty() { found.range.start } else { start };
-        let end = match text.len() {
-            end if end == found.range.end => end,
-            _ => start_of_comments(text, found.range.end).max(found.range.start),
-        };
-        return Ok(format!("{}{}", &text[..start], &text[end..]));
-    }
-    match found.document.get_mut("tool") {
-        Some(Item::ArrayOfTables(tables)) => {
-            tables.remove(found.index);
-        }
-        Some(Item::Value(Value::Array(items))) => {
-            items.remove(found.index);
-        }
-        _ => return Err(EditError::NotFound),
-    }
-    let after = found.document.to_string();
-    Ok(put_back(text, found.range, &after))
-}
-
 /// Adds an entry after all others.
 pub(super) fn append(text: &str, tool: &Tool) -> Result<String, EditError> {
     check_schema(text)?;
@@ -177,26 +148,6 @@ fn put_back(text: &str, range: Range<usize>, piece: &str) -> String {
     let piece = piece.replace("\r\n", "\n");
     let piece = if crlf { piece.replace('\n', "\r\n") } else { piece };
     format!("{}{piece}{}", &text[..range.start], &text[range.end..])
-}
-
-/// Returns the start of the comment lines directly above a position.
-fn start_of_comments(text: &str, mut at: usize) -> usize {
-    while at > bom(text) {
-        let start = text[..at - 1].rfind('\n').map_or(0, |before| before + 1);
-        if !text[start..at].trim_start_matches('\u{feff}').trim_start().starts_with('#') {
-            break;
-        }
-        at = start;
-    }
-    at
-}
-
-fn entries(document: &DocumentMut) -> usize {
-    match document.get("tool") {
-        Some(Item::ArrayOfTables(tables)) => tables.len(),
-        Some(Item::Value(Value::Array(items))) => items.len(),
-        _ => 0,
-    }
 }
 
 fn index_of(document: &DocumentMut, id: &str) -> Option<usize> {

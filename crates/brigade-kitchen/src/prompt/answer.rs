@@ -64,13 +64,6 @@ fn tags(role: Role) -> &'static [&'static str] {
     }
 }
 
-/// Returns the last section of a prompt.
-pub fn how_to_answer(role: Role, nonce: &str) -> String {
-    let mut writer = Writer::new(nonce);
-    write(&mut writer, role, nonce);
-    writer.text
-}
-
 pub(super) fn write(writer: &mut Writer, role: Role, nonce: &str) {
     writer.section("How to answer");
     writer.line("When you end, write a JSON object to the file that the variable BRIGADE_RESULT_FILE names, with these members:");

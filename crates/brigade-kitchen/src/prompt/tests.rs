@@ -165,6 +165,13 @@ fn a_first_attempt_has_no_feedback() {
     let _: RunId = "r".parse().unwrap();
 }
 
+/// Returns the last section of a prompt.
+fn how_to_answer(role: Role, nonce: &str) -> String {
+    let mut writer = Writer::new(nonce);
+    answer::write(&mut writer, role, nonce);
+    writer.text
+}
+
 #[test]
 fn every_signal_is_explained_and_none_counts() {
     let text = how_to_answer(Role::Work, NONCE);

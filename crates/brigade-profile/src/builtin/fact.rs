@@ -59,7 +59,7 @@ impl Fact {
             }
             Fact::TestSuites => "give catalog entries the category `test`",
             Fact::Fleet => "create lanes or volumes",
-            Fact::Session => "call it through `brigade serve`",
+            Fact::Session => "call it in a session of the gateway",
         }
     }
 }
