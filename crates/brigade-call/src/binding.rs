@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, codes::Code, reasons};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The caller that requests a call: the command line, an agent, or a program that embeds Brigade.
@@ -201,25 +201,31 @@ impl fmt::Display for Change {
     }
 }
 
+impl Code for Change {
+    fn as_code(&self) -> &'static str {
+        self.code()
+    }
+}
+
 impl Change {
     /// Returns the stable code of this change, as in `changed_source`.
     pub fn code(&self) -> &'static str {
         match self {
-            Change::Args => "changed_args",
-            Change::Contract => "changed_contract",
-            Change::Source => "changed_source",
-            Change::Projections => "changed_projections",
-            Change::Policy => "changed_policy",
-            Change::ProgramPath | Change::ProgramBytes => "changed_program",
-            Change::File(_) => "changed_file",
-            Change::Named(_) => "changed_named",
-            Change::Directory => "changed_directory",
-            Change::Code => "changed_program",
-            Change::Pin => "changed_pin",
-            Change::Server => "changed_server",
-            Change::Caller => "changed_caller",
-            Change::Session => "changed_session",
-            Change::Approval | Change::NothingBound => "changed_approval",
+            Change::Args => reasons::CHANGED_ARGS.as_str(),
+            Change::Contract => reasons::CHANGED_CONTRACT.as_str(),
+            Change::Source => reasons::CHANGED_SOURCE.as_str(),
+            Change::Projections => reasons::CHANGED_PROJECTIONS.as_str(),
+            Change::Policy => reasons::CHANGED_POLICY.as_str(),
+            Change::ProgramPath | Change::ProgramBytes => reasons::CHANGED_PROGRAM.as_str(),
+            Change::File(_) => reasons::CHANGED_FILE.as_str(),
+            Change::Named(_) => reasons::CHANGED_NAMED.as_str(),
+            Change::Directory => reasons::CHANGED_DIRECTORY.as_str(),
+            Change::Code => reasons::CHANGED_PROGRAM.as_str(),
+            Change::Pin => reasons::CHANGED_PIN.as_str(),
+            Change::Server => reasons::CHANGED_SERVER.as_str(),
+            Change::Caller => reasons::CHANGED_CALLER.as_str(),
+            Change::Session => reasons::CHANGED_SESSION.as_str(),
+            Change::Approval | Change::NothingBound => reasons::CHANGED_APPROVAL.as_str(),
         }
     }
 }

@@ -68,8 +68,8 @@ pub use facts::{
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;
 pub use plan::{
-    MissingTool, NOT_AVAILABLE, Plan, PlanSummary, SHORTEST_BOUND, entry_blocker, meant_in_schema, plan,
-    plan_missing, standing_blockers, typed_value, unset_for_mcp,
+    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, entry_blocker, meant_in_schema, plan, plan_missing,
+    standing_blockers, typed_value, unset_for_mcp,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
@@ -78,7 +78,7 @@ pub use receipt::{
     RunProcess, RunReview, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
     SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
 };
-pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion, STORED_BLOCKER};
+pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};
 pub use session::{CallSession, is_of_execution};
 pub use shown::{Paths, shown_policy, shown_projections};

@@ -16,7 +16,7 @@ use std::path::Path;
 use brigade_catalog::{Family, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest};
+use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
@@ -36,7 +36,6 @@ use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
 
-pub use builtin::NOT_AVAILABLE;
 pub use mcp::unset_for_mcp;
 pub use typed::{meant_in_schema, typed_value};
 
@@ -118,9 +117,12 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     secret_blockers(&secret_fields, &mut blockers);
     if args.is_some_and(holds_mark) {
         blockers.push(
-            Blocker::new("redacted_argument", format!("an argument holds `{MARK}`: its value was taken out"))
-                .field("args")
-                .hint("queue the call with its real arguments; a secret belongs into an env label"),
+            Blocker::new(
+                reasons::REDACTED_ARGUMENT,
+                format!("an argument holds `{MARK}`: its value was taken out"),
+            )
+            .field("args")
+            .hint("queue the call with its real arguments; a secret belongs into an env label"),
         );
     }
     let empty = Object::new();
@@ -287,7 +289,7 @@ pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
     let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
     let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
     let message = format!("{names}{}", issue.message);
-    let mut blocker = Blocker::new("invalid_entry", message).at(issue.place.clone());
+    let mut blocker = Blocker::new(reasons::INVALID_ENTRY, message).at(issue.place.clone());
     blocker.field.clone_from(&issue.field);
     blocker.hint.clone_from(&issue.hint);
     blocker
@@ -304,7 +306,7 @@ fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     let auth_label = facts.tool.auth_label.as_deref();
     if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
         blockers.push(
-            Blocker::new("unsafe_auth_label", "auth_label looks like a value, not like a name")
+            Blocker::new(reasons::UNSAFE_AUTH_LABEL, "auth_label looks like a value, not like a name")
                 .at(facts.tool.place_of("auth_label"))
                 .field("auth_label")
                 .hint("give it a name, and bind the value through `env_labels`"),
@@ -316,15 +318,16 @@ fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
 fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Option<&'f Json> {
     let problem = match &facts.args {
         Ok(args @ Json::Object(_)) => return Some(args),
-        Ok(_) => Blocker::new("invalid_args", "$: expected an object of arguments"),
+        Ok(_) => Blocker::new(reasons::INVALID_ARGS, "$: expected an object of arguments"),
         Err(ArgsProblem::GivenTwice) => {
-            Blocker::new("invalid_args", "arguments were given inline and in a file").hint("give only one")
+            Blocker::new(reasons::INVALID_ARGS, "arguments were given inline and in a file")
+                .hint("give only one")
         }
         Err(ArgsProblem::Unreadable { why, meant }) => {
             let redactor = Redactor::new(&[]);
             let why = redactor.redact_str(why);
             let blocker =
-                Blocker::new("invalid_args", format!("the file of arguments cannot be read: {why}"));
+                Blocker::new(reasons::INVALID_ARGS, format!("the file of arguments cannot be read: {why}"));
             match meant {
                 Some(meant) => blocker.hint(typed::did_you_mean(&redactor.redact_str(meant))),
                 None => blocker,
@@ -337,7 +340,8 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
                 (None, Some(_)) => "--args",
                 (None, None) => "standard input",
             };
-            let blocker = Blocker::new("invalid_args", format!("{source}, {error}").replace('\n', " "));
+            let blocker =
+                Blocker::new(reasons::INVALID_ARGS, format!("{source}, {error}").replace('\n', " "));
             match file {
                 Some(file) => blocker.at(Place::at(file.as_str(), error.line, error.column)),
                 None => {
@@ -355,16 +359,18 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
 fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) -> Vec<String> {
     let place = || facts.tool.place_of("input_schema_path");
     let path = facts.tool.input_schema_path.as_deref().unwrap_or_default();
-    let mut block = |code: &'static str, message: String| {
+    let mut block = |code: brigade_core::codes::ErrorCode, message: String| {
         blockers.push(Blocker::new(code, message).at(place()).field("input_schema_path"));
     };
     match &facts.input_schema {
         SchemaFact::File(FileFact::NotNamed) => {
-            block("missing_input_schema", "the tool names no input schema".to_owned());
+            block(reasons::MISSING_INPUT_SCHEMA, "the tool names no input schema".to_owned());
         }
         SchemaFact::File(FileFact::Missing) => {
-            let blocker =
-                Blocker::new("missing_input_schema", format!("the input schema `{path}` does not exist"));
+            let blocker = Blocker::new(
+                reasons::MISSING_INPUT_SCHEMA,
+                format!("the input schema `{path}` does not exist"),
+            );
             let blocker = blocker.at(place()).field("input_schema_path");
             blockers.push(match &facts.near_schema {
                 Some(near) => blocker.hint(typed::did_you_mean(near)),
@@ -372,18 +378,20 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             });
         }
         SchemaFact::File(FileFact::Unreadable(why)) => {
-            block("invalid_input_schema", format!("the input schema `{path}` cannot be read: {why}"));
+            block(reasons::INVALID_INPUT_SCHEMA, format!("the input schema `{path}` cannot be read: {why}"));
         }
         // Reported with the other paths that lead out.
         SchemaFact::File(FileFact::Outside | FileFact::Present(_)) => {}
         SchemaFact::NotJson(error) => {
             let message = format!("the input schema `{path}` is not JSON: {error}");
             let place = Place::at(path, error.line, error.column);
-            blockers.push(Blocker::new("invalid_input_schema", message).at(place).field("input_schema_path"));
+            blockers.push(
+                Blocker::new(reasons::INVALID_INPUT_SCHEMA, message).at(place).field("input_schema_path"),
+            );
         }
         SchemaFact::Unsound(problems) => {
             for problem in problems {
-                let blocker = Blocker::new("unsupported_input_schema", problem.to_string());
+                let blocker = Blocker::new(reasons::UNSUPPORTED_INPUT_SCHEMA, problem.to_string());
                 let at = problem.at.map(|(line, column)| Place::at(path, line, column));
                 let blocker = blocker.at(at.unwrap_or_else(|| Place::file(path))).field("input_schema_path");
                 blockers.push(match meant_in_schema(problem) {
@@ -407,7 +415,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
                 if typed::is_misspelt(violation, &meant) {
                     continue;
                 }
-                let blocker = Blocker::new("invalid_args", message).field(path);
+                let blocker = Blocker::new(reasons::INVALID_ARGS, message).field(path);
                 let blocker = typed::reason(facts, schema, violation, blocker);
                 blockers.push(match meant.get(violation.path.as_str()) {
                     Some(name) => blocker.hint(typed::did_you_mean(name)),
@@ -463,7 +471,7 @@ fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
 
 fn secret_blocker(field: &str) -> Blocker {
     Blocker::new(
-        "secret_argument",
+        reasons::SECRET_ARGUMENT,
         format!("{field}: looks like a secret, which an argument cannot carry"),
     )
     .field(field)
@@ -493,8 +501,9 @@ fn render_arguments(
             escape_terminal(&missing.template),
             missing.argument
         );
-        let blocker =
-            Blocker::new("missing_template_argument", message).at(facts.tool.place_of(&field)).field(field);
+        let blocker = Blocker::new(reasons::MISSING_TEMPLATE_ARGUMENT, message)
+            .at(facts.tool.place_of(&field))
+            .field(field);
         let described = facts.input_schema.schema().into_iter().flat_map(|schema| schema.properties());
         let names = described.map(|property| property.name).chain(given.keys().map(String::as_str));
         blockers.push(match closest(&missing.argument, names.filter(|name| *name != missing.argument)) {
@@ -525,7 +534,7 @@ fn option_blockers(facts: &PlanFacts<'_>, given: &Object, blockers: &mut Vec<Blo
     for name in found.iter().filter(|name| !allowed.contains(name) && !is_fixed(name)) {
         let message = format!("$.{name}: begins with `-`, so the program would read it as an option");
         blockers.push(
-            Blocker::new("argument_looks_like_option", message)
+            Blocker::new(reasons::ARGUMENT_LOOKS_LIKE_OPTION, message)
                 .at(facts.tool.place_of("argument_template"))
                 .field(format!("$.{name}"))
                 .hint(format!(
@@ -560,7 +569,7 @@ fn command_blockers(
         if let Err(error) = argv.push(word.as_str()) {
             blockers.push(
                 Blocker::new(
-                    "invalid_args",
+                    reasons::INVALID_ARGS,
                     format!("the rendered argument `{name}` cannot be passed: {error}"),
                 )
                 .field(format!("argument_template.{name}")),
@@ -594,7 +603,7 @@ fn command_blockers(
         let message =
             format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
         let hint = "name the script in `command`, so that an approval binds it";
-        let blocker = Blocker::new("argument_is_code", message).at(place_of("argument_template"));
+        let blocker = Blocker::new(reasons::ARGUMENT_IS_CODE, message).at(place_of("argument_template"));
         blockers.push(blocker.field(format!("argument_template.{name}")).hint(hint));
     }
     blockers.extend(risks);
@@ -628,7 +637,8 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             } else {
                 continue;
             };
-            blockers.push(Blocker::new("argument_opens_code", message).field(format!("args.{name}")).hint(
+            blockers
+                .push(Blocker::new(reasons::ARGUMENT_OPENS_CODE, message).field(format!("args.{name}")).hint(
                 "name the files, or a directory without code; or declare the files as `data` in the entry",
             ));
             break;
@@ -636,15 +646,13 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
     }
 }
 
-/// The code of what is refused because of its family.
-pub(crate) const NOT_EXECUTABLE: &str = "family_not_executable";
-
 /// Refuses families that are only projected. An entry without a family already has an error.
 fn family_blocker(tool: &Tool) -> Option<Blocker> {
     let family = tool.family.filter(|_| !tool.is_executable())?;
     let message = format!("tools of the family `{}` are not executed", family.as_str());
     let step = NextStep::PlanProjections(tool.id.as_str().to_owned());
-    let blocker = Blocker::new(NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
+    let blocker =
+        Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
     Some(blocker.hint(Hint::to("see where harnesses read it", step)))
 }
 
@@ -685,7 +693,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
     outside.dedup();
     for field in outside {
         blockers.push(
-            Blocker::new("path_outside", format!("{field} leads out of the workspace"))
+            Blocker::new(brigade_core::codes::PATH_OUTSIDE, format!("{field} leads out of the workspace"))
                 .at(facts.tool.place_of(field))
                 .field(field)
                 .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),

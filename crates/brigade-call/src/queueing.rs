@@ -1,6 +1,6 @@
 //! From a plan to a call in the queue, and from a plan to an approval.
 
-use brigade_core::{CallId, Fingerprint, Json, Timestamp};
+use brigade_core::{CallId, Fingerprint, Json, Timestamp, reasons};
 use brigade_policy::{Blocker, PolicyDecision};
 
 use crate::binding::{Binding, Change};
@@ -113,7 +113,7 @@ impl Plan {
             let is_said = anew.is_some() || !self.blockers().is_empty();
             reasons.extend(anew.or_else(|| (!is_said).then(|| changed(change))));
         }
-        let counts = |blocker: &&Blocker| blocker.code != "policy_env_missing";
+        let counts = |blocker: &&Blocker| !blocker.is(reasons::POLICY_ENV_MISSING);
         reasons.extend(self.blockers().iter().filter(counts).cloned());
         if reasons.is_empty() { Ok(self.binding().clone()) } else { Err(reasons) }
     }
@@ -138,7 +138,7 @@ impl Plan {
                  `true`: {}",
                 names.join(", ")
             );
-            Blocker::new(change.code(), message).field("args").hint("queue the call again, and approve the new one")
+            Blocker::new(change, message).field("args").hint("queue the call again, and approve the new one")
         })
     }
 
@@ -232,7 +232,7 @@ pub(crate) fn decides_the_same(one: &PolicyDecision, other: &PolicyDecision) -> 
 }
 
 fn changed(change: &Change) -> Blocker {
-    Blocker::new(change.code(), format!("changed since the call was queued: {change}"))
+    Blocker::new(change, format!("changed since the call was queued: {change}"))
         .hint("queue the call again, and approve the new one")
 }
 

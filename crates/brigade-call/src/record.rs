@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use brigade_core::json::{Mismatch, from_record, hand_over, to_json, to_record};
-use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp};
+use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp, reasons};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::shown_command;
@@ -415,16 +415,13 @@ fn check(members: &Object) -> Result<(), NotACall> {
     }
 }
 
-/// The code of a reason that was stored only as a message.
-pub const STORED_BLOCKER: &str = "stored";
-
 fn blockers(messages: Vec<Cow<'_, str>>, details: Vec<BlockerDetail>) -> Vec<Blocker> {
     let mut details = details.into_iter();
     let blocker = |message: Cow<'_, str>| {
         let detail = details.next().unwrap_or_default();
         Blocker {
             place: detail.place(),
-            code: detail.code.map_or(Cow::Borrowed(STORED_BLOCKER), Cow::Owned),
+            code: detail.code.map_or(Cow::from(reasons::STORED), Cow::Owned),
             message: message.into_owned(),
             field: detail.field,
             hint: detail.hint.map(Hint::from),

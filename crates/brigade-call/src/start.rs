@@ -34,8 +34,9 @@ use std::path::{Path, PathBuf};
 use brigade_command::argv::InvalidCommand;
 use brigade_command::risk::{self, Risk};
 use brigade_command::{Argv, near_program};
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Place};
+use brigade_core::{Fingerprint, Place, reasons};
 use brigade_policy::{Blocker, Decision, refuse_inline_code};
 use brigade_redact::{Redactor, is_secret_command};
 
@@ -175,41 +176,39 @@ pub enum Objection {
     ProgramChanged,
 }
 
-/// The code of a program that is not found or not readable.
-pub(crate) const PROGRAM_NOT_FOUND: &str = "program_not_found";
-
 impl Objection {
     /// Returns the reason as that of a plan; `place_of` tells where the entry has a field.
     pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
-        let of = |field: &'static str, code: &'static str| {
+        let of = |field: &'static str, code: ErrorCode| {
             Blocker::new(code, self.to_string()).at(place_of(field)).field(field)
         };
         let of_command = |code| of("command", code);
         match self {
-            Objection::BrokenEntry => of("id", "invalid_entry"),
-            Objection::NoCommand => of_command("missing_command"),
-            Objection::NotWords(_) => of_command("invalid_command"),
-            Objection::TooLong(message) => Blocker::new("arguments_too_long", message.clone()).field("args"),
-            Objection::Risk(_) => {
-                of_command("high_risk_command").hint("put the steps into a reviewed script and call that")
+            Objection::BrokenEntry => of("id", reasons::INVALID_ENTRY),
+            Objection::NoCommand => of_command(reasons::MISSING_COMMAND),
+            Objection::NotWords(_) => of_command(reasons::INVALID_COMMAND),
+            Objection::TooLong(message) => {
+                Blocker::new(reasons::ARGUMENTS_TOO_LONG, message.clone()).field("args")
             }
-            Objection::Secret => of_command("secret_in_catalog"),
+            Objection::Risk(_) => of_command(reasons::HIGH_RISK_COMMAND)
+                .hint("put the steps into a reviewed script and call that"),
+            Objection::Secret => of_command(reasons::SECRET_IN_CATALOG),
             Objection::ProgramNotFound { word, home } => {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
                 let install = "install it, add its folder to PATH, or name its path in `command`";
                 let other = if word.contains('/') { create } else { install };
                 let near = || near_program(word).map(|near| format!("did you mean `{near}`?"));
                 let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
-                of_command(PROGRAM_NOT_FOUND).hint(hint)
+                of_command(reasons::PROGRAM_NOT_FOUND).hint(hint)
             }
-            Objection::ProgramUnreadable { .. } => of_command(PROGRAM_NOT_FOUND)
+            Objection::ProgramUnreadable { .. } => of_command(reasons::PROGRAM_NOT_FOUND)
                 .hint("let its user read it, so that an approval can bind its bytes"),
-            Objection::DirectoryMissing => of("cwd", "missing_cwd"),
-            Objection::DirectoryOutside => of("cwd", "path_outside")
+            Objection::DirectoryMissing => of("cwd", reasons::MISSING_CWD),
+            Objection::DirectoryOutside => of("cwd", codes::PATH_OUTSIDE)
                 .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
-            Objection::NotApproved => Blocker::new("kitchen_not_approved", self.to_string()),
-            Objection::ProgramChanged => of_command("kitchen_program_changed"),
+            Objection::NotApproved => Blocker::new(reasons::KITCHEN_NOT_APPROVED, self.to_string()),
+            Objection::ProgramChanged => of_command(reasons::KITCHEN_PROGRAM_CHANGED),
         }
     }
 }

@@ -2,18 +2,16 @@
 
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp};
+use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp, codes, reasons};
 use brigade_policy::{Blocker, Decision};
 
 use crate::binding::{Binding, Change};
 use crate::call::Call;
 use crate::checkpoint::Checkpoint;
 use crate::facts::RuntimeFact;
-use crate::plan::{NOT_EXECUTABLE, Plan};
+use crate::plan::Plan;
 use crate::queueing::decides_the_same;
 use crate::receipt::RuntimeStatus;
-use crate::record::STORED_BLOCKER;
-use crate::start::PROGRAM_NOT_FOUND;
 use crate::status::{CallStatus, Step};
 
 /// The kind of run that a call is verified for.
@@ -90,10 +88,10 @@ pub fn verify(
         return Err(Box::new(Refusal { blockers, changes, moved: None }));
     }
     status_blockers(&call, &plan, purpose, now, &mut blockers);
-    let is_said = plan.blockers().iter().any(|blocker| blocker.code == NOT_EXECUTABLE);
+    let is_said = plan.blockers().iter().any(|blocker| blocker.is(reasons::FAMILY_NOT_EXECUTABLE));
     if !plan.is_executable() && !is_said {
         let message = format!("tools of the family `{}` are not executed", plan.family());
-        blockers.push(Blocker::new(NOT_EXECUTABLE, message).field("family"));
+        blockers.push(Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).field("family"));
     }
     let changes = bound_changes(&call, &plan);
     let moved = moved_program(&call, &plan, &changes);
@@ -110,12 +108,12 @@ pub fn verify(
             Change::NothingBound => change.to_string(),
             change => format!("changed since it was approved: {change}"),
         };
-        blockers.push(Blocker::new(change.code(), message).hint(hint));
+        blockers.push(Blocker::new(change, message).hint(hint));
     }
     blockers.extend(moved.iter().map(|moved| moved.blocker.clone()));
     blockers.extend(stored_blockers(&call));
     // That the program is not found is said with where it was.
-    let is_told = |blocker: &&Blocker| moved.is_some() && blocker.code == PROGRAM_NOT_FOUND;
+    let is_told = |blocker: &&Blocker| moved.is_some() && blocker.is(reasons::PROGRAM_NOT_FOUND);
     blockers.extend(plan.blockers().iter().filter(|blocker| !is_told(blocker)).cloned());
     let runtime = match runtime {
         RuntimeFact::NotNeeded => None,
@@ -155,11 +153,15 @@ fn status_blockers(
     }
     if let Purpose::Resume(checkpoints) = purpose {
         if checkpoints.is_empty() {
-            blockers.push(Blocker::new("checkpoint_missing", "the call has no checkpoint to resume behind"));
+            blockers
+                .push(Blocker::new(codes::CHECKPOINT_MISSING, "the call has no checkpoint to resume behind"));
         }
         for checkpoint in checkpoints {
             if let Err(refusal) = checkpoint.check_resumable(now) {
-                blockers.push(Blocker::new("checkpoint", format!("checkpoint {}: {refusal}", checkpoint.id)));
+                blockers.push(Blocker::new(
+                    reasons::CHECKPOINT,
+                    format!("checkpoint {}: {refusal}", checkpoint.id),
+                ));
             }
         }
     }
@@ -180,7 +182,7 @@ fn status_blocker(call: &Call, plan: &Plan, now: Timestamp) -> Blocker {
         }
         CallStatus::Rejected | CallStatus::Other(_) => format!("the call is {}", call.status),
     };
-    let mut blocker = Blocker::new("status", message).field("status");
+    let mut blocker = Blocker::new(reasons::STATUS, message).field("status");
     blocker.hint = match call.status {
         // Whether it can be approved depends on its plan.
         CallStatus::Pending | CallStatus::Held => call.next_step(Some(plan), now).map(Hint::from),
@@ -238,10 +240,10 @@ fn moved_program(call: &Call, plan: &Plan, changes: &[Change]) -> Option<MovedPr
             let message = format!("the program `{word}` was {was} and is {now}, because PATH differs");
             let hint =
                 format!("run with the PATH of the approval, or write `{was}` in `command` of the entry");
-            Blocker::new(Change::ProgramPath.code(), message).hint(hint)
+            Blocker::new(Change::ProgramPath, message).hint(hint)
         }
         None => {
-            let not_found = |blocker: &&Blocker| blocker.code == PROGRAM_NOT_FOUND;
+            let not_found = |blocker: &&Blocker| blocker.is(reasons::PROGRAM_NOT_FOUND);
             let mut missing = plan.blockers().iter().find(not_found)?.clone();
             // What else differs follows from that, and is no change of its own.
             let word = escape_terminal(word);
@@ -333,7 +335,7 @@ fn stored_blockers(call: &Call) -> impl Iterator<Item = Blocker> {
     let stored = call.approval.iter().flat_map(|_| &call.blockers);
     stored.map(|stored| {
         let message = format!("the record of the approved call holds a reason against it: {stored}");
-        Blocker::new(STORED_BLOCKER, message).field("blockers").hint("queue the call again, then approve it")
+        Blocker::new(reasons::STORED, message).field("blockers").hint("queue the call again, then approve it")
     })
 }
 

@@ -151,7 +151,7 @@ fn verified(
         Ok(planned) => planned,
         Err(error) if !error.is_about_request() => return Err(error),
         Err(error) => {
-            let blocker = Blocker::new("tool_missing", error.to_string());
+            let blocker = Blocker::new(codes::TOOL_MISSING, error.to_string());
             let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
             return Ok(Attempt::Refused(Box::new(call), Box::new(refusal)));
         }

@@ -249,7 +249,7 @@ fn look_at_runtime(
     checks: Checks,
 ) -> Result<RuntimeFacts, Box<Blocker>> {
     let cannot = |error: Failure| {
-        let blocker = Blocker::new("runtime_missing", error.to_string());
+        let blocker = Blocker::new(codes::RUNTIME_MISSING, error.to_string());
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
     let runtimes = load::known_runtimes(seams).map_err(cannot)?;

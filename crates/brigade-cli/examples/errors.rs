@@ -18,12 +18,21 @@ fn main() {
          ```\n\n\
          On a terminal, the same parts are drawn with colour. With `--json`, the document has `code`, `labels` (`file`, `line`, \
          `column`, `length` and the name in `text`) and `help`.\n\n\
-         An error has one of the codes below, or the code of its only blocker. Blockers and the issues of `brigade tools doctor` \
-         have their own codes; [issues.md](issues.md) lists the issues.\n\n\
+         An error has one of the codes below, or the code of its only blocker. [Reasons](#reasons) lists the codes of blockers. The \
+         issues of `brigade tools doctor` have their own codes; [issues.md](issues.md) lists them.\n\n\
          `cargo xtask docs` generates this page.\n\n\
          | code | meaning |\n| --- | --- |"
     );
     for code in brigade::codes::ALL {
+        println!("| `{}` | {} |", code.as_str(), code.meaning());
+    }
+    println!(
+        "\n## Reasons\n\n\
+         A blocker is a reason why a call or another start is refused. In JSON, `blocker_details` has the `code` of each. Some \
+         blockers have a code of the table above, of an issue, or of a fault in a PRD.\n\n\
+         | code | meaning |\n| --- | --- |"
+    );
+    for code in brigade::codes::reasons::ALL {
         println!("| `{}` | {} |", code.as_str(), code.meaning());
     }
 }

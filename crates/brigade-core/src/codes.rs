@@ -1,10 +1,18 @@
-//! The stable codes of errors.
+//! The stable codes of errors and of [`reasons`].
 //!
-//! Blockers and issues have their own codes.
+//! Issues have a table of their own.
+
+pub mod reasons;
 
 use std::borrow::Cow;
 
-/// The code of an error.
+/// Something whose code stands in a table, and so on a page of the documentation.
+pub trait Code {
+    /// Returns the code, in `snake_case`.
+    fn as_code(&self) -> &'static str;
+}
+
+/// The code of an error, or of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
     code: &'static str,
@@ -29,7 +37,19 @@ impl From<ErrorCode> for Cow<'static, str> {
     }
 }
 
-macro_rules! codes {
+impl<T: Code> Code for &T {
+    fn as_code(&self) -> &'static str {
+        (**self).as_code()
+    }
+}
+
+impl Code for ErrorCode {
+    fn as_code(&self) -> &'static str {
+        self.code
+    }
+}
+
+macro_rules! table {
     ($($name:ident = $code:literal: $meaning:literal;)+) => {
         $(
             #[doc = $meaning]
@@ -40,8 +60,9 @@ macro_rules! codes {
         pub const ALL: &[ErrorCode] = &[$($name),+];
     };
 }
+use table;
 
-codes! {
+table! {
     NOT_FOUND = "not_found": "Nothing has this name.";
     TOOL_MISSING = "tool_missing": "No enabled tool has this id.";
     TOOL_DISABLED = "tool_disabled": "The tool is disabled in the catalog (`enabled = false`).";

@@ -30,6 +30,7 @@ mod time;
 mod words;
 pub mod yaml;
 
+pub use codes::reasons;
 pub use explained::{ErrorKind, Explained};
 pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, StoredFingerprint};
 pub use glob::Glob;

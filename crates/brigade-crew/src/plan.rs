@@ -464,14 +464,14 @@ struct Invalid {
 impl Invalid {
     fn plain(text: impl Into<String>) -> Invalid {
         let text = text.into();
-        Invalid { blocker: Blocker::new(codes::CHEF_FAILED.as_str(), text.clone()), text }
+        Invalid { blocker: Blocker::new(codes::CHEF_FAILED, text.clone()), text }
     }
 
     fn of(fault: &Fault) -> Invalid {
         let field = fault.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
         let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
         let text = format!("{task}{field}{}", fault.message);
-        let blocker = Blocker::new(fault.code.as_str(), format!("{task}{}", fault.message));
+        let blocker = Blocker::new(fault.code, format!("{task}{}", fault.message));
         Invalid { text, blocker }
     }
 }

@@ -160,8 +160,7 @@ pub(crate) fn refuse_patterns(standing: &Standing) -> Result<(), Failure> {
     }
     let reason = |fault: &brigade_kitchen::prd::Fault| {
         let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-        brigade_policy::Blocker::new(fault.code.as_str(), format!("{task}{}", fault.message))
-            .at(fault.place.clone())
+        brigade_policy::Blocker::new(fault.code, format!("{task}{}", fault.message)).at(fault.place.clone())
     };
     let message = "nobody watches, and tasks are verified only by files and texts";
     let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_INVALID);

@@ -1,5 +1,6 @@
 //! The table of all issue types. docs/issues.md is generated from it.
 
+use brigade_core::codes::Code;
 use brigade_core::{CallId, CheckpointId, NextStep, RunId, Severity};
 
 /// The step that fixes an issue or shows more about it.
@@ -509,6 +510,12 @@ issue_types! {
             "Its calls end after the policy's max_timeout, or after 300 s. Set timeout.", Remedy::Edit;
         LeftLock = "left_lock", Warning, "A process left a lock behind",
             "v0.30 never removes the lock and may wait for it.", Remedy::Step(NextStep::Fix);
+    }
+}
+
+impl Code for IssueType {
+    fn as_code(&self) -> &'static str {
+        self.code()
     }
 }
 

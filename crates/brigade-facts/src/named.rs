@@ -7,8 +7,8 @@ use std::path::Path;
 use brigade_call::{BoundBy, CodeFacts, no_home};
 use brigade_catalog::Tool;
 use brigade_command::{NotBound, what_it_reads};
-use brigade_core::Fingerprint;
 use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
     FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files, plain_folder,
 };
@@ -63,7 +63,7 @@ impl NamedFiles {
                 }
                 NotBound::FoundFiles | NotBound::Option(_) => "name the file to run in `command`",
             };
-            Blocker::new("code_not_bound", what.to_string())
+            Blocker::new(reasons::CODE_NOT_BOUND, what.to_string())
                 .at(tool.place_of("command"))
                 .field("command")
                 .hint(hint)
@@ -76,10 +76,13 @@ impl NamedFiles {
             let hint = no_home(&shown, home)
                 .or(near)
                 .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
-            Blocker::new("script_not_found", message).at(tool.place_of("command")).field("command").hint(hint)
+            Blocker::new(reasons::SCRIPT_NOT_FOUND, message)
+                .at(tool.place_of("command"))
+                .field("command")
+                .hint(hint)
         });
         let refused = self.refused.iter().map(|(field, why)| {
-            Blocker::new("code_not_bound", why.clone())
+            Blocker::new(reasons::CODE_NOT_BOUND, why.clone())
                 .at(tool.place_of(field))
                 .field(field.as_str())
                 .hint("name fewer files, below the workspace")

@@ -9,7 +9,7 @@ use brigade_call::{
 };
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity};
+use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
 use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
@@ -336,7 +336,7 @@ pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'s
 pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
     let place = catalog.newer_schema(tool)?;
     let message = format!("{} uses a newer schema than {SCHEMA}; its tools cannot run", place.file);
-    let blocker = Blocker::new("catalog_schema_newer", message).at(place.clone()).field("schema");
+    let blocker = Blocker::new(reasons::CATALOG_SCHEMA_NEWER, message).at(place.clone()).field("schema");
     Some(blocker.hint("use a newer version of Brigade for this file"))
 }
 
@@ -351,7 +351,7 @@ fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
             item.status.as_str(),
             escape_terminal(path)
         );
-        Blocker::new("projection", message)
+        Blocker::new(reasons::PROJECTION, message)
             .field(format!("projections.{}", item.harness))
             .hint(Hint::to("replace it", NextStep::ApplyForced(item.tool_id.to_string())))
     });

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{
-    Caller, CodeFacts, DirectoryFact, FileFact, NOT_AVAILABLE, PinFact, PlanFacts, ProgramFact,
-    ProjectionFacts, standing_blockers,
+    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
+    standing_blockers,
 };
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, Place, Severity};
+use brigade_core::{ConfigIssue, Json, Place, Severity, reasons};
 use brigade_fs::{Fs, FsError};
 use brigade_policy::{Blocker, CallFacts, Gate, Policy, PolicyDecision, RiskLevel, decide};
 use brigade_profile::builtin::{Alias, BuiltinName};
@@ -510,7 +510,7 @@ impl<'h, 'c> Looker<'h, 'c> {
     fn absent(&self, tool: &Tool) -> Option<Vec<Blocker>> {
         self.visible(tool, &[]).ok()?;
         let (against, _) = self.against(tool);
-        let is_absence = |blocker: &Blocker| blocker.code == NOT_AVAILABLE;
+        let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
         against.iter().all(is_absence).then_some(against)
     }
 

@@ -569,9 +569,9 @@ impl Gateway {
                             [] => self.run(asker, id, &tool).await,
                             laid => {
                                 let about = About::of_call(&call.call).coded("wrong_session");
+                                let laid = laid.join(", ");
                                 let text = format!(
-                                    "the call belongs to a session without {}; request it again here",
-                                    laid.join(", ")
+                                    "the call belongs to a session without {laid}; request it again here"
                                 );
                                 Answer::failed(about, text)
                             }

@@ -12,6 +12,7 @@ mod read;
 use std::fmt;
 use std::ops::Deref;
 
+use brigade_core::codes::Code;
 use brigade_core::{Fingerprint, Object, Place};
 use serde::{Deserialize, Serialize};
 
@@ -249,6 +250,12 @@ codes! {
         PatternOnly = "pattern_only",
         /// No command of the PRD runs the feature as a whole.
         NoEndToEnd = "no_e2e",
+    }
+}
+
+impl Code for FaultCode {
+    fn as_code(&self) -> &'static str {
+        self.as_str()
     }
 }
 

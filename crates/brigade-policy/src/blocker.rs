@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use brigade_core::codes::Code;
 use brigade_core::{Hint, Place, Spell};
 use miette::Diagnostic;
 
@@ -26,8 +27,13 @@ pub struct Blocker {
 
 impl Blocker {
     /// Creates a reason without place, field and hint.
-    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Blocker {
-        Blocker { code: code.into(), message: message.into(), place: None, field: None, hint: None }
+    pub fn new(code: impl Code, message: impl Into<String>) -> Blocker {
+        Blocker { code: code.as_code().into(), message: message.into(), place: None, field: None, hint: None }
+    }
+
+    /// Returns whether it has this code.
+    pub fn is(&self, code: impl Code) -> bool {
+        self.code == code.as_code()
     }
 
     /// Sets the place of the rule that decided.

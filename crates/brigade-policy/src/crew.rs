@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Seconds;
-use brigade_core::{Label, Place};
+use brigade_core::{Label, Place, reasons};
 
 use crate::decision::terms;
 use crate::{
@@ -110,12 +110,12 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
                 let at = place(rules.and_then(|rules| rules.workers.place.clone()));
                 decision
                     .blockers
-                    .push(Blocker::new("policy_worker", message).at(at).field("kitchen.workers"));
+                    .push(Blocker::new(reasons::POLICY_WORKER, message).at(at).field("kitchen.workers"));
             }
             if skips_permissions && !grants.skip_permissions {
                 let message = "the worker skips its own permissions, and the policy does not allow it";
                 let at = place(rules.and_then(|rules| Some(rules.skip_permissions.as_ref()?.place.clone())));
-                let blocker = Blocker::new("policy_skip_permissions", message).at(at);
+                let blocker = Blocker::new(reasons::POLICY_SKIP_PERMISSIONS, message).at(at);
                 decision.blockers.push(blocker.field("kitchen.skip_permissions"));
             }
             // A program keeps its own state also when it may change nothing of the task.
@@ -128,7 +128,9 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
             if needs_shell && grants.shell == ShellUse::Never {
                 let message = "a shell would read the command, and the policy says `shell = \"never\"`";
                 let at = place(rules.and_then(|rules| Some(rules.shell.as_ref()?.place.clone())));
-                decision.blockers.push(Blocker::new("policy_shell", message).at(at).field("kitchen.shell"));
+                decision
+                    .blockers
+                    .push(Blocker::new(reasons::POLICY_SHELL, message).at(at).field("kitchen.shell"));
             }
         }
     }
@@ -137,7 +139,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     for text in labels {
         if brigade_command::is_dangerous_variable(text) {
             let message = "a label names a variable that changes what other programs do";
-            decision.blockers.push(Blocker::new("policy_env_unsafe", message).field("env_labels"));
+            decision.blockers.push(Blocker::new(reasons::POLICY_ENV_UNSAFE, message).field("env_labels"));
         } else if let Ok(label) = text.parse::<Label>() {
             bindings.entry(label.clone()).or_insert(label);
         }

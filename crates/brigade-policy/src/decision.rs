@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_catalog::Seconds;
-use brigade_core::{Fingerprint, Label, NextStep, Place, Severity};
+use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
@@ -19,7 +19,7 @@ pub const DEFAULT_TIMEOUT_SECONDS: f64 = 300.0;
 pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The code of a reason that is an error of an invalid policy.
-pub(crate) const INVALID: &str = "policy_invalid";
+pub(crate) const INVALID: &str = reasons::POLICY_INVALID.as_str();
 
 /// The source of the effective timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Decision {
     /// blocks the call without a new fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
         let refusals = self.blockers.iter().filter(|blocker| blocker.code.starts_with("policy_"));
-        let refusals = refusals.filter(|blocker| blocker.code != "policy_env_missing");
+        let refusals = refusals.filter(|blocker| !blocker.is(reasons::POLICY_ENV_MISSING));
         let limit = |limit: Option<u64>| limit.map(|limit| limit.to_string());
         let Limits { processes, memory, file_size, open_files } = self.limits;
         let mut fingerprint = Fingerprint::builder("brigade.policy-decision.v1")
@@ -336,9 +336,10 @@ pub fn invalid(state: &PolicyState) -> Vec<Blocker> {
         .map(|issue| {
             let hint = issue.hint.clone().unwrap_or_else(|| step_to_correct(&issue.place).into());
             let fault = Fault::from(issue);
-            let blocker = Blocker::new(INVALID, format!("the policy is invalid: {}", fault.message))
-                .at(issue.place.clone())
-                .hint(hint);
+            let blocker =
+                Blocker::new(reasons::POLICY_INVALID, format!("the policy is invalid: {}", fault.message))
+                    .at(issue.place.clone())
+                    .hint(hint);
             match &issue.field {
                 Some(field) => blocker.field(field.as_str()),
                 None => blocker,

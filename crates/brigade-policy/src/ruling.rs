@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
-use brigade_core::{Hint, NextStep, Place};
+use brigade_core::codes::ErrorCode;
+use brigade_core::{Hint, NextStep, Place, reasons};
 use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
@@ -183,17 +184,17 @@ impl Judge<'_> {
             let message = "the tool has none of the known families".to_owned();
             let place = self.facts.place_of("family");
             let hint = place.as_ref().map(|place| format!("change family in {place}").into());
-            let mut blocker = Blocker::new("policy_family", message);
+            let mut blocker = Blocker::new(reasons::POLICY_FAMILY, message);
             (blocker.place, blocker.hint) = (place, hint);
             return self.deny(Topic::Family, "unknown", "family", blocker);
         };
         let name = family.as_str();
         let message = format!("family `{name}` is not in allowed_families of {}", self.file);
-        let refusal = Refusal::new("policy_family", "family", message);
+        let refusal = Refusal::new(reasons::POLICY_FAMILY, "family", message);
         let list = ("allowed_families", &policy.allowed_families);
         if family == Family::Builtin {
             // Tools of Brigade are only there where the policy names them.
-            let what = ("policy_family", "family");
+            let what = (reasons::POLICY_FAMILY, "family");
             return self.closed_list(Topic::Family, name, list, self.facts.family.as_ref(), what);
         }
         self.allow_list(Topic::Family, name, list, self.facts.family.as_ref(), refusal);
@@ -206,13 +207,19 @@ impl Judge<'_> {
         if policy.allowed_levels.place.is_some() {
             let level = tool.origin.level;
             let list = ("allowed_levels", &policy.allowed_levels);
-            self.closed_list(Topic::Level, level.as_str(), list, Some(&level), ("policy_level", "level"));
+            self.closed_list(
+                Topic::Level,
+                level.as_str(),
+                list,
+                Some(&level),
+                (reasons::POLICY_LEVEL, "level"),
+            );
         }
         if policy.allowed_sources.place.is_some() {
             let source = tool.source();
             let name = source.map_or("none", |source| source.as_str());
             let list = ("allowed_sources", &policy.allowed_sources);
-            self.closed_list(Topic::Source, name, list, source.as_ref(), ("policy_source", "source"));
+            self.closed_list(Topic::Source, name, list, source.as_ref(), (reasons::POLICY_SOURCE, "source"));
         }
         for denied in &policy.denied_capabilities.items {
             let own = tool.all_capabilities();
@@ -223,7 +230,8 @@ impl Judge<'_> {
             let message = format!("capability `{name}` is in denied_capabilities of {}", self.file);
             let hint =
                 format!("remove \"{}\" from denied_capabilities in {}", shown(&denied.value), denied.place);
-            let blocker = Blocker::new("policy_capability", message).at(denied.place.clone()).hint(hint);
+            let blocker =
+                Blocker::new(reasons::POLICY_CAPABILITY, message).at(denied.place.clone()).hint(hint);
             self.deny(Topic::Capability, name, "denied_capabilities", blocker);
         }
     }
@@ -235,7 +243,7 @@ impl Judge<'_> {
         subject: &str,
         (key, rule): (&'static str, &Rule<T>),
         value: Option<&T>,
-        (code, what): (&'static str, &str),
+        (code, what): (ErrorCode, &str),
     ) {
         if let Some(item) = value.and_then(|value| rule.find(value)) {
             return self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
@@ -260,7 +268,8 @@ impl Judge<'_> {
                     self.or_change("effects")
                 );
                 let message = format!("effect `{name}` is in denied_effects of {}", self.file);
-                let blocker = Blocker::new("policy_denied_effect", message).at(rule.place.clone()).hint(hint);
+                let blocker =
+                    Blocker::new(reasons::POLICY_DENIED_EFFECT, message).at(rule.place.clone()).hint(hint);
                 self.deny(Topic::Effect, name, "denied_effects", blocker);
             }
         }
@@ -281,7 +290,7 @@ impl Judge<'_> {
             let message = format!("effect `{name}` is not in allowed_effects of {}", self.file);
             let refusal = Refusal {
                 meant: self.meant_effect(effect, &policy.allowed_effects),
-                ..Refusal::new("policy_effect_not_allowed", "effects", message)
+                ..Refusal::new(reasons::POLICY_EFFECT_NOT_ALLOWED, "effects", message)
             };
             let list = ("allowed_effects", &policy.allowed_effects);
             self.allow_list(Topic::Effect, name, list, Some(effect), refusal);
@@ -325,7 +334,7 @@ impl Judge<'_> {
             Some(_) => format!("add \"{INSTALL_EFFECT}\" to {LIST} in {at}").into(),
         };
         let message = format!("nothing is installed unless {LIST} of {} names `{INSTALL_EFFECT}`", self.file);
-        let blocker = Blocker::new("policy_install_not_allowed", message).at(at).hint(hint);
+        let blocker = Blocker::new(reasons::POLICY_INSTALL_NOT_ALLOWED, message).at(at).hint(hint);
         self.deny(Topic::Effect, INSTALL_EFFECT, LIST, blocker);
     }
 
@@ -349,7 +358,7 @@ impl Judge<'_> {
         let default = if self.facts.approval_mode.is_none() { " (the default)" } else { "" };
         let message =
             format!("approval mode `{mode}`{default} is not in required_approval_modes of {}", self.file);
-        let refusal = Refusal::new("policy_approval_mode", "approval_mode", message);
+        let refusal = Refusal::new(reasons::POLICY_APPROVAL_MODE, "approval_mode", message);
         let list = ("required_approval_modes", &policy.required_approval_modes);
         self.allow_list(Topic::Approval, mode.as_str(), list, Some(&mode), refusal);
     }
@@ -360,7 +369,7 @@ impl Judge<'_> {
             (Some(Located { value: maximum, place }), Some(asked)) if *maximum < asked => {
                 let hint = format!("raise max_timeout in {place}{}", self.or_change("timeout"));
                 let message = format!("timeout {asked} s is over max_timeout {maximum} s of {}", self.file);
-                let blocker = Blocker::new("policy_timeout", message).at(place.clone()).hint(hint);
+                let blocker = Blocker::new(reasons::POLICY_TIMEOUT, message).at(place.clone()).hint(hint);
                 self.deny(Topic::Timeout, &subject, "max_timeout", blocker);
             }
             (Some(maximum), Some(_)) => {
@@ -387,7 +396,7 @@ impl Judge<'_> {
         let Some(runtime) = self.facts.runtime_id else { return };
         let name = shown(runtime);
         let message = format!("runtime `{name}` is not in allowed_runtimes of {}", self.file);
-        let refusal = Refusal::new("policy_runtime", "runtime_id", message);
+        let refusal = Refusal::new(reasons::POLICY_RUNTIME, "runtime_id", message);
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
     }
@@ -403,7 +412,7 @@ impl Judge<'_> {
             let at = policy.env_bindings_place.clone().unwrap_or_else(|| Place::file(self.file));
             let message = format!("env label `{label}` has no binding in env_bindings of {}", self.file);
             let hint = format!("add {label} = \"NAME_OF_A_VARIABLE\" to env_bindings in {at}");
-            let blocker = Blocker::new("policy_env_unbound", message).at(at).hint(hint);
+            let blocker = Blocker::new(reasons::POLICY_ENV_UNBOUND, message).at(at).hint(hint);
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }
         for label in &fit {
@@ -422,7 +431,7 @@ impl Judge<'_> {
                 format!("env label `{label}` is bound to the variable {variable}, which is not set");
             let hint =
                 format!("set {variable} in the environment, or bind {label} to another variable in {place}");
-            let blocker = Blocker::new("policy_env_missing", message).at(place.clone()).hint(hint);
+            let blocker = Blocker::new(reasons::POLICY_ENV_MISSING, message).at(place.clone()).hint(hint);
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }
     }
@@ -445,7 +454,7 @@ impl Judge<'_> {
                     "write the name of a label and bind it to a variable in env_bindings of the policy"
                 }
             };
-            let blocker = Blocker::new("unsafe_env_label", message).at(place).hint(hint);
+            let blocker = Blocker::new(reasons::UNSAFE_ENV_LABEL, message).at(place).hint(hint);
             self.deny(Topic::EnvLabel, subject.trim_matches('`'), "env_labels", blocker);
         }
     }
@@ -462,12 +471,12 @@ fn inline_code_of(argv: &Argv) -> Option<Risk> {
 
 fn refusal(risk: &Risk, place: &Place) -> Blocker {
     let hint = format!("put the code into a script and call that, or set inline_code = \"allow\" in {place}");
-    Blocker::new("policy_inline_code", risk.to_string()).at(place.clone()).hint(hint)
+    Blocker::new(reasons::POLICY_INLINE_CODE, risk.to_string()).at(place.clone()).hint(hint)
 }
 
 /// The refusal of an allow-list, and the field of the tool that it concerns.
 struct Refusal<'a> {
-    code: &'static str,
+    code: ErrorCode,
     field: &'a str,
     message: String,
     /// What to do about it, if a word was probably misspelt.
@@ -475,7 +484,7 @@ struct Refusal<'a> {
 }
 
 impl<'a> Refusal<'a> {
-    fn new(code: &'static str, field: &'a str, message: String) -> Refusal<'a> {
+    fn new(code: ErrorCode, field: &'a str, message: String) -> Refusal<'a> {
         Refusal { code, field, message, meant: None }
     }
 }

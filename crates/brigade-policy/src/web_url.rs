@@ -1,5 +1,7 @@
 //! Which pages may be fetched: what the text of a URL tells, and which addresses are nobody's own.
 
+use brigade_core::codes::Code;
+use brigade_core::reasons;
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,14 +27,20 @@ pub enum WebProblem {
     Private,
 }
 
+impl Code for WebProblem {
+    fn as_code(&self) -> &'static str {
+        self.code()
+    }
+}
+
 impl WebProblem {
     /// Returns the code of the refusal.
     pub fn code(self) -> &'static str {
         match self {
-            WebProblem::NotPlain => "url_not_plain",
-            WebProblem::Credentials => "credentials_in_url",
-            WebProblem::NotAllowed => "domain_not_allowed",
-            WebProblem::Private => "address_private",
+            WebProblem::NotPlain => reasons::URL_NOT_PLAIN.as_str(),
+            WebProblem::Credentials => reasons::CREDENTIALS_IN_URL.as_str(),
+            WebProblem::NotAllowed => reasons::DOMAIN_NOT_ALLOWED.as_str(),
+            WebProblem::Private => reasons::ADDRESS_PRIVATE.as_str(),
         }
     }
 }

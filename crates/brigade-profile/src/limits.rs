@@ -1,6 +1,7 @@
 //! `constrain`: what the arguments of a call may name.
 
-use brigade_core::{Glob, Json, Place};
+use brigade_core::codes::ErrorCode;
+use brigade_core::{Glob, Json, Place, reasons};
 use thiserror::Error;
 
 use crate::builtin::relative;
@@ -24,7 +25,7 @@ pub struct Outside {
 
 impl Outside {
     /// The code of the refusal.
-    pub const CODE: &'static str = "outside_context";
+    pub const CODE: ErrorCode = reasons::OUTSIDE_CONTEXT;
 }
 
 /// Checks the arguments that the tool declares. Returns the first that is outside, with the limit.

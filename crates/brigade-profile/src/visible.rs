@@ -1,6 +1,7 @@
 //! Whether a tool is visible to an agent. What is visible can be called, and nothing else.
 
 use brigade_catalog::ApprovalMode;
+use brigade_core::reasons;
 use brigade_policy::{Blocker, Gate, Standing};
 use thiserror::Error;
 
@@ -87,7 +88,7 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> 
         }
         let refused = |blocker: &Blocker| Hidden::Refused(blocker.message.clone());
         // An invalid policy gives a reason for each of its errors.
-        let of_policy = |blocker: &&Blocker| blocker.code != "policy_invalid";
+        let of_policy = |blocker: &&Blocker| !blocker.is(reasons::POLICY_INVALID);
         reasons.extend(facts.against.iter().filter(of_policy).map(refused));
     }
     if reasons.is_empty() { Ok(gate(rights, tool, facts.approval_mode)) } else { Err(reasons) }

@@ -6,7 +6,8 @@
 use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, entry_blocker};
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
-use brigade_core::{NextStep, Report as _};
+use brigade_core::codes::ErrorCode;
+use brigade_core::{NextStep, Report as _, reasons};
 use brigade_exec::Finished;
 use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
@@ -161,7 +162,7 @@ fn plan_row(seams: &Seams, config: &Config, tool: &Tool, request: &InstallReques
     if let Some(why) = plan.not_to_be_queued(request.blocked) {
         let mut reasons = plan.blockers().to_vec();
         if reasons.is_empty() {
-            reasons.push(Blocker::new("blocked", why));
+            reasons.push(Blocker::new(reasons::BLOCKED, why));
         }
         return Ok(blocked(seams, tool, "blocked", reasons));
     }
@@ -176,12 +177,12 @@ fn choose<'t>(
     tool: &'t Tool,
     with: Option<&str>,
 ) -> Result<&'t str, Box<Blocker>> {
-    let none = |code: &'static str, message: String| {
+    let none = |code: ErrorCode, message: String| {
         Box::new(Blocker::new(code, message).at(tool.place_of("install.command")).field("install.command"))
     };
     let Some(install) = tool.installable() else {
         let blocker =
-            none("no_install_command", "the entry names no command that installs the tool".to_owned());
+            none(reasons::NO_INSTALL_COMMAND, "the entry names no command that installs the tool".to_owned());
         return Err(match docs(tool) {
             Some(docs) => Box::new(blocker.hint(docs)),
             None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
@@ -208,13 +209,14 @@ fn choose<'t>(
         let programs = brigade_core::text::escape_terminal(&programs).into_owned();
         match with {
             Some(_) => {
-                let blocker = none("no_installer", "no install command has that program on PATH".to_owned());
+                let blocker =
+                    none(reasons::NO_INSTALLER, "no install command has that program on PATH".to_owned());
                 Box::new(blocker.hint(format!("the entry names {programs}")))
             }
             None => {
                 let message = format!("none of its installers is on PATH: {programs}");
                 Box::new(
-                    none("no_installer", message)
+                    none(reasons::NO_INSTALLER, message)
                         .hint("install one of them first, or add its folder to PATH"),
                 )
             }

@@ -179,8 +179,10 @@ pub fn plan_request(
         }
         Err(error) => error,
     };
-    let reason =
-        Blocker { hint: error.hints().first().cloned(), ..Blocker::new("tool_missing", error.to_string()) };
+    let reason = Blocker {
+        hint: error.hints().first().cloned(),
+        ..Blocker::new(codes::TOOL_MISSING, error.to_string())
+    };
     let reader = FactReader::new(seams.host(), config);
     let missing = reader.missing(load::shown_id(tool_id), reason, seams.caller.clone());
     let plan = plan_missing(MissingTool { args, ..missing }).spelled(&seams.speller());

@@ -123,7 +123,7 @@ pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime,
             runtimes.issues().iter().chain(runtimes.user_issues()).max_by_key(|issue| issue.severity)
     {
         let message = format!("no runtime is known: {}", Fault::from(issue).message);
-        let mut reason = Blocker::new("config_invalid", &message).at(issue.place.clone());
+        let mut reason = Blocker::new(codes::CONFIG_INVALID, &message).at(issue.place.clone());
         reason.hint.clone_from(&issue.hint);
         return Err(Failure::new(ErrorKind::InvalidConfig, message).because([reason]));
     }

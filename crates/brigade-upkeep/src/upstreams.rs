@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
-use brigade_core::{ErrorKind, Label, Place};
+use brigade_core::{ErrorKind, Label, Place, reasons};
 use brigade_exec::{Keep, OpenedProgram, Prepared, StartedFrom, Watch, prepare};
 use brigade_facts::{Config, FactReader, GATEWAY, StartInput};
 use brigade_mcp::{Farewell, Held, Server, ServerStart};
@@ -279,7 +279,7 @@ pub fn server_id(tool: &Tool) -> &str {
 }
 
 fn since_the_start(change: &Change) -> Blocker {
-    Blocker::new(change.code(), format!("{change} changed since the server was started; it was ended"))
+    Blocker::new(change, format!("{change} changed since the server was started; it was ended"))
         .hint("call again: the next call is planned with what is there now, and starts the server anew")
 }
 
@@ -339,7 +339,7 @@ fn start(
         Ok(prepared) => prepared,
         Err(why) => {
             paths.discard(seams);
-            return Ok(Err(vec![Blocker::new("server_not_started", why)]));
+            return Ok(Err(vec![Blocker::new(reasons::SERVER_NOT_STARTED, why)]));
         }
     };
     let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt, is_of_execution};
 use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
-use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes};
+use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader, followed};
 use brigade_mcp::{answer_in_log, shown_result};
@@ -185,7 +185,7 @@ fn check_arguments(row: &Definition, args: &Json) -> Result<(), Error> {
     let schema = Schema::compile_root(&row.input_schema().to_serde()).ok();
     let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
     let reason = |violation: brigade_schema::Violation| {
-        Blocker::new("invalid_args", violation.to_string()).field(violation.path.to_string())
+        Blocker::new(reasons::INVALID_ARGS, violation.to_string()).field(violation.path.to_string())
     };
     let reasons: Vec<Blocker> = violations.map(reason).collect();
     if reasons.is_empty() {
@@ -322,7 +322,7 @@ impl AgentCalls {
         let (_, planned) = brigade_calls::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
-            reasons.push(Blocker::new("changed", "the call changed since it was shown"));
+            reasons.push(Blocker::new(reasons::CHANGED, "the call changed since it was shown"));
         }
         let binding = if reasons.is_empty() { planned.plan.approvable(&stored.call) } else { Err(reasons) };
         let binding = binding.map_err(|blockers| {
@@ -618,7 +618,7 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
     let Some(reads) = Reads::of_tool_id(tool).filter(|_| shown.callable(tool, args).is_none()) else {
         return Ok(());
     };
-    let fault = |field: String, message: String| Blocker::new("invalid_args", message).field(field);
+    let fault = |field: String, message: String| Blocker::new(reasons::INVALID_ARGS, message).field(field);
     let schema = Json::parse(reads.input_schema()).map(|schema| schema.to_serde()).ok();
     let schema = schema.and_then(|schema| Schema::compile_root(&schema).ok());
     let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));

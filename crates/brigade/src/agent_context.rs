@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brigade_call::Call;
 use brigade_calls::{Error, ErrorKind};
-use brigade_core::Json;
+use brigade_core::{Json, reasons};
 use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
@@ -44,7 +44,7 @@ impl AgentCalls {
             if most <= self.in_last_minute(tool)? {
                 let why =
                     format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-                return Err(refused(Blocker::new("rate_limited", why)));
+                return Err(refused(Blocker::new(reasons::RATE_LIMITED, why)));
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `guard.memory`: an agent looks into its memory before it changes something.
 
 use brigade_calls::{Error, ErrorKind};
+use brigade_core::reasons;
 use brigade_facts::AgentTools;
 use brigade_policy::Blocker;
 
@@ -11,9 +12,6 @@ const GUARD: &str = "guard.memory";
 
 /// Effects of calls that wait for a search.
 const CHANGES: &[&str] = &["local-write", "local-delete", "process-exec"];
-
-/// The code of a refused call.
-const CODE: &str = "memory_search_first";
 
 impl AgentCalls {
     /// Refuses a call that changes something while the turn of the agent needs a search of its memory. Without turns,
@@ -31,6 +29,6 @@ impl AgentCalls {
             turn.number
         );
         let error = Error::new(ErrorKind::Refused, "the memory was not searched in this turn");
-        Err(error.because([Blocker::new(CODE, why)]))
+        Err(error.because([Blocker::new(reasons::MEMORY_SEARCH_FIRST, why)]))
     }
 }

@@ -1,20 +1,11 @@
 //! What can be judged about a call of a built-in tool without acting.
 
 use brigade_command::shell_syntax;
-use brigade_core::Json;
+use brigade_core::{Json, reasons};
 use brigade_policy::{Blocker, WebUrl, shown_label};
 use brigade_profile::builtin::{COMMAND, Fact, PathUse, Refused, allowed_url, definition, refused_arguments};
 
 use crate::facts::PlanFacts;
-
-/// The code of a command that only a shell would understand.
-const SHELL_SYNTAX: &str = "shell_syntax";
-
-/// The code of a variable that a call gives a value to.
-const ENV_BY_POLICY: &str = "env_by_policy";
-
-/// The code of a tool that needs what is not here.
-pub const NOT_AVAILABLE: &str = "not_available_here";
 
 /// Refuses a tool that needs what is not here, and paths that stay closed. The tool looks at them again when it acts.
 pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Vec<Blocker>) {
@@ -23,24 +14,24 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     // A profile that asks makes a call of it, in the session that asked.
     if args.is_some() && !row.is_queued() && facts.session.is_none() {
         let message = format!("the gateway answers `{}` itself; it cannot be queued", row.id);
-        blockers.push(Blocker::new(NOT_AVAILABLE, message).hint(Fact::Session.remedy()));
+        blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(Fact::Session.remedy()));
     }
     for fact in &known.missing {
         let message = format!("`{}` needs the fact `{}`, which does not hold here", row.id, fact.as_str());
-        blockers.push(Blocker::new(NOT_AVAILABLE, message).hint(fact.remedy()));
+        blockers.push(Blocker::new(reasons::NOT_AVAILABLE_HERE, message).hint(fact.remedy()));
     }
     if let Some(args) = args.filter(|_| row.id == COMMAND) {
         command_blockers(args, blockers);
     }
     let url = args.filter(|_| row.id == "git.clone").and_then(|args| args.get("repo_url"));
     if let Some(Err(problem)) = url.and_then(Json::as_str).map(|url| allowed_url(url, &known.git_urls)) {
-        let blocker = Blocker::new(problem.code(), format!("$.repo_url: {problem}"));
+        let blocker = Blocker::new(problem, format!("$.repo_url: {problem}"));
         blockers.push(blocker.field("$.repo_url"));
     }
     let url = args.filter(|_| row.id == "web.fetch").and_then(|args| args.get("url"));
     let judged = url.and_then(Json::as_str).map(|url| WebUrl::parse(url)?.check(&known.web_domains));
     if let Some(Err(problem)) = judged.filter(|_| known.missing.is_empty()) {
-        blockers.push(Blocker::new(problem.code(), format!("$.url: {problem}")).field("$.url"));
+        blockers.push(Blocker::new(problem, format!("$.url: {problem}")).field("$.url"));
     }
     let root = facts.root.display().to_string();
     if let Some(args) = args {
@@ -62,7 +53,7 @@ fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
         let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
         let message =
             format!("$.command: {found} means something to a shell alone, and no shell reads the command");
-        blockers.push(Blocker::new(SHELL_SYNTAX, message).field("$.command").hint(
+        blockers.push(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command").hint(
             "quote what is plain text; put several steps into a script and make it a tool of the catalog",
         ));
     }
@@ -72,7 +63,7 @@ fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
             let message =
                 format!("{field}: a call names variables with `true`, and the policy gives their values");
             blockers.push(
-                Blocker::new(ENV_BY_POLICY, message)
+                Blocker::new(reasons::ENV_BY_POLICY, message)
                     .field(field)
                     .hint("bind the name under `env_bindings` in .brigade/tools/policy.toml"),
             );

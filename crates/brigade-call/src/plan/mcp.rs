@@ -3,7 +3,7 @@
 //! A missing input schema is refused for every family, so it is not checked here.
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::{Hint, NextStep};
+use brigade_core::{Hint, NextStep, reasons};
 use brigade_policy::Blocker;
 
 /// Names the fields that a call of an MCP tool needs and its entry does not set; empty for every other family.
@@ -20,42 +20,42 @@ pub(super) fn mcp_blockers(tool: &Tool) -> Vec<Blocker> {
     let needed = [
         (
             named(&tool.runtime_id),
-            "mcp_missing_runtime",
+            reasons::MCP_MISSING_RUNTIME,
             "runtime_id",
             "an MCP call needs a runtime, and the tool names none",
             Hint::from("name a runtime of .brigade/tools/runtimes.toml"),
         ),
         (
             named(&tool.mcp_tool_name),
-            "mcp_missing_tool_name",
+            reasons::MCP_MISSING_TOOL_NAME,
             "mcp_tool_name",
             "`mcp_tool_name` is not set",
             Hint::to("list the names", NextStep::ImportMcp),
         ),
         (
             tool.timeout.is_some(),
-            "mcp_missing_timeout",
+            reasons::MCP_MISSING_TIMEOUT,
             "timeout",
             "an MCP call needs a timeout of its own",
             "set `timeout` to a number of seconds".into(),
         ),
         (
             !tool.permissions.is_empty(),
-            "mcp_missing_permissions",
+            reasons::MCP_MISSING_PERMISSIONS,
             "permissions",
             "an MCP call needs the permissions that it asks for",
             "list what the tool may use".into(),
         ),
         (
             !tool.effects.is_empty(),
-            "mcp_missing_effects",
+            reasons::MCP_MISSING_EFFECTS,
             "effects",
             "an MCP call needs the effects that it has",
             "list what the tool does, such as local-read, local-write or network".into(),
         ),
         (
             tool.approval_mode.is_some(),
-            "mcp_missing_approval_mode",
+            reasons::MCP_MISSING_APPROVAL_MODE,
             "approval_mode",
             "an MCP call needs an approval mode",
             "set `approval_mode` to on-request or always".into(),

@@ -533,8 +533,8 @@ fn what_the_policy_refuses_is_a_reason_with_its_line() {
 
 #[test]
 fn projections_can_speak_against_a_call() {
-    let conflict = Blocker::new("projection_conflict", "x").field("projections.claude");
-    check(|case| case.projections = vec![conflict], &[("projection_conflict", "projections.claude")]);
+    let conflict = Blocker::new(reasons::PROJECTION, "x").field("projections.claude");
+    check(|case| case.projections = vec![conflict], &[("projection", "projections.claude")]);
 }
 
 #[test]
@@ -547,7 +547,7 @@ fn all_reasons_come_at_once_and_in_one_order() {
             case.args(r#"{"password":"EXAMPLE-1","more":"[redacted]"}"#);
             case.program = ProgramFact::NotFound;
             case.source = FileFact::Outside;
-            case.projections = vec![Blocker::new("projection_conflict", "x")];
+            case.projections = vec![Blocker::new(reasons::PROJECTION, "x")];
             case.policy.push_str("denied_effects = ['local-read']\n");
         },
         &[
@@ -559,7 +559,7 @@ fn all_reasons_come_at_once_and_in_one_order() {
             ("high_risk_command", "command"),
             ("program_not_found", "command"),
             ("path_outside", "source_path"),
-            ("projection_conflict", ""),
+            ("projection", ""),
             ("policy_denied_effect", "denied_effects"),
         ],
     );

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object, Place, closest};
+use brigade_core::{Json, Object, Place, closest, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{Redactor, looks_secret_value};
 use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
@@ -146,7 +146,7 @@ pub(super) fn reason(
 pub(super) fn is_said(argument: &str, said: &[Blocker]) -> bool {
     let required = format!("$.{argument}: {}", ViolationKind::Required);
     let hint = did_you_mean(argument);
-    said.iter().filter(|blocker| blocker.code == "invalid_args").any(|blocker| {
+    said.iter().filter(|blocker| blocker.is(reasons::INVALID_ARGS)).any(|blocker| {
         blocker.message == required || blocker.hint.as_ref().is_some_and(|said| said.to_string() == hint)
     })
 }

@@ -104,7 +104,8 @@ fn the_policy_and_code_that_cannot_be_bound_refuse_it_with_all_other_reasons() {
     let policy = PolicyState::parse("policy.toml", Some(b"denied_effects = [\"network\"]"));
     let decision = decide(&policy, &CallFacts::of(catalog.tool("say").unwrap()), &|_: &str| true);
     let denied = decision.blockers[0].clone();
-    let unbound = Blocker::new("code_not_bound", "the option `-r` runs code that an approval does not bind");
+    let unbound =
+        Blocker::new(reasons::CODE_NOT_BOUND, "the option `-r` runs code that an approval does not bind");
     check(
         StartFacts {
             purpose: StartPurpose::List,

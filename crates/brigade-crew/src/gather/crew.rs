@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use brigade_command::find_program;
-use brigade_core::{Fingerprint, Place, Severity};
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{Fingerprint, Place, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_facts::is_program;
 use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
@@ -172,7 +173,7 @@ impl Kitchen<'_> {
         let mut refusals: Vec<Blocker> = Vec::new();
         for issue in config.issues.iter().filter(|issue| issue.severity == Severity::Error) {
             let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-            let blocker = Blocker::new("kitchen_config_invalid", format!("{field}{}", issue.message));
+            let blocker = Blocker::new(reasons::KITCHEN_CONFIG_INVALID, format!("{field}{}", issue.message));
             refusals.push(blocker.at(issue.place.clone()));
         }
         if grants.is_none() {
@@ -180,7 +181,8 @@ impl Kitchen<'_> {
             let invalid = invalid.filter(|issue| issue.severity == Severity::Error);
             refusals.extend(invalid.map(|issue| {
                 let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-                Blocker::new("policy_invalid", format!("{field}{}", issue.message)).at(issue.place.clone())
+                Blocker::new(reasons::POLICY_INVALID, format!("{field}{}", issue.message))
+                    .at(issue.place.clone())
             }));
         }
         let workers = Tier::ALL
@@ -213,7 +215,7 @@ impl Kitchen<'_> {
         let config = &configuration.config;
         let command = settings.command(tier);
         let place = |key: &str| config.places.get(format!("tier.{tier}.{key}").as_str()).cloned();
-        let mut refuse = |code: &'static str, message: String, place: Option<Place>| {
+        let mut refuse = |code: ErrorCode, message: String, place: Option<Place>| {
             refusals.push(Blocker::new(code, message).at(place));
         };
         let program = self.find_worker(command.argv().program());
@@ -221,7 +223,7 @@ impl Kitchen<'_> {
             Ok(adapter) => Some(adapter.clone()),
             Err(name) => {
                 let message = format!("unknown adapter `{name}` in the {tier} tier");
-                refuse("adapter_unknown", message, place("adapter"));
+                refuse(reasons::ADAPTER_UNKNOWN, message, place("adapter"));
                 None
             }
         };
@@ -250,7 +252,9 @@ impl Kitchen<'_> {
                 worker.argv = Some(started.argv.words().to_vec());
                 worker.permissions = Some(started.permissions);
             }
-            Err(fault) => refuse("worker_command_invalid", format!("{tier} tier: {fault}"), place("command")),
+            Err(fault) => {
+                refuse(reasons::WORKER_COMMAND_INVALID, format!("{tier} tier: {fault}"), place("command"))
+            }
         }
         let work = CrewWork::Worker(CrewWorker {
             program: worker.command.argv().program(),
@@ -326,7 +330,7 @@ impl Kitchen<'_> {
         {
             if asked && !allowed {
                 let message = format!("`{key}` is on, and the policy does not allow it");
-                refusals.push(Blocker::new("kitchen_refused", message).at(place(key)));
+                refusals.push(Blocker::new(codes::KITCHEN_REFUSED, message).at(place(key)));
             }
         }
     }

@@ -53,7 +53,7 @@ impl PrdFile {
             };
             let reason = |fault: &brigade_kitchen::prd::Fault| {
                 let task = fault.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-                Blocker::new(fault.code.as_str(), format!("{task}{}", fault.message)).at(fault.place.clone())
+                Blocker::new(fault.code, format!("{task}{}", fault.message)).at(fault.place.clone())
             };
             Failure::new(ErrorKind::InvalidConfig, message)
                 .coded(codes::PRD_INVALID)

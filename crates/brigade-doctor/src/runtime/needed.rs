@@ -1,8 +1,9 @@
 //! The runtime that a call cannot do without.
 
 use brigade_catalog::{Runtime, Runtimes, Tool};
+use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Hint, NextStep, closest};
+use brigade_core::{Hint, NextStep, closest, reasons};
 use brigade_policy::Blocker;
 
 use super::{RuntimeFacts, RuntimeState};
@@ -17,7 +18,7 @@ pub fn needed_runtime<'r>(
     file: Option<&str>,
 ) -> Result<&'r Runtime, Box<Blocker>> {
     let missing = |message: String| {
-        Blocker::new("runtime_missing", message).at(tool.place_of("runtime_id")).field("runtime_id")
+        Blocker::new(codes::RUNTIME_MISSING, message).at(tool.place_of("runtime_id")).field("runtime_id")
     };
     let Some(id) = tool.runtime_id.as_deref().filter(|id| !id.is_empty()) else {
         let blocker = missing("the tool needs a runtime and names none".to_owned());
@@ -55,29 +56,29 @@ pub fn not_usable(tool: &Tool, facts: &RuntimeFacts) -> Vec<Blocker> {
     }
     let id = facts.id.as_str();
     let shown = escape_terminal(id);
-    let blocker = |code: &'static str, message: String, step: NextStep| {
+    let blocker = |code: ErrorCode, message: String, step: NextStep| {
         Blocker::new(code, message).at(tool.place_of("runtime_id")).field("runtime_id").hint(step)
     };
     let start = || NextStep::StartRuntime(id.to_owned());
     vec![match (facts.state, &facts.health) {
         (RuntimeState::Stopped, _) => {
-            blocker("runtime_stopped", format!("the runtime `{shown}` is not running"), start())
+            blocker(reasons::RUNTIME_STOPPED, format!("the runtime `{shown}` is not running"), start())
         }
         (RuntimeState::Stale, _) => {
             let message = format!("the runtime `{shown}` ended without being stopped");
-            blocker("runtime_stopped", message, start())
+            blocker(reasons::RUNTIME_STOPPED, message, start())
         }
         (RuntimeState::Running, _) if !facts.managed => {
             let message = format!("the runtime `{shown}` runs, but nothing proves that Brigade started it");
-            blocker("runtime_unmanaged", message, NextStep::ShowRuntime(id.to_owned()))
+            blocker(reasons::RUNTIME_UNMANAGED, message, NextStep::ShowRuntime(id.to_owned()))
         }
         (RuntimeState::Running, Some(health)) => {
             let message = format!("the runtime `{shown}` is not healthy: {}", health.detail);
-            blocker("runtime_unhealthy", message, NextStep::RestartRuntime(id.to_owned()))
+            blocker(reasons::RUNTIME_UNHEALTHY, message, NextStep::RestartRuntime(id.to_owned()))
         }
         (RuntimeState::Running, None) => {
             let message = format!("the health of the runtime `{shown}` could not be checked");
-            blocker("runtime_unhealthy", message, NextStep::RuntimeStatus)
+            blocker(reasons::RUNTIME_UNHEALTHY, message, NextStep::RuntimeStatus)
         }
     }]
 }

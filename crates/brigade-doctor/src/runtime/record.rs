@@ -3,7 +3,7 @@
 use brigade_call::RuntimeIssueRecord;
 use brigade_catalog::{Runtime, Runtimes, UNSAFE_USER_FILE};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell};
+use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell, reasons};
 use brigade_policy::Blocker;
 
 use super::RuntimeIssue;
@@ -30,7 +30,7 @@ impl RuntimeIssue {
 
     /// Returns the issue as a reason that the runtime is not started.
     pub fn to_blocker(&self) -> Blocker {
-        let mut blocker = Blocker::new(self.issue_type.code(), self.detail.clone()).at(self.place.clone());
+        let mut blocker = Blocker::new(self.issue_type, self.detail.clone()).at(self.place.clone());
         blocker.field = self.field.map(str::to_owned);
         blocker.hint = self.fix.clone();
         blocker
@@ -98,7 +98,8 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
             && issue.entry.as_deref().is_some_and(|entry| runtime.id == entry)
     };
     found.extend(runtimes.issues().iter().filter(concerns).map(|issue| {
-        let mut blocker = Blocker::new("runtime_config", issue.message.clone()).at(issue.place.clone());
+        let mut blocker =
+            Blocker::new(reasons::RUNTIME_CONFIG, issue.message.clone()).at(issue.place.clone());
         blocker.field = issue.field.clone();
         blocker.hint = issue.hint.clone();
         blocker
@@ -110,14 +111,14 @@ pub fn start_blockers(runtimes: &Runtimes, runtime: &Runtime, issues: &[RuntimeI
 /// that nobody can tell which is meant.
 pub fn not_to_be_started(runtimes: &Runtimes, runtime: &Runtime) -> Option<Blocker> {
     if !runtime.enabled {
-        let blocker = Blocker::new("runtime_disabled", "the runtime is disabled");
+        let blocker = Blocker::new(reasons::RUNTIME_DISABLED, "the runtime is disabled");
         let blocker = blocker.at(runtime.place_of("enabled")).field("enabled");
         return Some(blocker.hint("set `enabled = true`"));
     }
     let same = || runtimes.runtimes().iter().filter(|other| other.id == runtime.id);
     let last = same().nth(1)?;
     let message = format!("{} entries have the id", same().count());
-    let blocker = Blocker::new("runtime_config", message).at(last.place_of("id")).field("id");
+    let blocker = Blocker::new(reasons::RUNTIME_CONFIG, message).at(last.place_of("id")).field("id");
     Some(blocker.hint("give each runtime an id of its own"))
 }
 

@@ -1,6 +1,7 @@
 //! Which paths built-in tools may use, as far as the text of a path tells.
 
-use brigade_core::Glob;
+use brigade_core::codes::{self, Code};
+use brigade_core::{Glob, reasons};
 use brigade_policy::Blocker;
 use thiserror::Error;
 
@@ -46,19 +47,25 @@ pub enum PathProblem {
     Protected,
 }
 
+impl Code for PathProblem {
+    fn as_code(&self) -> &'static str {
+        self.code()
+    }
+}
+
 impl PathProblem {
     /// Returns the code of the refusal.
     pub fn code(self) -> &'static str {
         match self {
-            PathProblem::Outside => "path_outside",
-            PathProblem::Protected => "protected_path",
+            PathProblem::Outside => codes::PATH_OUTSIDE.as_str(),
+            PathProblem::Protected => reasons::PROTECTED_PATH.as_str(),
         }
     }
 
     /// Returns the reason against a call with such a path in this argument.
     pub fn blocker(self, argument: &str) -> Blocker {
         let field = format!("$.{argument}");
-        Blocker::new(self.code(), format!("{field}: {self}")).field(field).hint(self.hint())
+        Blocker::new(self, format!("{field}: {self}")).field(field).hint(self.hint())
     }
 
     /// Returns what to do instead.

@@ -1,6 +1,6 @@
 //! Which repositories may be reached, as far as the text of a URL tells.
 
-use brigade_core::Glob;
+use brigade_core::{Glob, codes::Code, reasons};
 use thiserror::Error;
 
 /// Why a URL of a repository is refused. Does not name it.
@@ -17,13 +17,19 @@ pub enum UrlProblem {
     NotAllowed,
 }
 
+impl Code for UrlProblem {
+    fn as_code(&self) -> &'static str {
+        self.code()
+    }
+}
+
 impl UrlProblem {
     /// Returns the code of the refusal.
     pub fn code(self) -> &'static str {
         match self {
-            UrlProblem::NotPlain => "url_not_plain",
-            UrlProblem::Credentials => "credentials_in_url",
-            UrlProblem::NotAllowed => "url_not_allowed",
+            UrlProblem::NotPlain => reasons::URL_NOT_PLAIN.as_str(),
+            UrlProblem::Credentials => reasons::CREDENTIALS_IN_URL.as_str(),
+            UrlProblem::NotAllowed => reasons::URL_NOT_ALLOWED.as_str(),
         }
     }
 }

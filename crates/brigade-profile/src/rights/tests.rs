@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::{Family, Tool};
-use brigade_core::AgentName;
+use brigade_core::{AgentName, reasons};
 use brigade_policy::{Blocker, Standing};
 use proptest::prelude::*;
 
@@ -177,7 +177,7 @@ proptest! {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let rights = Rights::of(&profiles(), &agent(&own), &over).unwrap();
         let traits = ToolTraits::of(&tool);
-        let against = if against { vec![Blocker::new("policy_effect", "x")] } else { Vec::new() };
+        let against = if against { vec![Blocker::new(reasons::POLICY_DENIED_EFFECT, "x")] } else { Vec::new() };
         for policy in [Standing::Missing, Standing::Invalid, Standing::Valid] {
             let facts = Facts { policy, tool: traits, is_enabled: enabled, approval_mode: None, against: &against, clashes: &NameClashes::default() };
             let verdict = rights.judge(&traits);
