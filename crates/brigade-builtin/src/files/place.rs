@@ -18,7 +18,7 @@ pub(super) struct Place {
 
 impl From<PathProblem> for Failure {
     fn from(problem: PathProblem) -> Failure {
-        Failure::new(problem.code(), problem.to_string())
+        Failure::new(problem.code().as_str(), problem.to_string())
     }
 }
 

@@ -57,6 +57,9 @@ table! {
     SECRET_ARGUMENT = "secret_argument": "An argument looks like a secret. Bind a label to a variable instead.";
     REDACTED_ARGUMENT = "redacted_argument": "The value of an argument was masked, so it is not known any more.";
     MISSING_TEMPLATE_ARGUMENT = "missing_template_argument": "An argument that the command needs is not given.";
+    ARGUMENT_REFUSED = "argument_refused": "The caller may not use this argument, or not with this value.";
+    ARGUMENT_NOT_ALLOWED = "argument_not_allowed": "The argument has no effect here, so it is refused.";
+    INVALID_ARGUMENTS = "invalid_arguments": "A value of an argument is not one that the tool takes.";
     ARGUMENT_LOOKS_LIKE_OPTION = "argument_looks_like_option": "The value of an argument begins like an option.";
     ARGUMENT_IS_CODE = "argument_is_code": "An argument chooses the code to run, and an approval cannot cover that.";
     ARGUMENT_OPENS_CODE = "argument_opens_code": "An argument names a file whose code the program would run.";

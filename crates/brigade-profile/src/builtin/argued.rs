@@ -1,6 +1,7 @@
 //! What only the arguments of a call say against it. The plan asks, and so does the tool when it acts.
 
-use brigade_core::Json;
+use brigade_core::codes::ErrorCode;
+use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 
 use super::{Definition, Guards, PathUse};
@@ -12,7 +13,7 @@ const MAX_MESSAGE: usize = 64 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The code of the refusal.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// The argument.
     pub argument: &'static str,
     /// A sentence without a final stop. Never holds the value.
@@ -42,28 +43,28 @@ pub fn refused_arguments(
     };
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     if text("tenant_id").is_some_and(|tenant| tenant != "local") {
-        say("argument_refused", "tenant_id", "it is `local` or absent here");
+        say(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
     }
     // A person at the command line may not use it either: rights come from who calls.
     if row.id.starts_with("workflow.") && text("user_id").is_some() {
-        say("argument_refused", "user_id", "it gives no rights; leave it out");
+        say(reasons::ARGUMENT_REFUSED, "user_id", "it gives no rights; leave it out");
     }
     match row.id {
         "memory.add" | "memory.search" => {
             let named = text("scopeOwnerId").map(str::trim).filter(|named| !named.is_empty());
             let scope = text("scope").or((row.id == "memory.add").then_some("project"));
             if let Some(message) = wrong_owner(scope, named, agent) {
-                say("argument_refused", "scopeOwnerId", message);
+                say(reasons::ARGUMENT_REFUSED, "scopeOwnerId", message);
             }
         }
         "git.clone" => {
             if text("credential_binding_id").is_some() {
                 let message = "no credential reaches git here; repositories are read without";
-                say("argument_not_allowed", "credential_binding_id", message);
+                say(reasons::ARGUMENT_NOT_ALLOWED, "credential_binding_id", message);
             }
             if args.get("auto_refresh").and_then(Json::as_bool) == Some(true) {
                 let message = "nothing starts by itself; call `git.refresh`";
-                say("argument_not_allowed", "auto_refresh", message);
+                say(reasons::ARGUMENT_NOT_ALLOWED, "auto_refresh", message);
             }
             let part = |name| args.get("git_ref").and_then(|named| named.get(name)).and_then(Json::as_str);
             let is_named = match (part("kind"), part("value").unwrap_or_default()) {
@@ -73,20 +74,20 @@ pub fn refused_arguments(
             };
             if !is_named {
                 let message = "it has a kind (branch, tag or commit) and its name or whole id";
-                say("invalid_arguments", "git_ref", message);
+                say(reasons::INVALID_ARGUMENTS, "git_ref", message);
             }
             for path in strings(args, "sparse_paths") {
                 if let Err(problem) = guards.check(path, "/", PathUse::Search) {
                     say(problem.code(), "sparse_paths", &problem.to_string());
                 } else if path.starts_with(['-', '!', '#']) || path.contains('\n') {
-                    say("invalid_arguments", "sparse_paths", "they are plain paths");
+                    say(reasons::INVALID_ARGUMENTS, "sparse_paths", "they are plain paths");
                 }
             }
         }
         "git.commit" => {
             let message = text("message").unwrap_or_default();
             if message.trim().is_empty() || MAX_MESSAGE < message.len() || message.contains('\0') {
-                say("invalid_arguments", "message", &format!("it has 1 to {MAX_MESSAGE} bytes"));
+                say(reasons::INVALID_ARGUMENTS, "message", &format!("it has 1 to {MAX_MESSAGE} bytes"));
             }
             // Absolute paths in a clone are beneath the clone, which the tool alone knows.
             let is_workspace = text("binding_id") == Some("workspace");
@@ -98,10 +99,10 @@ pub fn refused_arguments(
         }
         "git.push" => {
             if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
-                say("invalid_arguments", "remote", "it is the name of a remote");
+                say(reasons::INVALID_ARGUMENTS, "remote", "it is the name of a remote");
             }
             if text("ref").is_some_and(|name| !is_plain_name(name.trim_start_matches("refs/heads/"))) {
-                say("invalid_arguments", "ref", "it is the name of a branch");
+                say(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
             }
         }
         _ => {}
@@ -155,7 +156,7 @@ mod tests {
         let row = definition(id).unwrap();
         let found = refused_arguments(row, &args, Some("ada"), &Guards::default(), "/work/space");
         let found: Vec<String> =
-            found.iter().map(|refused| format!("{} {}", refused.code, refused.argument)).collect();
+            found.iter().map(|refused| format!("{} {}", refused.code.as_str(), refused.argument)).collect();
         assert_eq!(found, expect, "{id} {args:?}");
     }
 

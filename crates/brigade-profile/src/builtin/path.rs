@@ -1,6 +1,6 @@
 //! Which paths built-in tools may use, as far as the text of a path tells.
 
-use brigade_core::codes::{self, Code};
+use brigade_core::codes::{self, Code, ErrorCode};
 use brigade_core::{Glob, reasons};
 use brigade_policy::Blocker;
 use thiserror::Error;
@@ -49,16 +49,16 @@ pub enum PathProblem {
 
 impl Code for PathProblem {
     fn as_code(&self) -> &'static str {
-        self.code()
+        self.code().as_str()
     }
 }
 
 impl PathProblem {
     /// Returns the code of the refusal.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ErrorCode {
         match self {
-            PathProblem::Outside => codes::PATH_OUTSIDE.as_str(),
-            PathProblem::Protected => reasons::PROTECTED_PATH.as_str(),
+            PathProblem::Outside => codes::PATH_OUTSIDE,
+            PathProblem::Protected => reasons::PROTECTED_PATH,
         }
     }
 
