@@ -67,7 +67,10 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     let root = context.fs.root().display().to_string();
     let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
     if let Some(refused) = refused.into_iter().next() {
-        return Err(Failure::new(refused.code.as_str(), format!("`{}`: {}", refused.argument, refused.message)));
+        return Err(Failure::new(
+            refused.code.as_str(),
+            format!("`{}`: {}", refused.argument, refused.message),
+        ));
     }
     let output = function(&input, context)?;
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);

@@ -20,7 +20,7 @@ use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Objec
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
-use brigade_redact::{MARK, Redactor, SecretValue};
+use brigade_redact::{MARK, Redactor};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,7 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
+use secret::{holds_mark, secret_blockers, secret_fields, telling};
 
 pub use mcp::unset_for_mcp;
 pub use typed::{meant_in_schema, typed_value};
@@ -430,56 +431,6 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
 
 /// The shortest bound value, in bytes, that an argument is searched for.
 pub const SHORTEST_BOUND: usize = 4;
-
-/// Returns the bound values that are searched for. Shorter ones also occur in harmless arguments.
-fn telling(bound_values: &[SecretValue]) -> Vec<SecretValue> {
-    bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect()
-}
-
-/// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
-fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
-    let mut fields = brigade_redact::secret_fields(args);
-    let telling = telling(bound_values);
-    if !telling.is_empty() {
-        let bound = Redactor::bound_only(&telling);
-        let holds = |value: &Json| bound.redact_str(&value.to_compact()) != value.to_compact();
-        for (name, value) in args.as_object().into_iter().flatten() {
-            let whole = Json::object([(name.as_str(), value.clone())]);
-            let plain = value.as_str().is_some_and(|text| bound.redact_str(text) != text);
-            let field = format!("$.{}", bound.redact_str(name));
-            if (plain || holds(&whole)) && !fields.iter().any(|known| known.starts_with(&field)) {
-                fields.push(field);
-            }
-        }
-    }
-    fields
-}
-
-/// Returns whether any text was redacted, so that its value is lost.
-fn holds_mark(value: &Json) -> bool {
-    match value {
-        Json::String(text) => text.contains(MARK),
-        Json::Array(elements) => elements.iter().any(holds_mark),
-        Json::Object(members) => members.values().any(holds_mark),
-        Json::Null | Json::Bool(_) | Json::Number(_) => false,
-    }
-}
-
-fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
-    blockers.extend(fields.iter().map(|field| secret_blocker(field)));
-}
-
-fn secret_blocker(field: &str) -> Blocker {
-    Blocker::new(
-        reasons::SECRET_ARGUMENT,
-        format!("{field}: looks like a secret, which an argument cannot carry"),
-    )
-    .field(field)
-    .hint(
-        "name a label in the tool's `env_labels` and bind it to an environment variable under `env_bindings` in \
-         .brigade/tools/policy.toml",
-    )
-}
 
 fn render_arguments(
     facts: &PlanFacts<'_>,

@@ -34,7 +34,7 @@ pub fn parse<'t>(text: &'t str, locator: &Locator<'_>) -> (Spanned<DeTable<'t>>,
     let first = errors.iter().filter_map(|error| Some((error.span()?.start, error.message())));
     let first = first.min_by_key(|(at, _)| *at);
     if let Some((at, message)) = first {
-        if let Some(start) = syntax::unclosed_text(text, at, message) {
+        if let Some(start) = syntax::unclosed_text(text, at) {
             found = vec![SyntaxError { at: locator.locate(start), message: syntax::NO_CLOSING_QUOTES }];
         } else if let Some(unclosed) = syntax::unclosed(text, at, message) {
             // What follows is read as part of the list or table.

@@ -288,10 +288,13 @@ fn agent(rule: &AutoApprove, asked: &Asked<'_>) -> Option<NotCovered> {
 /// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows
 /// whether it reads the text as a path, and whether a name before `..` is a link.
 fn is_matched(glob: &Glob, text: &str) -> bool {
-    // Clients of the web read these as dots and slashes.
+    // Clients of the web take `..` back before a query, too, and read these as dots and slashes.
     let is_hidden = |text: &str| {
         let text = text.to_ascii_lowercase();
-        text.contains("://") && ["%2e", "%2f", "%5c", "\\"].iter().any(|form| text.contains(form))
+        let mut names = text.split(['/', '?', '#']);
+        text.contains("://")
+            && (names.any(|name| name == "..")
+                || ["%2e", "%2f", "%5c", "\\"].iter().any(|form| text.contains(form)))
     };
     let written: Vec<&str> = text.split('/').filter(|name| *name != ".").collect();
     !is_hidden(text)

@@ -223,7 +223,7 @@ fn notifications_are_never_answered() {
 }
 
 /// Starts a long run, and returns its call and the id of its process.
-fn long_run(site: &brigade_tests::Site, client: &mut Client) -> (u64, String) {
+fn long_run(site: &Site, client: &mut Client) -> (u64, String) {
     let request = client.send_call("read-long", json!({"text": "x"}));
     let pid = until("run", || {
         let pid = site.workspace.exists("pid").then(|| site.workspace.read_text("pid"))?;

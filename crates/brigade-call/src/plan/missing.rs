@@ -7,7 +7,8 @@ use brigade_policy::{Blocker, Decision, PolicyDecision};
 use brigade_projection::summarise;
 use brigade_redact::{Redactor, SecretValue};
 
-use super::{Plan, PlanSummary, Secrets, args_fingerprint, call_fingerprint, secret_fields};
+use super::secret::secret_fields;
+use super::{Plan, PlanSummary, Secrets, args_fingerprint, call_fingerprint};
 use crate::binding::{Binding, Caller};
 use crate::code::BoundCode;
 use crate::contract::{ContractLabels, missing_contract};

@@ -7,9 +7,9 @@ use brigade_catalog::{Family, TextPurpose, Tool};
 use brigade_command::Argv;
 use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
-use brigade_redact::{MARK, is_secret_field, secret_words};
+use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};
 
-use super::secret_blocker;
+use super::SHORTEST_BOUND;
 use crate::template::Template;
 
 /// Refuses fields of the contract that hold a secret, and lists them.
@@ -24,6 +24,56 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
         )
     }));
     fields
+}
+
+/// Returns the bound values that are searched for. Shorter ones also occur in harmless arguments.
+pub(super) fn telling(bound_values: &[SecretValue]) -> Vec<SecretValue> {
+    bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect()
+}
+
+/// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
+pub(super) fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
+    let mut fields = brigade_redact::secret_fields(args);
+    let telling = telling(bound_values);
+    if !telling.is_empty() {
+        let bound = Redactor::bound_only(&telling);
+        let holds = |value: &Json| bound.redact_str(&value.to_compact()) != value.to_compact();
+        for (name, value) in args.as_object().into_iter().flatten() {
+            let whole = Json::object([(name.as_str(), value.clone())]);
+            let plain = value.as_str().is_some_and(|text| bound.redact_str(text) != text);
+            let field = format!("$.{}", bound.redact_str(name));
+            if (plain || holds(&whole)) && !fields.iter().any(|known| known.starts_with(&field)) {
+                fields.push(field);
+            }
+        }
+    }
+    fields
+}
+
+/// Returns whether any text was redacted, so that its value is lost.
+pub(super) fn holds_mark(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.contains(MARK),
+        Json::Array(elements) => elements.iter().any(holds_mark),
+        Json::Object(members) => members.values().any(holds_mark),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+pub(super) fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
+    blockers.extend(fields.iter().map(|field| secret_blocker(field)));
+}
+
+fn secret_blocker(field: &str) -> Blocker {
+    Blocker::new(
+        reasons::SECRET_ARGUMENT,
+        format!("{field}: looks like a secret, which an argument cannot carry"),
+    )
+    .field(field)
+    .hint(
+        "name a label in the tool's `env_labels` and bind it to an environment variable under `env_bindings` in \
+         .brigade/tools/policy.toml",
+    )
 }
 
 /// Lists the templates whose rendered word looks secret, by its name or its position in the command line.

@@ -1,4 +1,5 @@
 use brigade_core::{Hint, JsonError, JsonErrorKind, NextStep};
+use brigade_redact::SecretValue;
 
 use super::*;
 use crate::Caller;

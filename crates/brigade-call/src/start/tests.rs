@@ -84,16 +84,16 @@ fn directory_and_program_must_be_there() {
     let missing = ("missing_cwd", "`cwd` is not a directory in the workspace");
     check(StartFacts { directory_fact: DirectoryFact::Missing, ..facts("serve") }, &[missing]);
     let gone = || StartFacts { program: StartProgram::NotFound, ..facts("serve") };
-    check(gone(), &[("program_not_found", "the program of the command, `serve`, is not found on this host")]);
+    check(gone(), &[("program_not_found", "the program `serve` is not found on this host")]);
     let unreadable = StartProgram::Unreadable("permission denied".to_owned());
     check(
         StartFacts { program: unreadable, ..facts("./serve") },
-        &[("program_not_found", "the program of the command, `./serve`, cannot be read: permission denied")],
+        &[("program_not_found", "the program `./serve` cannot be read: permission denied")],
     );
     // Without the directory nothing was looked for.
     check(
         StartFacts { directory_fact: DirectoryFact::Outside, ..gone() },
-        &[("path_outside", "cwd leads out of the workspace")],
+        &[("path_outside", "`cwd` leads out of the workspace")],
     );
 }
 

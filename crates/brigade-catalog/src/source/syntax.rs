@@ -7,6 +7,9 @@ const ESCAPE: &str =
 /// A value that cannot be read.
 const NO_VALUE: &str = "a value is missing, or a string is not quoted";
 
+/// A value that begins like a number.
+const NO_NUMBER: &str = "not a number; a string must be quoted";
+
 /// Returns a message that contains no text of the file.
 ///
 /// The parser's messages may quote the file. They are only compared with known prefixes and never passed on. `None` for
@@ -46,7 +49,7 @@ fn describe(message: &str) -> Option<&'static str> {
         ("missing escaped value", ESCAPE),
         ("too few unicode", ESCAPE),
         ("missing opening quote", "a string has no opening quote"),
-        ("invalid float", "not a number; a string must be quoted"),
+        ("invalid float", NO_NUMBER),
         ("invalid value", NO_VALUE),
         ("unexpected key or value", "unexpected text behind the value"),
         ("carriage return", "a carriage return must be followed by a line feed"),
@@ -77,7 +80,12 @@ pub(super) fn describe_at(message: &str, text: &str, at: usize) -> &'static str 
         _ => describe(message).unwrap_or_else(|| {
             // The parser names the value that a word seems to begin, such as `true` for `ten`.
             let is_value = before.trim_end_matches([' ', '\t']).ends_with(['=', '[', ',']);
-            if is_value { NO_VALUE } else { "not valid TOML: expected `key = value`, a [table] or a comment" }
+            let is_behind_value = before.lines().next_back().is_some_and(|line| line.contains('='));
+            match (is_value, is_behind_value) {
+                (true, _) => NO_VALUE,
+                (false, true) => NO_NUMBER,
+                (false, false) => "not valid TOML: expected `key = value`, a [table] or a comment",
+            }
         }),
     }
 }
@@ -111,11 +119,8 @@ pub(super) fn unclosed(text: &str, error: usize, message: &str) -> Option<Unclos
 /// The message for a string of several lines that does not end.
 pub(super) const NO_CLOSING_QUOTES: &str = "the string has no closing quotes";
 
-/// Finds the string of several lines in which the text ends, if the first error says so.
-pub(super) fn unclosed_text(text: &str, error: usize, message: &str) -> Option<usize> {
-    if !message.starts_with("invalid multi-line") || error < text.trim_end().len() {
-        return None;
-    }
+/// Finds the string of several lines in which the text ends, if the first error is not before it.
+pub(super) fn unclosed_text(text: &str, error: usize) -> Option<usize> {
     let mut walk = Walk::new(text, 0);
     let mut last = 0;
     while walk.at < text.len() {
@@ -124,7 +129,7 @@ pub(super) fn unclosed_text(text: &str, error: usize, message: &str) -> Option<u
     }
     let fence = text[last..].get(..3)?;
     let is_closed = text.len() >= last + 6 && text.ends_with(fence);
-    (matches!(fence, "\"\"\"" | "'''") && !is_closed).then_some(last)
+    (matches!(fence, "\"\"\"" | "'''") && !is_closed && last <= error).then_some(last)
 }
 
 /// Returns whether the first error is in a list or inline table that does not end, or ends with the bracket of another
@@ -246,6 +251,13 @@ mod tests {
         check("a \"x\"\n", &[(1, 3, "`=` is missing between key and value")]);
         check("a 10\n", &[(1, 3, "`=` is missing between key and value")]);
         check("a = True\n", &[(1, 5, "`true` and `false` are written in lower case")]);
+        for number in ["10..", "1_", "1.2.3"] {
+            let (_, errors) = crate::source::parse(
+                &format!("a = {number}\n"),
+                &crate::source::Locator::new(&format!("a = {number}\n"), 1),
+            );
+            assert!(errors[0].message.starts_with("not a number"), "{number}: {errors:?}");
+        }
         check("a = None\n", &[(1, 5, "TOML has no empty value; leave the key out")]);
         let open = "the string has no closing quote, or a character must be escaped";
         check("a = [\"x]\nb = 1\nc = [1, 2]\n[d]\ne = 2\n", &[(1, 9, open)]);
