@@ -362,7 +362,7 @@ fn a_file_of_a_newer_schema_is_shown_and_nothing_else() {
     let site = site();
     let newer = format!("schema = 2\n{TOOLS}");
     site.workspace.write(".brigade/tools.toml", &newer);
-    let is_told = |document: &Value| document["notes"].to_string().contains("of a newer version");
+    let is_told = |document: &Value| document["notes"].to_string().contains("needs a newer version");
     assert!(is_told(&site.json(["show", "shout"]).expect(0)));
     assert!(is_told(&site.json(["search", "shout"]).expect(0)));
     let found = site.json(["find", "--capability", "change case"]).expect(0);
@@ -370,8 +370,8 @@ fn a_file_of_a_newer_schema_is_shown_and_nothing_else() {
     assert_eq!(found["matches"][0]["callable"], false);
     let listed = site.json(["list"]).expect(0);
     assert_eq!(listed["tool_count"], 4);
-    assert!(listed["issues"].to_string().contains("of a newer version"));
-    assert!(site.tools(["list"]).stderr_text().contains("of a newer version"));
+    assert!(listed["issues"].to_string().contains("needs a newer version"));
+    assert!(site.tools(["list"]).stderr_text().contains("needs a newer version"));
     site.json(["call", "plan", "shout"]).refused("catalog_schema_newer");
     site.json(["call", "queue", "shout"]).refused("catalog_schema_newer");
     site.tools(["defaults"]).assert_code(1);

@@ -479,7 +479,7 @@ fn a_runtime_whose_entry_changed_while_it_runs_is_an_issue_until_it_is_restarted
     runtimes.json(&["start", "helper"], 0);
     runtimes.site.workspace.replace(".brigade/tools/runtimes.toml", "sleep 600", "sleep 601");
     let again = runtimes.json(&["start", "helper"], 0);
-    assert!(again["reason"].as_str().unwrap().contains("as an older entry said"), "{again:#}");
+    assert!(again["reason"].as_str().unwrap().contains("with an older entry"), "{again:#}");
     let doctor = runtimes.json(&["doctor"], 0);
     assert_eq!(
         (&doctor["top_issue"]["issue_type"], &doctor["top_issue"]["fix"]),
