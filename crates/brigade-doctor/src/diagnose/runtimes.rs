@@ -182,11 +182,12 @@ impl FoundRuntimes<'_> {
 
 /// Returns why calls of a tool would be refused because of its runtime.
 fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntimes<'_>) -> Option<Issue> {
+    let name = files::shown(id);
     let say = |kind: IssueType, detail: String, evidence: &str| {
         Some(Issue::of_tool(kind, tool, "runtime_id", detail).evidence(evidence).object(id))
     };
     let Some(runtime) = runtime else {
-        let detail = format!("runtime {id} is not configured, or not enabled");
+        let detail = format!("runtime {name} is not configured, or not enabled");
         return say(IssueType::RuntimeMissing, detail, "");
     };
     if runtime.on_demand {
@@ -196,19 +197,19 @@ fn of_user(tool: &Tool, id: &str, runtime: Option<&Runtime>, facts: &FoundRuntim
     let state = facts.of(id)?;
     let is_unhealthy = state.health.as_ref().is_some_and(|health| !health.ok);
     match state.state {
-        RuntimeState::Stopped => say(IssueType::RuntimeStopped, format!("runtime {id} does not run"), ""),
+        RuntimeState::Stopped => say(IssueType::RuntimeStopped, format!("runtime {name} does not run"), ""),
         RuntimeState::Stale => {
-            let detail = format!("runtime {id} ended without being stopped");
+            let detail = format!("runtime {name} ended without being stopped");
             say(IssueType::RuntimeUnhealthy, detail, "stale")
         }
         RuntimeState::Running if !state.managed => {
-            let detail = format!("runtime {id} was not started by Brigade");
+            let detail = format!("runtime {name} was not started by Brigade");
             // Only what Brigade started can be restarted.
             say(IssueType::RuntimeUnhealthy, detail, "unmanaged")
                 .map(|issue| Issue { other_fix: Some(NextStep::ShowRuntime(id.to_owned())), ..issue })
         }
         RuntimeState::Running if is_unhealthy => {
-            say(IssueType::RuntimeUnhealthy, format!("runtime {id} is not healthy"), "unhealthy")
+            say(IssueType::RuntimeUnhealthy, format!("runtime {name} is not healthy"), "unhealthy")
         }
         RuntimeState::Running => None,
     }

@@ -251,7 +251,9 @@ proptest! {
 fn a_url_that_climbs_matches_nothing() {
     let glob = Glob::new("http://h/docs/**");
     assert!(is_matched(&glob, "http://h/docs/a?b=c"));
-    for climbs in ["http://h/docs/..?x", "http://h/docs/..#x", "http://h/docs/%2E%2e/x", "http://h/docs/..\\x"] {
+    for climbs in
+        ["http://h/docs/..?x", "http://h/docs/..#x", "http://h/docs/%2E%2e/x", "http://h/docs/..\\x"]
+    {
         assert!(!is_matched(&glob, climbs), "{climbs}");
     }
 }
