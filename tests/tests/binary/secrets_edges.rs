@@ -135,6 +135,18 @@ fn a_secret_that_shows_in_the_command_line_alone_is_refused() {
 }
 
 #[test]
+fn what_is_said_of_a_secret_argument_names_it_whole() {
+    let site = Site::script("echo ran\n");
+    site.workspace.write("schemas/tool.json", r#"{"type":"object"}"#);
+    for name in ["api_key", "password", "db.password"] {
+        let args = serde_json::json!({ (name): "hello" }).to_string();
+        let run = site.tools(["call", "queue", "tool", "--args", &args]);
+        let said = run.stderr_text();
+        assert!(said.contains("looks like a secret") && !said.contains("[redacted]"), "{name}: {run}");
+    }
+}
+
+#[test]
 fn a_secret_in_the_place_of_an_id_is_not_repeated() {
     let site = Site::script("true");
     let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";

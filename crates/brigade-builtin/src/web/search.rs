@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_core::{Fingerprint, Json};
+use brigade_redact::Redactor;
 use brigade_store::memory::{blank, search_words};
 use brigade_store::texts::{Section, TextIndex};
 use serde::Deserialize;
@@ -60,7 +61,7 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         rows.push(Json::object([
             ("title", Json::from(section.title.as_str())),
             ("url", Json::from(section.key.as_str())),
-            ("snippet", Json::from(snippet(&section.text, &words))),
+            ("snippet", Json::from(snippet(&section.text, &words, context.redactor))),
         ]));
     }
     for (path, text) in texts.iter().filter(|(path, _)| seen.contains(path)) {
@@ -83,7 +84,7 @@ fn titled(path: &str) -> impl Fn(Section) -> Section {
 }
 
 /// Returns the lines around the first word that was searched for.
-fn snippet(text: &str, words: &[String]) -> String {
+fn snippet(text: &str, words: &[String], redactor: &Redactor) -> String {
     let bare: Vec<String> = words.iter().map(|word| word.trim_matches('"').to_lowercase()).collect();
     let is_hit = |line: &&str| {
         let line = line.to_lowercase();
@@ -92,8 +93,7 @@ fn snippet(text: &str, words: &[String]) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let hit = lines.iter().position(|line| !line.starts_with('#') && is_hit(line)).unwrap_or_default();
     let mut found = lines[hit.min(lines.len())..].join(" ");
-    if SNIPPET < found.len() {
-        found.truncate(found.floor_char_boundary(SNIPPET));
+    if redactor.cut(&mut found, SNIPPET) {
         found.push('…');
     }
     found
@@ -102,6 +102,7 @@ fn snippet(text: &str, words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use brigade_profile::builtin::definition;
+    use brigade_redact::SecretValue;
 
     use super::*;
     use crate::run::run;
@@ -153,8 +154,12 @@ mod tests {
     #[test]
     fn a_snippet_is_cut_at_a_character() {
         let long = "é".repeat(SNIPPET);
-        assert!(snippet(&long, &[]).ends_with('…'));
-        assert_eq!(snippet("", &["x".to_owned()]), "");
-        assert_eq!(snippet("# x\na\nb x\nc", &["\"x\"".to_owned()]), "b x c");
+        let none = Redactor::new(&[]);
+        assert!(snippet(&long, &[], &none).ends_with('…'));
+        let bound = Redactor::new(&[SecretValue::new("zq7Canary#Wert-9931")]);
+        let hidden = format!("{}zq7Canary#Wert-9931 more", "q".repeat(SNIPPET - 9));
+        assert!(snippet(&hidden, &[], &bound).ends_with("qqq[redacted]…"));
+        assert_eq!(snippet("", &["x".to_owned()], &none), "");
+        assert_eq!(snippet("# x\na\nb x\nc", &["\"x\"".to_owned()], &none), "b x c");
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn secret_blockers(fields: &[String], blockers: &mut Vec<Blocker>) {
 fn secret_blocker(field: &str) -> Blocker {
     Blocker::new(
         reasons::SECRET_ARGUMENT,
-        format!("{field}: looks like a secret, which an argument cannot carry"),
+        format!("{field} looks like a secret, which an argument cannot carry"),
     )
     .field(field)
     .hint(
