@@ -151,7 +151,7 @@ pub const BROKE_OFF: &str = "broke_off";
 /// Does work whose panic is a failure: who waits for it hears of it.
 ///
 /// # Errors
-/// Returns what the work does, and [`BROKE_OFF`] if it panics.
+/// Returns what the work does, and `broke_off` if it panics.
 pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     done.unwrap_or_else(|_| {
