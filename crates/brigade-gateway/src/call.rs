@@ -259,7 +259,8 @@ impl Gateway {
             if self.is_decided(asker, id).await {
                 return;
             }
-            while self.queue_stamp() == stamp {
+            let looked = Instant::now();
+            while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN {
                 tokio::time::sleep(LOOK).await;
             }
         }

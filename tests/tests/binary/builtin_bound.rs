@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of};
 
 /// A policy whose rule covers what prepares, and no call that is approved here.
 fn rules(urls: &str) -> String {
@@ -49,13 +49,6 @@ fn site() -> Site {
     site.workspace.git(["remote", "add", "origin", &path]);
     site.workspace.git(["push", "--quiet", "--set-upstream", "origin", "main"]);
     site
-}
-
-#[track_caller]
-fn done(client: &mut Client, tool: &str, args: Value) -> Value {
-    let answer = client.call(tool, args);
-    assert_stands(&answer, "completed", "");
-    answer["structuredContent"].clone()
 }
 
 /// Asks for a call that a person approves, and returns its id with what the person is told that it binds.

@@ -9,7 +9,7 @@
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, text};
 
 /// A policy whose rule answers for everything but what deletes.
 const RULES: &str = r#"allowed_families = ["builtin"]
@@ -28,13 +28,6 @@ fn site(profiles: &str) -> Site {
     let agent = |name: &str| format!("[[agent]]\nname = \"{name}\"\nprofiles = [{profiles}]\n");
     site.workspace.write(GATEWAY, format!("{}{}", agent("local"), agent("ben")));
     site
-}
-
-#[track_caller]
-fn done(client: &mut Client, tool: &str, args: Value) -> Value {
-    let answer = client.call(tool, args);
-    assert_stands(&answer, "completed", "");
-    answer["structuredContent"].clone()
 }
 
 #[track_caller]

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of, text};
 
 /// A policy whose rule answers for everything here but pushes, and which allows one repository.
 fn rules(urls: &str) -> String {
@@ -46,13 +46,6 @@ fn site() -> Site {
     site.workspace.git(["remote", "add", "origin", &path]);
     site.workspace.git(["push", "--quiet", "--set-upstream", "origin", "main"]);
     site
-}
-
-#[track_caller]
-fn done(client: &mut Client, tool: &str, args: Value) -> Value {
-    let answer = client.call(tool, args);
-    assert_stands(&answer, "completed", "");
-    answer["structuredContent"].clone()
 }
 
 #[track_caller]

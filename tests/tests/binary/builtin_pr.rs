@@ -9,7 +9,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, entry, id_of, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, done, entry, id_of, text};
 
 const RULES: &str = r#"allowed_families = ["builtin", "script"]
 allowed_effects = ["local-read", "local-write", "state-write", "process-exec"]
@@ -42,13 +42,6 @@ fn site() -> Site {
     add(&site, "fails", test, "test -e mended\n");
     site.workspace.git_init();
     site
-}
-
-#[track_caller]
-fn done(client: &mut Client, tool: &str, args: Value) -> Value {
-    let answer = client.call(tool, args);
-    assert_stands(&answer, "completed", "");
-    answer["structuredContent"].clone()
 }
 
 #[track_caller]

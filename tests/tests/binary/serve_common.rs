@@ -123,6 +123,14 @@ pub fn text(result: &Value) -> String {
     blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// Calls a tool that has to be done at once, and returns its structured result.
+#[track_caller]
+pub fn done(client: &mut Client, tool: &str, args: Value) -> Value {
+    let answer = client.call(tool, args);
+    assert_stands(&answer, "completed", "");
+    answer["structuredContent"].clone()
+}
+
 #[track_caller]
 pub fn assert_stands(result: &Value, status: &str, code: &str) {
     assert_eq!(stands(result), (status.to_owned(), code.to_owned()), "{result:#}");
