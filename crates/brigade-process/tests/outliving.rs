@@ -261,6 +261,13 @@ fn whatever_is_printed_logs_stay_below_the_cap_and_lose_nothing_but_the_oldest()
     assert_eq!(std::fs::read_to_string(folder.path().join("errors")).unwrap(), "oops\n");
 }
 
+/// Returns what `/proc` says of a process behind its name: its state, parent, group and session.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind) = stat.rsplit_once(") ")?;
+    Some(behind.split(' ').take(4).map(str::to_owned).collect())
+}
+
 #[test]
 fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
     let folder = tempfile::tempdir().unwrap();
@@ -285,6 +292,9 @@ fn orphans_of_a_detached_tree_are_found_whatever_they_did() {
         let daemon: u32 = std::fs::read_to_string(&log).unwrap().trim().parse().unwrap();
         let daemon = ProcessIdentity::of(daemon).unwrap();
         until(|| std::fs::read(format!("/proc/{}/environ", daemon.pid())).unwrap().is_empty());
+        // What began the daemon is its session, and is about to exit.
+        let session = stat_of(daemon.pid()).unwrap()[3].clone();
+        until(|| stat_of(session.parse().unwrap()).is_none_or(|stat| stat[0] == "Z"));
         if main == "goes" {
             until(|| !begun.program.is_alive());
         }
