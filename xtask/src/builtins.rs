@@ -6,7 +6,7 @@ use crate::repository::{Failure, Repository};
 /// Print which built-in tools are not built, by stage
 #[derive(Debug, clap::Args)]
 pub struct BuiltinsArguments {
-    /// Compare the rows with the table beside the checkout first
+    /// Compare the rows with the table of fixtures first
     #[arg(long)]
     check: bool,
 }

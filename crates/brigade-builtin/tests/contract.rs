@@ -1,6 +1,7 @@
 //! Compares the rows of the built-in tools with the table that they are built from.
 //!
-//! The table lies beside the checkout, as `shared/data/builtin-tools.md`.
+//! The table is `fixtures/builtin-tools.md`. Where the page that it is taken from lies beside the checkout, as
+//! `shared/data/builtin-tools.md`, both are compared.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,12 +35,17 @@ enum Section {
 }
 
 fn table() -> Vec<Row> {
+    rows_of(&read("fixtures/builtin-tools.md").unwrap())
+}
+
+/// Reads a file below the checkout or beside it.
+fn read(name: &str) -> Option<String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut places = here.ancestors().skip(3).map(|parent| parent.join("shared/data/builtin-tools.md"));
-    let file = places.find(|path| path.exists());
-    let file =
-        file.expect("the table of built-in tools lies beside the checkout: ../shared/data/builtin-tools.md");
-    let text = std::fs::read_to_string(file).unwrap();
+    let mut places = here.ancestors().skip(2).map(|parent| parent.join(name));
+    places.find_map(|path| std::fs::read_to_string(path).ok())
+}
+
+fn rows_of(text: &str) -> Vec<Row> {
     let mut section = None;
     let mut rows = Vec::new();
     for line in text.lines() {
@@ -221,6 +227,14 @@ fn mode(word: &str) -> Mode {
 
 fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> T {
     *all.iter().find(|known| name(**known) == word).unwrap_or_else(|| panic!("unknown word `{word}`"))
+}
+
+#[test]
+fn the_fixture_has_the_rows_of_the_page() {
+    if let Some(page) = read("shared/data/builtin-tools.md") {
+        let ours = table().into_iter().map(|row| row.cells);
+        assert!(ours.eq(rows_of(&page).into_iter().map(|row| row.cells)), "fixtures/builtin-tools.md");
+    }
 }
 
 #[test]
