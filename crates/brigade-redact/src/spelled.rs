@@ -9,17 +9,26 @@
 //! from backslash to backslash, reads what follows, and tries only the positions of the values that have that
 //! character.
 //!
-//! The time is linear in the length of the text, for long values that repeat themselves, too: what one beginning has
-//! matched is not matched again for the next one, see [`trail`].
+//! The time is linear in the length of the text and of a value, but for a logarithm. This is true for values that
+//! repeat a part, too: what one beginning has matched is not matched again for the next one, see [`leap`]. More time,
+//! up to the product of both lengths, is needed only
+//!
+//! * for thousands of backslashes in a row in a value, if the text has their numbers;
+//! * if the text fits many different parts of a value: where the value has runs of different numbers of backslashes
+//!   without a pattern, and the text only runs that stand for all of them; or where the value has different characters
+//!   that are not ASCII without a pattern, and the text has some as themselves and the others by names.
 
 mod entities;
-mod trail;
+mod leap;
+mod literal;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use entities::{LONGEST_NAME, named_character};
-use trail::{Literal, Trail};
+use leap::{Alike, Known};
+use literal::{Literal, Standing};
 
 /// The maximum number of backslashes before a character other than a backslash.
 const MOST_SLASHES: usize = 4;
@@ -50,8 +59,12 @@ const NAMED: u32 = BYTES + 0x100;
 
 const BACKSLASH: u32 = b'\\' as u32;
 
-/// With so many places in one value, only those are tried where the value stands before the escape.
+/// How many characters of the value after its own backslashes may decide about a step: whether they are a number.
+const AHEAD: usize = 24;
+
+/// With so many places in a value of so many bytes, what stands before an escape is compared for each of them.
 const FEW: usize = 8;
+const SHORT: usize = 256;
 
 /// The values, prepared for searching.
 pub(super) struct Spelled {
@@ -75,6 +88,10 @@ struct Value {
     repeats: Vec<usize>,
     /// What the value starts with, up to its first backslash.
     literal: Literal,
+    /// For each character: how many from there on are backslashes.
+    own_slashes: Vec<usize>,
+    /// For matching the rest, once it is needed.
+    alike: OnceLock<Alike>,
 }
 
 /// What is known while one text is searched.
@@ -82,7 +99,8 @@ struct Search<'a> {
     text: &'a [u8],
     begins: Range<usize>,
     /// For each value.
-    trails: HashMap<usize, Trail>,
+    standing: HashMap<usize, Standing>,
+    known: HashMap<usize, Known>,
 }
 
 /// A character, or a byte that is not part of one.
@@ -132,7 +150,7 @@ impl Spelled {
         // The first backslash may come at the end of the value.
         let last = text.len().min(begins.end + self.longest);
         let mut from = begins.start;
-        let mut search = Search { text, begins, trails: HashMap::new() };
+        let mut search = Search { text, begins, standing: HashMap::new(), known: HashMap::new() };
         while let Some(slash) = memchr::memchr2(b'\\', b'&', text.get(from..last).unwrap_or_default()) {
             let slash = from + slash;
             if text[slash] == b'&' {
@@ -182,7 +200,7 @@ impl Spelled {
         for Places { value: index, positions } in inside.into_iter().flatten() {
             let value = &self.values[*index];
             // Earlier beginnings come first, because the later ones use what they matched.
-            if positions.len() <= FEW {
+            if positions.len() <= FEW && value.literal.length() <= SHORT {
                 for position in positions.iter().rev() {
                     let before = &value.bytes[..value.characters[*position].at.start];
                     if search.text[..run.start].ends_with(before) {
@@ -191,21 +209,25 @@ impl Spelled {
                 }
                 continue;
             }
-            let trail = search.trails.entry(*index).or_default();
-            let mut standing = trail.standing_before(&value.literal, search.text, run.start);
-            while 0 < standing {
-                let position = value.characters.binary_search_by_key(&standing, |found| found.at.start);
-                if let Ok(position) = position
-                    && positions.binary_search(&position).is_ok()
-                {
-                    self.try_at(search, run.clone(), *index, position, masks);
-                }
-                standing = value.literal.next_shorter(standing);
+            let earliest = search.begins.start;
+            let known = search.standing.entry(*index).or_default();
+            let mut standing = known.before(&value.literal, search.text, earliest, run.start);
+            while 0 < standing && run.start - standing < search.begins.end {
+                let position = value.characters.binary_search_by_key(&standing, |found| found.at.start).ok();
+                let differs = position.and_then(|position| match positions.binary_search(&position) {
+                    Ok(_) => self.try_at(search, run.clone(), *index, position, masks),
+                    Err(_) => Some(position),
+                });
+                standing = match position.zip(differs) {
+                    Some((position, differs)) => value.next_different(standing, position, differs),
+                    None => value.literal.next_shorter(standing),
+                };
             }
         }
     }
 
-    /// Finds a value whose characters before a position stand as themselves before the backslashes.
+    /// Finds a value whose characters before a position stand as themselves before the backslashes. Returns where in
+    /// the value the text differs.
     fn try_at(
         &self,
         search: &mut Search<'_>,
@@ -213,7 +235,7 @@ impl Spelled {
         index: usize,
         position: usize,
         masks: &mut Vec<Range<usize>>,
-    ) {
+    ) -> Option<usize> {
         let value = &self.values[index];
         let before = value.characters[position].at.start;
         // A value that starts here may follow any number of unrelated backslashes.
@@ -223,12 +245,12 @@ impl Spelled {
         };
         let start = first - before;
         if !search.begins.contains(&start) {
-            return;
+            return None;
         }
-        let trail = search.trails.entry(index).or_default();
-        if let Some(end) = value.rest(search.text, first, position, trail) {
-            masks.push(start..end);
-        }
+        let known = search.known.entry(index).or_default();
+        let end = value.rest(search.text, first, position, known);
+        masks.extend(end.ok().map(|end| start..end));
+        end.err()
     }
 }
 
@@ -243,9 +265,18 @@ impl Value {
         let is_same =
             |one: &Character, other: &Character| (one.code, one.at.len()) == (other.code, other.at.len());
         let repeats =
-            trail::repeats(characters.len(), |one, other| is_same(&characters[one], &characters[other]));
+            literal::repeats(characters.len(), |one, other| is_same(&characters[one], &characters[other]));
         let literal = Literal::new(bytes.iter().copied().take_while(|byte| *byte != b'\\').collect());
-        Value { bytes, characters, repeats, literal }
+        let mut own_slashes: Vec<usize> = characters
+            .iter()
+            .rev()
+            .scan(0, |own, character| {
+                *own = if character.code == BACKSLASH { *own + 1 } else { 0 };
+                Some(*own)
+            })
+            .collect();
+        own_slashes.reverse();
+        Value { bytes, characters, repeats, literal, own_slashes, alike: OnceLock::new() }
     }
 
     /// Returns the length of the longest form in bytes.
@@ -257,31 +288,27 @@ impl Value {
         self.characters.iter().map(of).sum()
     }
 
-    /// Returns how many characters of the value from a position on are backslashes.
-    fn own_slashes(&self, position: usize) -> usize {
-        self.characters[position..].iter().take_while(|character| character.code == BACKSLASH).count()
-    }
-
     /// Returns the maximum number of backslashes in a text for this character of the value.
     fn most_slashes(&self, position: usize) -> usize {
-        MOST_SLASHES * (self.own_slashes(position) + 1)
+        MOST_SLASHES * (self.own_slashes[position] + 1)
     }
 
-    /// Matches the rest of the value from a character on, and returns the end.
-    fn rest(&self, text: &[u8], from: usize, position: usize, trail: &mut Trail) -> Option<usize> {
-        let known = trail.known(from, position, &self.repeats);
-        let (mut at, mut here) = known.as_ref().map_or((from, position), |known| (known.at, known.position));
-        let mut steps = vec![(at, here)];
-        let end = loop {
-            if here == self.characters.len() {
-                break Some(at);
-            }
-            let Some(next) = self.step(text, at, here) else { break None };
-            steps.push(next);
-            (at, here) = next;
+    /// Returns how many bytes of the value may stand before an escape instead of so many, if with these the text
+    /// differs at a position.
+    fn next_different(&self, standing: usize, position: usize, differs: usize) -> usize {
+        let shorter = self.literal.next_shorter(standing);
+        let Ok(other) = self.characters.binary_search_by_key(&shorter, |found| found.at.start) else {
+            return shorter;
         };
-        trail.note(known, steps);
-        end
+        // What stands there repeats these characters, and so does what follows in the value, up to a position.
+        let (bytes, characters) = (standing - shorter, position - other);
+        let repeats_to = characters + self.repeats.get(characters).copied().unwrap_or(0);
+        let examined = differs + self.own_slashes[differs] + AHEAD;
+        if shorter < bytes || repeats_to < examined {
+            return shorter;
+        }
+        // With fewer repetitions, the value goes on with the same characters, from which the text differs.
+        self.literal.next_shorter(bytes + standing % bytes)
     }
 
     fn step(&self, text: &[u8], at: usize, position: usize) -> Option<(usize, usize)> {
@@ -299,7 +326,7 @@ impl Value {
             return None;
         }
         let after = at + run;
-        let own = self.own_slashes(position);
+        let own = self.own_slashes[position];
         if own == 0 {
             let end = self.spelt(text, after, position).or_else(|| {
                 let end = self.as_itself(text, after, position)?;
@@ -320,20 +347,14 @@ impl Value {
         own: usize,
     ) -> Option<(usize, usize)> {
         let next = position + own;
-        let is_slash = |text: &[u8], at: usize| match escape(text, at) {
-            Some((Escape::Code(code), end)) => (code == BACKSLASH).then_some(end),
-            Some((Escape::Byte(byte), end)) => (byte == b'\\').then_some(end),
-            Some((Escape::Named, _)) | None => None,
-        };
         // The value itself may contain such a number.
-        let is_literal =
-            self.characters.get(next).is_some_and(|after| is_slash(&self.bytes, after.at.start).is_some());
+        let is_literal = self.is_number(next);
         let most = own * LONGEST_ASCII + MOST_SLASHES;
         let (mut at, mut seen, mut spelt) = (from, 0, 0);
         let run = loop {
             let run = slashes(&text[at..], most + 1);
             seen += run;
-            match is_slash(text, at + run).filter(|_| 0 < run && spelt < own && !is_literal) {
+            match slash_by_number(text, at + run).filter(|_| 0 < run && spelt < own && !is_literal) {
                 Some(end) => (at, spelt) = (end, spelt + 1),
                 None => break run,
             }
@@ -348,6 +369,12 @@ impl Value {
         let after = at + run;
         let escaped = (0 < run).then(|| self.spelt(text, after, next)).flatten();
         Some((escaped.or_else(|| self.as_itself(text, after, next))?, next + 1))
+    }
+
+    /// Returns whether the value has the number of a backslash at a position.
+    fn is_number(&self, position: usize) -> bool {
+        let after = self.characters.get(position);
+        after.is_some_and(|after| slash_by_number(&self.bytes, after.at.start).is_some())
     }
 
     fn as_itself(&self, text: &[u8], at: usize, position: usize) -> Option<usize> {
@@ -374,6 +401,15 @@ impl Value {
             }
             (Escape::Byte(_), _) => None,
         }
+    }
+}
+
+/// Returns the end of a number of a backslash. `at` is after the backslashes before it.
+fn slash_by_number(text: &[u8], at: usize) -> Option<usize> {
+    match escape(text, at)? {
+        (Escape::Code(code), end) => (code == BACKSLASH).then_some(end),
+        (Escape::Byte(byte), end) => (byte == b'\\').then_some(end),
+        (Escape::Named, _) => None,
     }
 }
 

@@ -147,6 +147,17 @@ const REPEATED: &[(&str, &str)] = &[
     ("\u{e9}", "\\N{LATIN SMALL LETTER E WITH ACUTE}"),
     ("\u{e9}", "\\303\\251"),
     ("ab\u{e9}", "ab\\xe9"),
+    ("\"\\", "\"\\"),
+    ("\"\\", "\\\"\\\\"),
+    ("\"\\", "\\\\\\\"\\\\\\\\"),
+    ("\"\\\\a", "\\\"\\\\\\\\a"),
+    ("\\a\\\\a\\\\\\a", "\\\\a\\\\\\\\a\\\\\\\\\\\\a"),
+    ("\\a\\\\a\\\\\\a", "\\\\\\a\\\\\\a\\\\\\a"),
+    ("&amp;", "&amp;amp;"),
+    ("&&amp;", "&amp;&amp;amp;"),
+    ("&lt;&gt;", "&amp;lt;&amp;gt;"),
+    ("\u{e9}\u{fc}\u{f6}", "\\N{LATIN SMALL LETTER E WITH ACUTE}\\N{A B}\\N{C}"),
+    ("\u{e9}a\u{4e2d}", "\\N{A B}a\\N{C D}"),
 ];
 
 /// Issue 12: a value is found in linear time, whatever it is made of. Printed without its end, it is the hardest text.
@@ -191,7 +202,13 @@ fn found_anew(spelled: &Spelled, text: &[u8]) -> Vec<Range<usize>> {
                     [] => run.end.saturating_sub(value.most_slashes(position)).max(run.start),
                     _ => at,
                 };
-                if let Some(end) = value.rest(text, first, position, &mut Trail::default()) {
+                let (mut end, mut here) = (first, position);
+                while here < value.characters.len()
+                    && let Some(next) = value.step(text, end, here)
+                {
+                    (end, here) = next;
+                }
+                if here == value.characters.len() {
                     masks.push(first - before.len()..end);
                 }
             }
@@ -233,6 +250,13 @@ fn piece() -> impl Strategy<Value = &'static str> {
         "\\0141",
         "1",
         "\\\\\\",
+        "&amp;amp;",
+        "&lt;",
+        "<",
+        "\u{fc}",
+        "\u{1f600}",
+        "\\N{LATIN SMALL LETTER E WITH ACUTE}",
+        "\\N{REVERSE SOLIDUS}",
     ])
 }
 
