@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use brigade_core::{Json, Object};
-use brigade_profile::LiveSession;
+use brigade_profile::{LiveSession, is_of_execution};
 use brigade_store::StoreError;
-use brigade_store::questions::{Answer, Asked, AskedOption, AskedQuestion, Decision, Given, Question};
+use brigade_store::questions::{Answer, Asked, AskedOption, AskedQuestion, Asker, Decision, Given, Question};
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
@@ -99,7 +99,14 @@ fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
     let agent = context.agent().ok_or_else(|| Failure::new("no_session", "only an agent asks"))?;
     let session = context.session.map_or("", LiveSession::id);
-    Ok(context.store()?.ask(agent, session, &asked, context.redactor, context.clock.now())?)
+    // An execution has its questions for itself. Other sessions of the agent go on with those of one that is over.
+    let is_same = |other: &str| match is_of_execution(session) {
+        true => other == session,
+        false => !is_of_execution(other),
+    };
+    let a_minute = context.limits()?.calls_per_minute();
+    let asker = Asker { agent, session, is_same: &is_same, a_minute };
+    Ok(context.store()?.ask(&asker, &asked, context.redactor, context.clock.now())?)
 }
 
 /// Asks, and waits. A call that is cancelled takes its question back, because nobody waits for the answer any more.

@@ -8,7 +8,7 @@ use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
 use brigade_process::{CancelToken, Mode};
 use brigade_profile::builtin::Guards;
-use brigade_profile::{Agent, LiveSession, Profiles};
+use brigade_profile::{Agent, CallLimits, LiveSession, Outside, Profiles};
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
@@ -31,6 +31,8 @@ pub struct Context<'a> {
     pub call: Option<&'a str>,
     /// The profiles, and what the agent itself has of them. Absent at the command line.
     pub agent_profiles: Option<(&'a Profiles, &'a Agent)>,
+    /// What the profiles limit the call to, for what its arguments do not name. Absent if they cannot be read.
+    pub limits: Option<CallLimits>,
     /// The clock.
     pub clock: &'a dyn Clock,
     /// Masks what is stored or shown.
@@ -89,6 +91,7 @@ impl<'a> Context<'a> {
             session: None,
             call: None,
             agent_profiles: None,
+            limits: Some(CallLimits::default()),
             clock,
             redactor,
             stores,
@@ -110,6 +113,12 @@ impl<'a> Context<'a> {
             cancel: None,
             touched: Vec::new(),
         }
+    }
+
+    /// Returns what the profiles limit the call to.
+    pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
+        let unread = || Failure::new(Outside::CODE.as_str(), "the profiles of the caller cannot be read");
+        self.limits.as_ref().ok_or_else(unread)
     }
 
     /// Returns the name of the agent that calls. Absent at the command line.
@@ -169,6 +178,12 @@ pub struct Failure {
     pub message: String,
     /// What a program wants to know besides.
     pub data: Option<Json>,
+}
+
+impl From<Box<Outside>> for Failure {
+    fn from(outside: Box<Outside>) -> Failure {
+        Failure::new(Outside::CODE.as_str(), outside.to_string())
+    }
 }
 
 impl Failure {

@@ -183,10 +183,13 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if staged { order.word("--cached") } else { order }
     };
     let names = order().words(["--name-only", "-z"]).run()?;
-    let is_closed =
-        |path: &&[u8]| !text_of(path).is_some_and(|path| context.guards.allows(path, PathUse::Read));
+    let limits = context.limits()?;
+    let is_limited = |path: &str| binding_id == WORKSPACE && limits.check_path(path).is_err();
+    let is_closed = |path: &&[u8]| {
+        !text_of(path).is_some_and(|path| context.guards.allows(path, PathUse::Read) && !is_limited(path))
+    };
     let closed: Vec<&[u8]> = names.parts().filter(is_closed).collect();
-    // Files that look like they hold keys stay closed here, too.
+    // Files that look like they hold keys stay closed here, too, and what the profiles close.
     let mut order = order().limit(context.max_bytes);
     if !closed.is_empty() {
         order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
@@ -200,7 +203,10 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let answer = order.run()?;
     let mut text = String::from_utf8_lossy(&answer.stdout).into_owned();
     if !closed.is_empty() {
-        text.push_str(&format!("[{} changed files are protected and not shown]\n", closed.len()));
+        text.push_str(&format!(
+            "[{} changed files are protected or outside of the limits, and not shown]\n",
+            closed.len()
+        ));
     }
     let structured = Output::new([
         ("binding_id", Json::from(bound.id)),
@@ -284,6 +290,10 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         })
     };
     let meant: Vec<Vec<u8>> = standing.changed.into_iter().filter(is_meant).collect();
+    if binding_id == WORKSPACE {
+        let limits = context.limits()?;
+        meant.iter().filter_map(|path| text_of(path)).try_for_each(|path| limits.check_path(path))?;
+    }
     repository.check_filters(&meant)?;
     let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &message)? };
     let Some(made) = made else {
@@ -292,9 +302,11 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(Output::new([("binding_id", Json::from(bound.id)), ("commit_sha", Json::from(made))]))
 }
 
-/// Checks a URL with what the policy allows.
+/// Checks a URL with what the policy and the profiles of the caller allow.
 fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
-    allowed_url(url, &context.git_urls).map_err(|problem| Failure::new(problem.code(), problem.to_string()))
+    allowed_url(url, &context.git_urls)
+        .map_err(|problem| Failure::new(problem.code(), problem.to_string()))?;
+    Ok(context.limits()?.check_url(url)?)
 }
 
 /// Returns the local directory that a URL names, which git has to read.

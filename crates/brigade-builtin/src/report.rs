@@ -109,6 +109,7 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
     if path.is_root() || matches!(first, ".git" | ".brigade") {
         return Ok(Reference::Missing);
     }
+    context.limits()?.check_path(path.as_str())?;
     match context.fs.metadata(&path) {
         Ok(found) if found.kind == FileKind::File && found.len <= MAX_FILE => {}
         Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => {

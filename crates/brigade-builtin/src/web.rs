@@ -46,8 +46,8 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: FetchArgs = arguments(input)?;
     let url = WebUrl::parse(&args.url).map_err(|problem| hop::refused(problem, 0))?;
     let until = Instant::now() + Duration::from_secs(args.timeout_seconds);
-    let domains = context.web_domains.clone();
-    let wanted = Wanted { url, domains, follows: args.follow_redirects, until };
+    let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
+    let wanted = Wanted { url, domains, limits, follows: args.follow_redirects, until };
     let (send, receive) = channel();
     // Looking up a name cannot be ended. Whoever no longer waits leaves it to its own end.
     thread::spawn(move || drop(send.send(hop::fetch(wanted))));
@@ -66,7 +66,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let kind = page.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
-    if !is_text(&kind, &page.body) {
+    if !is_text(&kind, &page) {
         let message = "the page is no text";
         return Err(Failure::new("not_text", message).data([("content_type", Json::from(page.content_type))]));
     }
@@ -92,11 +92,14 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Ok(output.text(content))
 }
 
-/// Returns whether a body is text: its type says so, or there is no type and nothing speaks against it.
-fn is_text(kind: &str, body: &[u8]) -> bool {
+/// Returns whether a body is text: its type says so, or there is none, and its first bytes do not speak against it.
+fn is_text(kind: &str, page: &Page) -> bool {
     let ends = |end: &str| kind.ends_with(end);
+    if is_binary(page) {
+        return false;
+    }
     match kind {
-        "" => !body.contains(&0),
+        "" => !page.body.contains(&0),
         "application/json"
         | "application/xml"
         | "application/javascript"
@@ -105,6 +108,17 @@ fn is_text(kind: &str, body: &[u8]) -> bool {
         | "application/x-ndjson" => true,
         _ => kind.starts_with("text/") || ends("+json") || ends("+xml") || ends("+yaml"),
     }
+}
+
+/// Returns whether a body begins as no text does: compressed without saying so, or with control characters.
+fn is_binary(page: &Page) -> bool {
+    let is_wide = charset(&page.content_type).is_some_and(|name| name.starts_with("utf-16"));
+    if is_wide || Encoding::for_bom(&page.body).is_some() {
+        return false;
+    }
+    // Shifts between sets of characters, and escapes, stand in text.
+    let is_odd = |byte: &u8| matches!(byte, 0..=0x08 | 0x10..=0x1a | 0x1c..=0x1f);
+    page.body.starts_with(b"\x1f\x8b") || page.body.iter().take(PRESCAN).any(is_odd)
 }
 
 /// Reads a body in the characters that it is written in: as its first bytes, its head, or the page itself says.

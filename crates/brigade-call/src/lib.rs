@@ -54,6 +54,7 @@ pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 pub use advice::{EffectUse, FileUse, Patterns, ToolUse, UnboundFile};
 pub use binding::{Binding, Caller, Change, ProgramBinding};
+pub use brigade_profile::is_of_execution;
 pub use call::{
     Approval, ApprovedBy, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
     find_duplicate,
@@ -80,7 +81,7 @@ pub use receipt::{
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};
-pub use session::{CallSession, is_of_execution};
+pub use session::CallSession;
 pub use shown::{Paths, shown_policy, shown_projections};
 pub use start::{
     CrewStart, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_crew_start,

@@ -1,19 +1,11 @@
 //! The session of an agent that a call was asked in.
 
 use brigade_core::Fingerprint;
+use brigade_profile::is_of_execution;
 use serde::{Deserialize, Serialize};
 
 /// Groups of tools that act on the session which their calls were asked in.
 const OF_SESSION: &[&str] = &["session.", "todo."];
-
-/// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
-const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
-
-/// Returns whether a session is that of one execution. Its calls are nobody else's: an equal call of another session is
-/// another call, and it sees no other calls of its agent.
-pub fn is_of_execution(session: &str) -> bool {
-    EXECUTIONS.iter().any(|kind| session.starts_with(kind))
-}
 
 /// The session of an agent that a call was asked in, as records have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,9 @@ use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState};
 use brigade_profile::builtin::{Fact, Guards};
-use brigade_profile::{GatewayConfig, Offer, SearchSource, builtin};
+use brigade_profile::{
+    CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
+};
 use brigade_projection::Claims;
 
 use crate::command::behind_links;
@@ -267,6 +269,23 @@ impl Config {
         entry.effects.sort();
         entry.effects.dedup();
         Ok(entry)
+    }
+
+    /// Returns what the profiles of a caller limit calls of a built-in tool to: those of its session, and these. A
+    /// person has no limits. `None` if they cannot be read.
+    pub fn call_limits(
+        &self,
+        host: &Host<'_>,
+        tool: &str,
+        agent: Option<&str>,
+        session: &SessionProfiles,
+        profiles: &[String],
+    ) -> Option<CallLimits> {
+        let Some(agent) = agent else { return Some(CallLimits::default()) };
+        let agents = self.agents(host)?;
+        let agent = agents.gateway.agent(agent)?;
+        let rights = Rights::of_session(&agents.profiles, agent, session, profiles).ok()?;
+        Some(rights.limits(&ToolTraits::of(builtin::entry(tool)?)))
     }
 
     /// Returns the directories outside of the workspace that files of tools may lie in.

@@ -3,7 +3,7 @@
 use brigade_core::Json;
 use brigade_fs::{Fs, Location};
 use brigade_profile::ToolTraits;
-use brigade_profile::builtin::relative;
+use brigade_profile::builtin::{COMMAND, relative};
 
 /// Writes the paths among arguments as where they lead. A part that does not exist yet is no link.
 pub fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
@@ -45,10 +45,19 @@ fn real_path(fs: &dyn Fs, path: &str) -> Option<String> {
 }
 
 /// Writes each argument that names something behind a link as where the link leads, and one that leads out of the
-/// workspace as nothing. Any text may be a path to the tool that gets it.
-pub fn followed(fs: &dyn Fs, args: &Json, root: &str) -> Json {
+/// workspace as nothing. Any text may be a path to the tool that gets it. A command is written with all its words.
+pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {
     let Json::Object(members) = args else { return args.clone() };
     let mut members = members.clone();
+    if tool == COMMAND
+        && let Some(command) = members.get("command").and_then(Json::as_str)
+        && let Some(words) = members.get("args").and_then(Json::as_array)
+    {
+        let words = words.iter().filter_map(Json::as_str);
+        let line: Vec<&str> = std::iter::once(command).chain(words).collect();
+        let line = Json::from(line.join(" "));
+        members.insert("command".to_owned(), line);
+    }
     for (_, value) in members.iter_mut() {
         let Some(path) = value.as_str().and_then(|text| relative(text, root)) else { continue };
         match real_path(fs, &path) {

@@ -53,7 +53,7 @@ pub use gateway::{
     Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
     SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
 };
-pub use limits::{Outside, SameWords};
+pub use limits::{CallLimits, Outside, SameWords};
 pub use listed::{
     Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
 };
@@ -63,7 +63,7 @@ pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
-pub use session::{LiveSession, SessionProfiles, TaskLimits};
+pub use session::{LiveSession, SessionProfiles, TaskLimits, is_of_execution};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
 pub use visible::{Facts, Hidden, gate, visible};

@@ -17,7 +17,7 @@ pub struct Outside {
     pub profile: ProfileName,
     /// The place of the rule.
     pub place: Place,
-    /// The argument.
+    /// The argument. For what no argument names: the path, or the host.
     pub argument: String,
     /// The limit, such as `constrain.paths`.
     pub limit: &'static str,
@@ -26,6 +26,66 @@ pub struct Outside {
 impl Outside {
     /// The code of the refusal.
     pub const CODE: ErrorCode = reasons::OUTSIDE_CONTEXT;
+}
+
+/// What the profiles of a caller limit the calls of one tool to, for what no argument names: where a page leads, the
+/// files that a commit takes.
+#[derive(Clone, Debug, Default)]
+pub struct CallLimits(Vec<CallLimit>);
+
+#[derive(Clone, Debug)]
+struct CallLimit {
+    profile: ProfileName,
+    place: Place,
+    constrain: Constrain,
+}
+
+impl CallLimits {
+    pub(crate) fn add(&mut self, profile: &ProfileName, place: &Place, constrain: &Constrain) {
+        let (profile, place) = (profile.clone(), place.clone());
+        self.0.push(CallLimit { profile, place, constrain: constrain.clone() });
+    }
+
+    /// Checks a path relative to the workspace.
+    ///
+    /// # Errors
+    /// Returns the first profile whose `constrain.paths` does not hold it.
+    pub fn check_path(&self, path: &str) -> Result<(), Box<Outside>> {
+        let is_inside = |limits: &Constrain| limits.paths.as_ref().is_none_or(|allowed| is_in(allowed, path));
+        self.check(path, "constrain.paths", &is_inside)
+    }
+
+    /// Checks a URL.
+    ///
+    /// # Errors
+    /// Returns the first profile whose `constrain.domains` does not name its host.
+    pub fn check_url(&self, url: &str) -> Result<(), Box<Outside>> {
+        let host = host(url);
+        let is_inside = |limits: &Constrain| {
+            limits.domains.as_ref().is_none_or(|allowed| names_host(allowed, host.as_deref()))
+        };
+        self.check(host.as_deref().unwrap_or("a URL without a host"), "constrain.domains", &is_inside)
+    }
+
+    /// Returns how many calls a minute are allowed.
+    pub fn calls_per_minute(&self) -> Option<u64> {
+        self.0.iter().filter_map(|known| known.constrain.calls_per_minute).min()
+    }
+
+    fn check(
+        &self,
+        what: &str,
+        limit: &'static str,
+        is_inside: &dyn Fn(&Constrain) -> bool,
+    ) -> Result<(), Box<Outside>> {
+        match self.0.iter().find(|known| !is_inside(&known.constrain)) {
+            None => Ok(()),
+            Some(CallLimit { profile, place, .. }) => {
+                let (profile, place) = (profile.clone(), place.clone());
+                Err(Box::new(Outside { profile, place, argument: what.to_owned(), limit }))
+            }
+        }
+    }
 }
 
 /// Checks the arguments that the tool declares. Returns the first that is outside, with the limit.
@@ -41,9 +101,7 @@ pub(crate) fn check(
         every(args, kinds.paths, &is_inside).map_err(|argument| (argument, "constrain.paths"))?;
     }
     if let Some(allowed) = &constrain.domains {
-        let is_allowed = |url: &str| {
-            host(url).is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(&host)))
-        };
+        let is_allowed = |url: &str| names_host(allowed, host(url).as_deref());
         every(args, kinds.urls, &is_allowed).map_err(|argument| (argument, "constrain.domains"))?;
     }
     if let Some(most) = constrain.max_bytes {
@@ -74,6 +132,10 @@ fn every(args: &Json, names: &[&str], is_inside: &dyn Fn(&str) -> bool) -> Resul
         }
     }
     Ok(())
+}
+
+fn names_host(allowed: &[String], host: Option<&str>) -> bool {
+    host.is_some_and(|host| allowed.iter().any(|domain| Glob::new(domain).matches(host)))
 }
 
 /// Returns whether a path is one of these, matches one, or lies in one.

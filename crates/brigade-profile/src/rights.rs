@@ -8,8 +8,8 @@ use brigade_policy::Gate;
 use thiserror::Error;
 
 use crate::gateway::Agent;
-use crate::limits::{self, Outside, SameWords};
-use crate::profiles::{Action, Profile, Profiles, Stand};
+use crate::limits::{self, CallLimits, Outside, SameWords};
+use crate::profiles::{Action, Profile, Profiles, Rule, Stand};
 use crate::session::{SessionProfiles, TaskLimits};
 use crate::slot::{ProfileName, Slot};
 use crate::traits::{Source, ToolTraits};
@@ -243,6 +243,17 @@ impl Rights {
             }
         }
         Ok(self.gate(tool))
+    }
+
+    /// Returns what the profiles limit calls of a tool to, for what its arguments do not name.
+    pub fn limits(&self, tool: &ToolTraits<'_>) -> CallLimits {
+        let mut limits = CallLimits::default();
+        for (profile, stand) in self.stands(tool) {
+            if let Stand::Rule(Rule { constrain: Some(constrain), place, .. }) = stand {
+                limits.add(&profile.name, place, constrain);
+            }
+        }
+        limits
     }
 
     /// Returns whether one of the agent's own profiles limits the commands of a tool. What is laid over these does not

@@ -13,6 +13,15 @@ use crate::matcher::Matcher;
 use crate::profiles::{Action, Constrain, Profile, Rule};
 use crate::slot::{ProfileName, Slot};
 
+/// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
+const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
+
+/// Returns whether a session is that of one execution. Its calls are nobody else's: an equal call of another session is
+/// another call, and it sees no other calls of its agent.
+pub fn is_of_execution(session: &str) -> bool {
+    EXECUTIONS.iter().any(|kind| session.starts_with(kind))
+}
+
 /// The profiles of one session, besides those of its agent.
 ///
 /// Narrowing lays a profile over the others, so it never shows more, whatever changes later. Only a person replaces

@@ -423,20 +423,38 @@ pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), St
     Ok(())
 }
 
+fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result<u64, StoreError> {
+    let sql = "SELECT count(*) FROM question WHERE agent = ?1 AND created_at >= ?2";
+    let count: i64 = transaction.query_row(sql, params![agent, since], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// Who asks a person.
+pub struct Asker<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// Its session; empty without one.
+    pub session: &'a str,
+    /// Whether what was asked in another session is the asker's own question.
+    pub is_same: &'a dyn Fn(&str) -> bool,
+    /// How many questions a minute the agent may ask.
+    pub a_minute: Option<u64>,
+}
+
 impl Store {
-    /// Asks a person. The same question of the same agent that waits, or whose answer it has not seen, is returned
+    /// Asks a person. The same question of the same asker that waits, or whose answer it has not seen, is returned
     /// instead of asking twice. Secrets are masked first.
     ///
     /// # Errors
-    /// Returns what [`Asked::check`] returns. Also fails on a disk error.
+    /// Returns what [`Asked::check`] returns, and `rate_limited`. Also fails on a disk error.
     pub fn ask(
         &self,
-        agent: &str,
-        session: &str,
+        asker: &Asker<'_>,
         asked: &Asked,
         redactor: &Redactor,
         now: Timestamp,
     ) -> Result<Question, StoreError> {
+        let Asker { agent, session, .. } = *asker;
         asked.check()?;
         let masked = asked.masked(redactor);
         let text = written(&masked)?;
@@ -449,8 +467,18 @@ impl Store {
             let sql = format!(
                 "SELECT {COLUMNS} FROM question WHERE agent = ?1 AND asked = ?2 AND status IN ('waiting', 'answered')"
             );
-            if let Some(same) = transaction.query_row(&sql, params![agent, text], read).optional()? {
-                return Ok(same);
+            let mut statement = transaction.prepare(&sql)?;
+            for same in statement.query_map(params![agent, text], read)? {
+                let same = same?;
+                if (asker.is_same)(&same.session) {
+                    return Ok(same);
+                }
+            }
+            if let Some(most) = asker.a_minute
+                && most <= asked_since(transaction, agent, now.unix_micros() - 60_000_000)?
+            {
+                let message = format!("{most} questions a minute are allowed");
+                return Err(StoreError::refused("rate_limited", message));
             }
             let id = insert(transaction, agent, session, &masked, now)?;
             by_id(transaction, &id)
@@ -513,12 +541,7 @@ impl Store {
     /// # Errors
     /// Fails on a disk error.
     pub fn questions_since(&self, agent: &str, since: Timestamp) -> Result<u64, StoreError> {
-        self.look(|transaction| {
-            let sql = "SELECT count(*) FROM question WHERE agent = ?1 AND created_at >= ?2";
-            let count: i64 =
-                transaction.query_row(sql, params![agent, since.unix_micros()], |row| row.get(0))?;
-            Ok(u64::try_from(count).unwrap_or_default())
-        })
+        self.look(|transaction| asked_since(transaction, agent, since.unix_micros()))
     }
 
     /// Lists the questions that wait, the oldest first.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade_core::Timestamp;
 use brigade_fs::{DiskFs, Fs as _};
 use brigade_redact::Redactor;
-use brigade_store::questions::{Answer, Asked, AskedQuestion, Decision, Given, QuestionStatus};
+use brigade_store::questions::{Answer, Asked, AskedQuestion, Asker, Decision, Given, QuestionStatus};
 use brigade_store::scripts::ScriptText;
 use brigade_store::todos::{Todo, TodoStatus};
 use brigade_store::turns::TurnClass;
@@ -188,11 +188,19 @@ fn a_question_is_asked_once_and_answered_once() {
     let question =
         AskedQuestion { id: "q".to_owned(), question: text.to_owned(), ..AskedQuestion::default() };
     let asked = Asked { questions: vec![question], ..Asked::default() };
-    let first = store.ask("ada", "s", &asked, &redactor, at(1)).unwrap();
+    let ask = |agent: &str, session: &str, now: i64| {
+        let is_same = |other: &str| other == session;
+        let asker = Asker { agent, session, is_same: &is_same, a_minute: Some(4) };
+        store.ask(&asker, &asked, &redactor, at(now))
+    };
+    let first = ask("ada", "s", 1).unwrap();
     assert!(!first.asked.questions[0].question.contains("hunter2EXAMPLE"));
-    assert_eq!(store.ask("ada", "s", &asked, &redactor, at(2)).unwrap().id, first.id);
-    assert_ne!(store.ask("bob", "s", &asked, &redactor, at(2)).unwrap().id, first.id);
-    assert_eq!(store.waiting_questions().unwrap().len(), 2);
+    assert_eq!(ask("ada", "s", 2).unwrap().id, first.id);
+    assert_ne!(ask("bob", "s", 2).unwrap().id, first.id);
+    let other = ask("ada", "t", 2).unwrap();
+    assert_ne!(other.id, first.id);
+    assert_eq!(store.waiting_questions().unwrap().len(), 3);
+    store.withdraw_question(&other.id).unwrap();
     let given = Given { text: Some("8080".to_owned()), ..Given::default() };
     let answer = asked.answer(&given).unwrap();
     assert_eq!(code(store.take_answer("bob", &first.id)), "not_found");
@@ -203,11 +211,15 @@ fn a_question_is_asked_once_and_answered_once() {
         "already_answered"
     );
     // Asking again gives the answer that nobody fetched; after that it is a new question.
-    assert_eq!(store.ask("ada", "s", &asked, &redactor, at(5)).unwrap().id, first.id);
+    assert_eq!(ask("ada", "s", 5).unwrap().id, first.id);
     let taken = store.take_answer("ada", &first.id).unwrap();
     assert_eq!(taken.answer.unwrap().answers["q"], ["8080"]);
-    let second = store.ask("ada", "s", &asked, &redactor, at(6)).unwrap();
+    let second = ask("ada", "s", 6).unwrap();
     assert_ne!(second.id, first.id);
+    // One question too many within a minute is not asked. One that waits is none.
+    ask("ada", "u", 6).unwrap();
+    assert_eq!(code(ask("ada", "v", 6)), "rate_limited");
+    assert_eq!(ask("ada", "s", 6).unwrap().id, second.id);
     store.withdraw_question(&second.id).unwrap();
     let late =
         store.answer_question(&second.id, &Answer::declined(Decision::Decline), "person", &redactor, at(7));

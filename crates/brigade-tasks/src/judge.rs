@@ -7,7 +7,7 @@ use brigade_core::text::short;
 use brigade_crew::Host;
 use brigade_fs::{Fs, RelPath};
 use brigade_manifest::{Stream, Validator};
-use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Decision};
+use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Asker, Decision};
 
 use crate::job::{Job, Unable};
 
@@ -73,7 +73,9 @@ impl Job {
             questions: vec![question],
         };
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
-        let question = self.store.ask(owner, self.id(), &asked, &redactor, self.seams.now())?;
+        let is_same = |other: &str| other == self.id();
+        let asker = Asker { agent: owner, session: self.id(), is_same: &is_same, a_minute: None };
+        let question = self.store.ask(&asker, &asked, &redactor, self.seams.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let until = Instant::now() + seconds.map_or(PATIENCE, Duration::from_secs);
         loop {

@@ -132,7 +132,9 @@ impl Use<'_> {
                 replies
             }
         });
+        let session = self.session.map(|session| session.profiles()).unwrap_or_default();
         let mut context = Context {
+            limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
             fs: &*self.room.fs,
             caller: &caller,
             session: self.session.map(|session| &**session),

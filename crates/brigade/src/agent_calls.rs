@@ -239,8 +239,10 @@ impl AgentCalls {
             shown.rights.granted_effects(&ToolTraits::of(callable.entry))
         });
         let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
+        let asked_for = args.clone();
+        let rates = |view: &View<'_>| self.check_rates(shown, tool, &asked_for, Some(view));
         let covers = |plan: &Plan, view: &View<'_>| self.rule(shown, plan, view);
-        let terms = Terms { limits: &limits, granted: &granted, covers: &covers };
+        let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers };
         match self.ask_under(tool, args, session, &terms, then) {
             Err(error) if memory_rules::is_secret(tool, &error) => {
                 Ok(Asked::Answered(memory_rules::rejected()).into())
@@ -305,7 +307,7 @@ impl AgentCalls {
             approved_last_hour: &|rule| self.approved_by(view, &rule.name, hour).unwrap_or(u64::MAX),
         };
         let rule = covering(&shown.config.policy, &asked).ok()?;
-        let real = followed(&*self.room.fs, plan.args(), &self.room.target());
+        let real = followed(&*self.room.fs, plan.tool_id(), plan.args(), &self.room.target());
         covers(rule, &RuleAsked { args: &real, ..asked }).ok()?;
         let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
         Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })

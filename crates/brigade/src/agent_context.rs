@@ -9,6 +9,7 @@ use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{Outside, ToolTraits};
+use brigade_queue::View;
 
 use crate::agent_calls::AgentCalls;
 use crate::memory_rules;
@@ -40,8 +41,28 @@ impl AgentCalls {
                 self.check_memory(shown, &callable.entry.effects)?;
             }
         }
+        match definition(tool).is_some_and(|row| !row.is_queued()) {
+            true => self.check_rates(shown, tool, args, None),
+            // The calls are counted under the lock of the queue, so that none is missed.
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a call that is one too many in a minute. `view` has the calls, if those of the tool are queued.
+    pub(crate) fn check_rates(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: &Json,
+        view: Option<&View<'_>>,
+    ) -> Result<(), Error> {
+        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
         for (profile, most) in shown.rights.rates(&ToolTraits::of(callable.entry)) {
-            if most <= self.in_last_minute(tool)? {
+            let used = match view {
+                Some(view) => self.in_last_minute(tool, view)?,
+                None => self.asked_at_once(tool)?,
+            };
+            if most <= used {
                 let why =
                     format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
                 return Err(refused(Blocker::new(reasons::RATE_LIMITED, why)));
@@ -79,12 +100,8 @@ impl AgentCalls {
 
     /// Counts how often the agent used a tool in the last minute. What was refused, or remembered nothing, does not
     /// count.
-    fn in_last_minute(&self, tool: &str) -> Result<u64, Error> {
+    fn in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<u64, Error> {
         let room = &*self.room;
-        if definition(tool).is_some_and(|row| !row.is_queued()) {
-            return self.asked_at_once(tool);
-        }
-        let view = room.queue().read()?;
         let did = |call: &Call| {
             let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
             let receipt = run.and_then(|claim| view.receipt(claim.run_id.as_str()).ok().flatten());
@@ -92,7 +109,7 @@ impl AgentCalls {
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
         let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);
-        self.count(&view, MINUTE, &counts)
+        self.count(view, MINUTE, &counts)
     }
 
     /// Counts the same of a tool whose calls are not queued: what it left in the store.

@@ -24,7 +24,7 @@ urls = [{urls}]
 
 [[auto_approve]]
 name = "repositories"
-tools = ["git.*", "lane.*", "proof.*", "file.*", "volume.*"]
+tools = ["git.*", "lane.*", "proof.*", "file.*", "volume.*", "report.*"]
 effects = ["local-read", "local-write", "local-delete", "state-write", "remote-read"]
 "#
     )
@@ -424,6 +424,37 @@ fn lanes_are_worktrees_that_never_wait_for_each_other() {
     assert_eq!(branches.len(), 4);
     let listed = done(&mut clients[0], "listLanes", json!({}));
     assert_eq!(listed["lanes"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_context_limits_what_git_takes_shows_and_reaches() {
+    let site = site();
+    site.workspace.write("docs/a.txt", "one\n");
+    site.workspace.git(["add", "--all"]);
+    site.workspace.git(["commit", "--quiet", "--message=Docs"]);
+    site.workspace.write(
+        ".brigade/tools/profiles.toml",
+        "[[profile]]\nname = \"context.docs\"\n\n[[profile.rule]]\nmatch = \"*\"\naction = \"allow\"\n\
+         constrain = { paths = [\"docs\"], domains = [\"forge.example\"] }\n",
+    );
+    let mut client = Client::start(&site, &["--profile", "context.docs"]);
+    client.hello("2025-11-25", json!({}));
+    site.workspace.write("a.txt", "PRIVATE\n");
+    site.workspace.write("docs/a.txt", "two\n");
+    let shown = client.call("git.diff", json!({"binding_id": HERE}));
+    assert!(text(&shown).contains("+two") && !shown.to_string().contains("PRIVATE"), "{shown:#}");
+    let commit = |paths: Value| json!({"binding_id": HERE, "message": "Change", "paths": paths});
+    fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "All"}), "outside_context");
+    fails(&mut client, "git.commit", commit(json!(["a.txt"])), "outside_context");
+    done(&mut client, "git.commit", commit(json!(["docs"])));
+    assert_eq!(site.workspace.git(["status", "--porcelain"]), " M a.txt\n");
+    let report = json!({"status": "completed", "summary": "Done", "artifacts": [{"type": "file", "reference": "a.txt"}]});
+    fails(&mut client, "report.completion", report, "outside_context");
+    // The remote of the settings is no host that the context names.
+    site.workspace.git(["checkout", "--quiet", "a.txt"]);
+    fails(&mut client, "git.refresh", json!({"binding_id": HERE}), "outside_context");
+    let pushed = agreed(&site, &mut client, "git.push", json!({"binding_id": HERE}));
+    assert_eq!(about(&pushed)["code"], "outside_context", "{pushed:#}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn site(web: &str) -> Site {
 
 /// A server with a page and a way inside.
 fn server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -101,6 +101,24 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
     let domains = rulings.iter().find(|ruling| ruling["topic"] == "web_domains").unwrap();
     assert_eq!((&domains["allowed"], domains["line"].is_u64()), (&json!(true), true), "{domains:#}");
     assert!(domains["message"].as_str().unwrap().contains("docs.example, 127.0.0.1"), "{domains:#}");
+}
+
+#[test]
+fn a_page_does_not_lead_out_of_the_domains_of_a_context() {
+    let port = server();
+    let site =
+        site(&format!("[web]\ndomains = [\"127.0.0.1:{port}\", \"127.0.0.1:9\", \"127.0.0.2:{port}\"]\n"));
+    site.workspace.write(
+        ".brigade/tools/profiles.toml",
+        "[[profile]]\nname = \"context.one\"\n\n[[profile.rule]]\nmatch = \"*\"\naction = \"allow\"\n\
+         constrain = { domains = [\"127.0.0.2\"] }\n",
+    );
+    let mut client = Client::start(&site, &["--profile", "context.one"]);
+    client.hello("2025-11-25", json!({}));
+    fails(&mut client, &format!("http://127.0.0.1:{port}/page"), "outside_context");
+    // The server listens at every address of this machine, and leads to another one.
+    let led = fails(&mut client, &format!("http://127.0.0.2:{port}/inside"), "outside_context");
+    assert!(text(&led).contains("127.0.0.1 is outside of constrain.domains"), "{led:#}");
 }
 
 #[test]

@@ -49,32 +49,13 @@ impl Work {
     }
 
     fn call_touching(&self, id: &str, args: &str) -> (Result<Output, Failure>, Vec<Touched>) {
+        let redactor = Redactor::new(&[SecretValue::new(BOUND)]);
+        let stores = Stores::new(Duration::from_secs(1));
         let mut context = Context {
-            fs: &self.fs,
-            caller: "agent:a",
-            session: None,
-            call: None,
-            agent_profiles: None,
-            clock: &SystemClock,
-            redactor: &Redactor::new(&[SecretValue::new(BOUND)]),
-            stores: &Stores::new(Duration::from_secs(1)),
-            volumes: Default::default(),
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
-            tools: Vec::new(),
-            suites: Vec::new(),
-            tasks: None,
-            calls: None,
-            path: None,
-            environment: None,
-            git_urls: Vec::new(),
-            web_domains: Vec::new(),
-            search_folder: None,
-            sandbox: brigade_process::Mode::BestEffort,
-            is_agreed: false,
-            form: None,
             cancel: self.cancel.as_ref(),
-            touched: Vec::new(),
+            ..Context::new(&self.fs, "agent:a", &SystemClock, &redactor, &stores)
         };
         let result = run(definition(id).unwrap(), &Json::parse(args).unwrap(), &mut context);
         (result, context.touched)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
+use brigade_profile::CallLimits;
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
@@ -33,6 +34,8 @@ pub(super) struct Wanted {
     pub(super) url: WebUrl,
     /// The hosts that the policy names.
     pub(super) domains: Vec<String>,
+    /// What the profiles of the caller limit the call to.
+    pub(super) limits: CallLimits,
     /// Whether to go where an answer leads.
     pub(super) follows: bool,
     pub(super) until: Instant,
@@ -67,6 +70,7 @@ pub(super) fn fetch(wanted: Wanted) -> Result<Page, Failure> {
     let mut url = wanted.url;
     for hop in 0..=REDIRECTS {
         let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
+        wanted.limits.check_url(&url.to_string())?;
         let addresses = addresses(&url, reach, hop)?;
         let left = wanted.until.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -76,6 +76,9 @@ fn a_page_comes_as_markdown_or_as_it_is() {
         "/old" => page(stream, "text/plain", b"caf\xe9"),
         "/bom" => page(stream, "text/plain; charset=latin1", b"\xff\xfea\0b\0"),
         "/image" => page(stream, "image/png", b"\x89PNG"),
+        "/gzip" => page(stream, "text/plain", b"\x1f\x8b\x08\0abc"),
+        "/chunks" => page(stream, "text/html", b"17\r\n\x1f\x8b\x08\0abc"),
+        "/wide" => page(stream, "text/plain; charset=utf-16le", b"a\0b\0"),
         "/moved" => moved(stream, "/plain"),
         _ => {
             let _ = stream.write_all(
@@ -100,7 +103,10 @@ fn a_page_comes_as_markdown_or_as_it_is() {
     }
     let stays = fetched(port, "/moved", r#", "follow_redirects": false"#).unwrap();
     assert_eq!(stays.get("http_status").map(Json::to_compact).as_deref(), Some("302"));
-    refused(port, "/image", "not_text");
+    for path in ["/image", "/gzip", "/chunks"] {
+        refused(port, path, "not_text");
+    }
+    assert_eq!(fetched(port, "/wide", "").unwrap().get("content").and_then(Json::as_str), Some("ab"));
 }
 
 #[test]

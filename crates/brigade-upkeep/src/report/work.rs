@@ -138,7 +138,7 @@ pub struct WaitingRow {
     pub id: String,
     /// What it is: `approval`, `plan`, `checkpoint`, `decision` or `question`.
     pub kind: String,
-    /// Who asks: `agent:NAME`, `command-line`, a tool, or a PRD of the kitchen.
+    /// Who asks: `agent:NAME` (`agent:NAME of ID` for an execution), `command-line`, a tool, or a PRD of the kitchen.
     pub who: String,
     /// What is asked, without secrets.
     pub text: String,

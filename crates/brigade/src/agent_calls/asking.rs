@@ -22,6 +22,8 @@ pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
     pub(super) limits: &'a [Limit],
+    /// Refuses one call too many of the tool.
+    pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<(), Error>,
     /// The effects that a command may have.
     pub(super) granted: &'a [String],
     pub(super) covers: &'a Covers<'a>,
@@ -227,7 +229,10 @@ impl Request<'_> {
         let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
         let over = match waiting {
             Some(_) => None,
-            None => calls.over(&view, self.terms.limits)?,
+            None => {
+                (self.terms.rates)(&view)?;
+                calls.over(&view, self.terms.limits)?
+            }
         };
         // Only a call that nothing speaks against under the lock, either, is claimed at once.
         let claiming = claiming.filter(|claiming| {
