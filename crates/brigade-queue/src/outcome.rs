@@ -2,8 +2,9 @@
 //! until somebody records it.
 //!
 //! Each running call has an empty file in `.brigade/tools/outcomes`, with room for its outcome. The runner writes it
-//! through the open file, so a full disk or a directory that cannot be written keeps no outcome out. The file is
-//! removed with the record of the run, and with the next run or repair if the runner was killed.
+//! through the open file, so a full disk or a directory that cannot be written keeps no outcome out. With the record of
+//! the run the file is given back as a spare one, which the next run takes: file systems are slow to make a file where
+//! others were just removed. If the runner was killed, the next run or repair removes the file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,10 +91,22 @@ impl Reserved {
     /// # Errors
     /// Fails if there is not enough room, and on a file error.
     pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<Reserved, FsError> {
-        for left in files(&*fs).filter(|left| is_over(&*fs, left)) {
-            let _ = fs.remove(&left);
+        let (left, spare): (Vec<RelPath>, Vec<RelPath>) =
+            files(&*fs).partition(|left| run_of(left).is_some());
+        for left in left.iter().filter(|left| is_over(&*fs, left)) {
+            let _ = fs.remove(left);
         }
         let path = path(run.as_str()).expect("a run id is a file name");
+        let is_new = !left.contains(&path);
+        // Whoever renames it first has it.
+        if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
+            let file = fs.open_append(&path)?;
+            let mut reserved = Reserved { file, fs, path, is_spare: true };
+            // It is not an old one any more.
+            reserved.file.truncate(0)?;
+            reserved.file.reserve(ROOM)?;
+            return Ok(reserved);
+        }
         let create = || fs.create(&path, 0o600);
         let created = match create() {
             Err(error) if error.is_not_found() => fs.create_dir_all(&path.parent()).and_then(|()| create()),
@@ -137,8 +150,7 @@ impl Reserved {
         });
         match recorded {
             Ok(finished) => {
-                // The next run tries again.
-                let _ = self.fs.remove(&self.path);
+                give_back(&*self.fs, &self.path);
                 Ok(finished)
             }
             Err(error) => {
@@ -178,8 +190,18 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         if self.is_spare {
-            let _ = self.fs.remove(&self.path);
+            give_back(&*self.fs, &self.path);
         }
+    }
+}
+
+/// Makes the empty file of a run a spare one. There are sixteen at most.
+fn give_back(fs: &dyn Fs, path: &RelPath) {
+    let digit = run_of(path).and_then(|run| run.chars().next_back()).unwrap_or('0');
+    let spare = folder().join(&format!("spare-{digit}"));
+    if !spare.is_ok_and(|spare| fs.rename(path, &spare).is_ok()) {
+        // The next run tries again.
+        let _ = fs.remove(path);
     }
 }
 

@@ -162,6 +162,19 @@ fn room_is_reserved_before_and_given_back_after() {
     let live = queue(fs.clone(), true);
     reserved.record(live.lock(at(8)), outcome("completed", Vec::new()), at(8)).unwrap();
     assert!(!is_there(&fs));
+    // The next run takes the same file, and two that want it at once have one each.
+    let names = |fs: &MemoryFs| -> Vec<String> {
+        let entries = fs.list_dir(&path(".brigade/tools/outcomes")).unwrap();
+        entries.into_iter().map(|entry| entry.name).collect()
+    };
+    assert_eq!(names(&fs), ["spare-a"]);
+    let (one, two) = (reserve(fs.clone(), "run-b").unwrap(), reserve(fs.clone(), "run-c").unwrap());
+    assert_eq!(names(&fs), ["run-b.json", "run-c.json"]);
+    drop((one, two));
+    assert_eq!(names(&fs), ["spare-b", "spare-c"]);
+    let is_running = |_: &str| false;
+    let years = at(8_000_000_000);
+    assert_eq!(left_outcomes(&fs, years, &is_running).len(), 2, "spare files are not kept for ever");
     // Somebody else has recorded the run.
     let late = reserve(fs.clone(), "run-a").unwrap().claimed();
     let refused = late.record(live.lock(at(9)), outcome("failed", Vec::new()), at(9)).unwrap_err();

@@ -331,9 +331,14 @@ fn built_in(brigade: &Program, root: &Path, turns: usize, table: &mut Table) -> 
     let file = root.join("read.txt");
     let line = "some words of a line that is read\n";
     std::fs::write(&file, line.repeat(READ / line.len())).map_err(Failure::at(&file))?;
+    // The usual guard limits these tools to a few calls a minute.
+    let gateway = root.join(".brigade/tools/gateway.toml");
+    let text = "[[agent]]\nname = \"local\"\nprofiles = [\"guard.memory\"]\n";
+    std::fs::write(&gateway, text).map_err(Failure::at(&gateway))?;
     let mut client = Client::start(serve(brigade, &[]), root)?;
     for number in 0..MEMORIES {
-        let content = format!("the lane {number} of word{} ends at harbour {}", number % 97, number % 13);
+        let (word, stone, harbour) = (number % 97, number * 7, number % 13);
+        let content = format!("lane{number} leads word{word} by stone{stone} to harbour {harbour}");
         let (_, said) = client.tool("memory.add", &json!({"category": "fact", "content": content}))?;
         if said["saved"] != true || said["deduped"] == true {
             return Err(Failure::new(format!("a memory was not kept as its own: {said}")));
