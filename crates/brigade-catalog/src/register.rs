@@ -8,7 +8,8 @@ mod discovered;
 mod seed;
 mod server_json;
 
-use brigade_core::{Dialect, Json, Object, Severity};
+use brigade_core::yaml::{self, YamlError};
+use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
 use thiserror::Error;
 
 use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
@@ -186,27 +187,42 @@ fn failed(error: RegisterError) -> Registrations {
     Registrations { errors: vec![error], ..Registrations::default() }
 }
 
-/// Parses JSON or YAML.
+/// Parses JSON or YAML. A key that stands twice is refused, because one of its values would be lost.
 fn value(text: &str) -> Result<Json, RegisterError> {
     let text = text.trim_start_matches('\u{feff}');
-    if text.trim_start().starts_with(['{', '[']) {
-        let invalid = |error: brigade_core::JsonError| RegisterError {
-            line: error.line.into(),
-            column: error.column.into(),
-            ..RegisterError::new("file_invalid", "the file is not JSON")
-        };
-        return match Json::parse_bytes(text.as_bytes(), Dialect::Strict) {
-            Ok(value) => Ok(value),
-            // A map of YAML may begin like that, too.
-            Err(error) => brigade_core::yaml::yaml_value(text).map_err(|_| invalid(error)),
-        };
+    let invalid = |message: &str, line: usize, column: usize| RegisterError {
+        line: Some(line),
+        column: Some(column),
+        ..RegisterError::new("file_invalid", message)
+    };
+    let yaml = || {
+        let root = yaml::parse(text).map_err(|error| {
+            let (message, at) = match error {
+                YamlError::Invalid(at) => ("the file is not YAML".to_owned(), at),
+                error => (format!("the YAML is not read: {error}"), error.at()),
+            };
+            invalid(&message, at.line, at.column)
+        })?;
+        match root.as_ref().and_then(yaml::Node::key_twice) {
+            Some(key) => Err(invalid(TWICE, key.at.line, key.at.column)),
+            None => Ok(root.map_or(Json::Null, |root| root.to_json())),
+        }
+    };
+    if !text.trim_start().starts_with(['{', '[']) {
+        return yaml();
     }
-    brigade_core::yaml::yaml_value(text).map_err(|at| RegisterError {
-        line: Some(at.line),
-        column: Some(at.column),
-        ..RegisterError::new("file_invalid", "the file is not YAML")
+    Json::parse_bytes(text.as_bytes(), Dialect::Strict).or_else(|error| match error.kind {
+        JsonErrorKind::DuplicateKey => Err(invalid(TWICE, error.line, error.column)),
+        // A map of YAML may begin like JSON, too.
+        _ => yaml().map_err(|of_yaml| match of_yaml.message == TWICE {
+            true => of_yaml,
+            false => invalid("the file is not JSON", error.line, error.column),
+        }),
     })
 }
+
+/// Says that a key stands twice.
+const TWICE: &str = "this key stands twice in one object, so one of its values would be lost";
 
 /// Reads entries of our own form.
 fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {

@@ -3,7 +3,7 @@
 //! Depth, length of lines and the number of values are bounded, also where aliases repeat them. A text of
 //! several documents is refused. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 use thiserror::Error;
@@ -113,6 +113,21 @@ impl Node {
         }
     }
 
+    /// Returns a key that stands a second time in one map, the first of them in the text.
+    pub fn key_twice(&self) -> Option<&Key> {
+        match &self.value {
+            Value::Scalar(_) => None,
+            Value::List(items) => items.iter().find_map(Node::key_twice),
+            Value::Map(members) => {
+                let mut known = HashSet::new();
+                let mut twice = |key: &str| !known.insert(key.to_owned());
+                members
+                    .iter()
+                    .find_map(|(key, value)| if twice(&key.text) { Some(key) } else { value.key_twice() })
+            }
+        }
+    }
+
     fn values(&self) -> usize {
         match &self.value {
             Value::Scalar(_) => 1,
@@ -199,14 +214,6 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     Ok(root)
 }
 
-/// Reads the document of a text as one value. Depth, lines and the number of values are bounded.
-///
-/// # Errors
-/// Returns where the text is no YAML, is over a limit, or has a second document.
-pub fn yaml_value(text: &str) -> Result<Json, At> {
-    parse(text).map(|node| node.map_or(Json::Null, |node| node.to_json())).map_err(YamlError::at)
-}
-
 fn place(marker: &Marker) -> At {
     At { line: marker.line().max(1), column: marker.col() + 1 }
 }
@@ -272,6 +279,15 @@ mod tests {
         let Value::Map(members) = &node.value else { panic!() };
         let Value::Map(inner) = &members[0].1.value else { panic!() };
         assert_eq!((members[0].0.at, inner[0].0.at, inner[0].1.at), (at(1, 1), at(2, 3), at(2, 6)));
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_found() {
+        let twice =
+            |text: &str| parse(text).unwrap().unwrap().key_twice().map(|key| (key.text.clone(), key.at));
+        assert_eq!(twice("a: {b: 1}\nc: [{b: 1}, {b: 2}]\n"), None);
+        assert_eq!(twice("a: 1\nb:\n- c: 1\n  d: 2\n  c: 3\na: 2\n"), Some(("c".to_owned(), at(5, 3))));
+        assert_eq!(twice("{a: 1, 'a': 2}"), Some(("a".to_owned(), at(1, 8))));
     }
 
     #[test]

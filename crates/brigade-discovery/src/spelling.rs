@@ -474,9 +474,8 @@ impl Reader<'_> {
             self.variable_name(value.as_str(), key, &mut labels);
         }
         if let Some(key) = self.spelling.header_variables {
-            for value in self.members.get(key).and_then(Json::as_object).into_iter().flat_map(Object::values)
-            {
-                self.variable_name(value.as_str(), key, &mut labels);
+            for (name, value) in self.members.get(key).and_then(Json::as_object).into_iter().flatten() {
+                self.variable_name(value.as_str(), &format!("{key}.{}", shown_key(name)), &mut labels);
             }
         }
         dedup(&mut labels);
@@ -485,14 +484,14 @@ impl Reader<'_> {
 
     /// Takes the name of a variable that stands in a value. What is no name is not shown.
     fn variable_name(&mut self, name: Option<&str>, key: &str, labels: &mut Vec<String>) {
+        let is_secret = name.is_some_and(|name| looks_secret_value(name).is_some());
         match name {
-            Some(name) if is_variable(name) && looks_secret_value(name).is_none() => {
-                labels.push(name.to_owned());
-            }
-            _ => {
-                self.trouble(IssueCode::FieldInvalid, format!("`{key}` has something that names no variable"))
-            }
+            Some(name) if is_variable(name) && !is_secret => return labels.push(name.to_owned()),
+            // The value itself, where only the name of its variable belongs.
+            _ if is_secret => self.literal_secrets.push(key.to_owned()),
+            _ => {}
         }
+        self.trouble(IssueCode::FieldInvalid, format!("`{key}` has something that names no variable"));
     }
 
     fn header_names(&mut self) -> Vec<String> {

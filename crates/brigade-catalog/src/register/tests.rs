@@ -139,3 +139,24 @@ fn values_of_another_type_are_told_and_never_dropped() {
     let remote = read("a.yaml", "id: a\nsource: {type: mcp, transport: http, command: npx x}\n");
     assert_eq!(remote.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["command_ignored"]);
 }
+
+#[test]
+fn a_key_that_stands_twice_is_told_with_its_place() {
+    for (file, text, place) in [
+        ("a.yaml", "tools:\n - id: a\n   id: b\n   source: {type: cli, command: jq}\n", (3, 4)),
+        ("a.yaml", "tools: []\ntools:\n - {id: a, source: {type: cli, command: jq}}\n", (2, 1)),
+        ("a.yaml", "{id: a, id: b, source: {type: cli, command: jq}}\n", (1, 9)),
+        ("a.json", r#"{"id": "a", "id": "b", "source": {"type": "cli", "command": "jq"}}"#, (1, 13)),
+        (
+            "server.json",
+            r#"{"name": "a/b", "name": "a/c", "remotes": [{"type": "sse", "url": "https://x"}]}"#,
+            (1, 17),
+        ),
+    ] {
+        let found = read(file, text);
+        let errors: Vec<_> =
+            found.errors.iter().map(|error| (error.code, error.line, error.column)).collect();
+        assert_eq!(errors, [("file_invalid", Some(place.0), Some(place.1))], "{text}");
+        assert!(found.tools.is_empty(), "{text}");
+    }
+}

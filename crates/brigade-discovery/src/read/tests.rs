@@ -255,6 +255,22 @@ fn references_are_listed() {
 }
 
 #[test]
+fn a_token_in_place_of_the_name_of_its_variable_is_a_literal_secret() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let text = format!(
+        "[mcp_servers.a]\nurl = 'https://h/x'\nbearer_token_env_var = '{token}'\n\
+         env_http_headers = {{ X = '{token}', Y = 'GOOD' }}\nenv_vars = ['{token}']\n"
+    );
+    let entry = only("codex", &text);
+    let keys = ["env_vars", "bearer_token_env_var", "env_http_headers.X"];
+    assert_eq!(
+        (entry.literal_secrets.clone(), entry.env_labels.clone()),
+        (keys.map(str::to_owned).to_vec(), vec!["GOOD".to_owned()])
+    );
+    assert!(!format!("{entry:?}").contains(&token));
+}
+
+#[test]
 fn each_harness_has_its_own_keys() {
     let entry = only("windsurf", r#"{"mcpServers": {"a": {"serverUrl": "https://h/x", "disabled": true}}}"#);
     assert_eq!((entry.url_host.as_deref(), entry.enabled), (Some("h"), false));
