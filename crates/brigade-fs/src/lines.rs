@@ -56,12 +56,13 @@ impl<'a> Lines<'a> {
                 self.filled -= self.start;
                 self.start = 0;
             }
-            if self.buffer.len() < self.filled + CHUNK / 2 {
-                let grown = (self.buffer.len() * 2).max(CHUNK);
+            let left = usize::try_from(self.end - self.next_read).unwrap_or(usize::MAX);
+            if self.buffer.len() < self.filled + left.min(CHUNK / 2) {
+                let grown = (self.buffer.len() * 2).max(CHUNK).min(self.filled.saturating_add(left));
                 self.buffer.resize(grown, 0);
             }
             let room = self.buffer.len() - self.filled;
-            let wanted = room.min(usize::try_from(self.end - self.next_read).unwrap_or(usize::MAX));
+            let wanted = room.min(left);
             let count =
                 self.file.read_at(self.next_read, &mut self.buffer[self.filled..self.filled + wanted])?;
             if count == 0 {
