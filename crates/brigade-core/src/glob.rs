@@ -1,6 +1,7 @@
 //! The only pattern syntax for paths and ids.
 
 use std::fmt;
+use std::str::Chars;
 
 /// A pattern that is matched against a whole path or id.
 ///
@@ -75,38 +76,58 @@ impl Glob {
 
     /// Returns whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
-        // The parts that may match the next character. The last element is the end of the pattern.
-        let mut stands = vec![false; self.parts.len() + 1];
-        self.enter(&mut stands, 0);
-        for c in text.chars() {
-            let mut next = vec![false; self.parts.len() + 1];
-            for (at, part) in self.parts.iter().enumerate().filter(|(at, _)| stands[*at]) {
-                match part {
-                    Part::This(expect) if *expect == c => self.enter(&mut next, at + 1),
-                    Part::One if c != '/' => self.enter(&mut next, at + 1),
-                    Part::Name if c != '/' => self.enter(&mut next, at),
-                    Part::Text => self.enter(&mut next, at),
-                    Part::Directories => {
-                        next[at] = true;
-                        if c == '/' {
-                            self.enter(&mut next, at + 1);
-                        }
-                    }
-                    Part::This(_) | Part::One | Part::Name => {}
-                }
+        let mut rest = text.chars();
+        let mut parts = &self.parts[..];
+        // Most texts differ before the first star.
+        while let Some((Part::This(expect), others)) = parts.split_first() {
+            if rest.next() != Some(*expect) {
+                return false;
             }
-            stands = next;
+            parts = others;
         }
-        stands[self.parts.len()]
+        match parts {
+            [] => rest.next().is_none(),
+            [Part::Name] => !rest.as_str().contains('/'),
+            [Part::Text] => true,
+            parts => all_match(parts, rest),
+        }
     }
+}
 
-    /// Activates a part, and the parts after it while they may match nothing.
-    fn enter(&self, stands: &mut [bool], from: usize) {
-        for (at, stand) in stands.iter_mut().enumerate().skip(from) {
-            *stand = true;
-            if !matches!(self.parts.get(at), Some(Part::Name | Part::Text | Part::Directories)) {
-                break;
+/// Returns whether parts match all of a text.
+fn all_match(parts: &[Part], text: Chars<'_>) -> bool {
+    // The parts that may match the next character. The last element is the end of the pattern.
+    let mut stands = vec![false; parts.len() + 1];
+    let mut next = stands.clone();
+    enter(parts, &mut stands, 0);
+    for c in text {
+        next.fill(false);
+        for (at, part) in parts.iter().enumerate().filter(|(at, _)| stands[*at]) {
+            match part {
+                Part::This(expect) if *expect == c => enter(parts, &mut next, at + 1),
+                Part::One if c != '/' => enter(parts, &mut next, at + 1),
+                Part::Name if c != '/' => enter(parts, &mut next, at),
+                Part::Text => enter(parts, &mut next, at),
+                Part::Directories => {
+                    next[at] = true;
+                    if c == '/' {
+                        enter(parts, &mut next, at + 1);
+                    }
+                }
+                Part::This(_) | Part::One | Part::Name => {}
             }
+        }
+        std::mem::swap(&mut stands, &mut next);
+    }
+    stands[parts.len()]
+}
+
+/// Activates a part, and the parts after it while they may match nothing.
+fn enter(parts: &[Part], stands: &mut [bool], from: usize) {
+    for (at, stand) in stands.iter_mut().enumerate().skip(from) {
+        *stand = true;
+        if !matches!(parts.get(at), Some(Part::Name | Part::Text | Part::Directories)) {
+            break;
         }
     }
 }
