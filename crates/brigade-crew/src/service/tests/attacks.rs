@@ -78,3 +78,42 @@ fn a_repository_within_the_work_is_a_failed_attempt_that_says_why() {
     assert!(world.note("prompt-work-a-2").contains("repositories of their own"));
     assert_eq!(world.git(&["show", "feature/x:inner/a.txt"]), "x");
 }
+
+/// Issue 16, must be absent 3.
+#[test]
+fn a_green_suite_marks_no_task_done_that_did_not_start_or_did_not_verify() {
+    let prd = tasks(&[("a", "true", &[]), ("b", "false", &[]), ("c", "true", &["b"])]);
+    let world = World::new(&prd, "test_cmd = \"true\"\nmax_iterations = 1\n", WRITES);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.done, report.total, ids(&report.completed)), (1, 3, vec!["a"]));
+    assert_eq!((world.starts("work", "b"), world.starts("work", "c")), (1, 0));
+    let prd = fs::read_to_string(world.folder.join("work/brigade/tasks/prd-a.json")).unwrap();
+    assert_eq!(prd.matches("\"passes\": true").count(), 1, "{prd}");
+    assert_eq!((world.outcome("b"), world.outcome("c")), (Some(TaskOutcome::Failed), None));
+}
+
+/// A clock that somebody set.
+struct SetTo(i64);
+
+impl brigade_core::Clock for SetTo {
+    fn now(&self) -> brigade_core::Timestamp {
+        brigade_core::Timestamp::from_unix_micros(self.0 * 1_000_000)
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_repeats_nothing_and_waits_for_nobody() {
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &["a"])]), "", WRITES);
+    let serve = |now: i64, only: &str| {
+        let kitchen = Kitchen { clock: Arc::new(SetTo(now)), ..world.kitchen() };
+        let options = ServiceOptions { only: vec![only.to_owned()], ..ServiceOptions::default() };
+        kitchen.serve(&world.prd(), &options, &Unfollowed, &|order| kitchen.open_place(order)).unwrap()
+    };
+    world.approve();
+    // In the year 2096, and then in 1976.
+    assert_eq!(ids(&serve(4_000_000_000, "a").completed), ["a"]);
+    assert_eq!(ids(&serve(200_000_000, "b").completed), ["b"]);
+    assert_eq!((world.starts("work", "a"), world.starts("work", "b")), (1, 1));
+    assert_eq!((world.receipts(RunKind::Attempt), world.serve().attempts), (2, 0));
+}
