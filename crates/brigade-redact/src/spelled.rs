@@ -34,7 +34,7 @@ use literal::{Literal, Standing};
 const MOST_SLASHES: usize = 4;
 
 /// The maximum number of digits in one escape, leading zeros included.
-const MOST_DIGITS: usize = 8;
+const MOST_DIGITS: usize = 12;
 
 /// The maximum length of one escaped byte of a value, as in `\\\\u{000041}`.
 const LONGEST_BYTE: usize = MOST_SLASHES + MOST_DIGITS + 3;

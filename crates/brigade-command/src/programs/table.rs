@@ -382,19 +382,21 @@ pub(super) const ROWS: &[Row] = &[
     wrapper(&["time"]).valued("fo", &["--format", "--output"]),
     wrapper_after(1, &["gtimeout", "timeout"]).valued("sk", &["--signal", "--kill-after"]),
     wrapper(&["tini"]).valued("pe", &[]),
-    wrapper(&["unshare"]).valued(
-        "SGRw",
-        &[
-            "--setuid",
-            "--setgid",
-            "--root",
-            "--wd",
-            "--propagation",
-            "--setgroups",
-            "--map-user",
-            "--map-group",
-        ],
-    ),
+    wrapper(&["unshare"])
+        .valued(
+            "SGRw",
+            &[
+                "--setuid",
+                "--setgid",
+                "--root",
+                "--wd",
+                "--propagation",
+                "--setgroups",
+                "--map-user",
+                "--map-group",
+            ],
+        )
+        .changes_directory('w', "--wd"),
     wrapper(&["watch"]).valued("nq", &["--interval", "--equexit"]),
     wrapper(&["gxargs", "xargs"]).attached("eil").valued(
         "InPLsdaEJRS",
@@ -438,7 +440,6 @@ pub(super) const ROWS: &[Row] = &[
         "s6-envdir",
         "screen",
         "softlimit",
-        "start-stop-daemon",
         "strace",
         "switch_root",
         "systemd-inhibit",
@@ -452,6 +453,22 @@ pub(super) const ROWS: &[Row] = &[
         "xterm",
         "xvfb-run",
     ]),
+    launcher(&["start-stop-daemon"])
+        .valued(
+            "xpunagcskRrNPImd",
+            &[
+                "--exec",
+                "--pidfile",
+                "--user",
+                "--name",
+                "--startas",
+                "--group",
+                "--chuid",
+                "--chdir",
+                "--output",
+            ],
+        )
+        .changes_directory('d', "--chdir"),
     // Names of gdb's options have one dash or two.
     launcher(&["gdb"]).hooks(&[hook(
         Value::File,

@@ -1,6 +1,8 @@
 //! Variables that `env` sets for the program after it.
 
-use super::{Finder, NotBound, Reads, Seen};
+use std::path::Path;
+
+use super::{Finder, Kind, NotBound, Reads, Seen};
 use crate::programs::Program;
 use crate::risk::sets_variable;
 use crate::variables::{moves_settings, names_code};
@@ -13,6 +15,7 @@ impl Finder<'_> {
             at += 1;
             if sets_variable(word) {
                 let (name, value) = word.split_once('=').unwrap_or_default();
+                self.words_of_value(value, reads);
                 if names_code(name, value) || (moves_settings(name) && self.may_be_inside(value)) {
                     reads.unbound.insert(NotBound::Variable(name.to_owned()));
                 }
@@ -21,6 +24,19 @@ impl Finder<'_> {
             } else if word != "-" {
                 break;
             }
+        }
+    }
+
+    /// Binds the files that the words of a value name, as in `CC=timeout 5 bin/cc`.
+    pub(super) fn words_of_value(&self, value: &str, reads: &mut Reads) {
+        let words = value.split_whitespace().filter(|_| value.contains(char::is_whitespace));
+        reads.code.extend(words.map(|word| self.directory.join(word)).filter(|path| self.is_any_file(path)));
+    }
+
+    fn is_any_file(&self, path: &Path) -> bool {
+        match self.files.look(path) {
+            Seen::Inside { kind, .. } | Seen::Outside(kind) => kind == Some(Kind::File),
+            Seen::Nowhere => false,
         }
     }
 

@@ -17,6 +17,9 @@ impl Finder<'_> {
         names.extend(values('f', &["--file", "--makefile"]));
         names.extend(values('I', &["--include-dir"]));
         reads.code.extend(names.into_iter().map(|name| directory.join(name)));
+        for (_, value) in args.iter().filter_map(|word| word.split_once('=')) {
+            self.words_of_value(value, reads);
+        }
     }
     /// Reads the options of just, and recipes of another directory such as `sub/build`.
     pub(super) fn just(&self, known: Program, args: &[String], reads: &mut Reads) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Files, Seen, python};
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Row, Script, Value, long_values, short_values};
+use crate::programs::{Finds, Program, Role, Row, Script, Value, long_values, short_values};
 use crate::risk::{self, Standing, Started};
 
 /// An operand that an interpreter takes as a script.
@@ -118,10 +118,61 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     };
     let known = code(&entry);
     let found = code(&risk::started(words));
-    words[reviewed.min(words.len())..]
+    let arguments = &words[reviewed.min(words.len())..];
+    let last = entry.iter().rfind(|command| is_certain(command));
+    let first = arguments
         .iter()
-        .find(|word| found.contains(word) && !known.contains(word))
-        .map(String::as_str)
+        .enumerate()
+        .find(|(at, word)| last.is_some_and(|last| takes_as_code(&last.words, word, *at == 0)));
+    let named = arguments.iter().find(|word| found.contains(word) && !known.contains(word));
+    first.map(|(_, word)| word).or(named).map(String::as_str)
+}
+
+/// Words behind a program that do not name what it runs yet.
+const VERBS: &[&str] = &["dlx", "exec", "run", "run-script", "tool", "x"];
+
+/// Returns whether a word behind a command becomes the program or the script that it runs: the program of the command is
+/// one that runs others, or scripts, and none of its words names one. A compiler takes options from any file `@x`.
+fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
+    let Some((program, args)) = words.split_first() else { return false };
+    let Some(row) = Program::of(program).map(|known| known.row()) else { return false };
+    if row.finds == Finds::Compiler {
+        return word.starts_with('@');
+    }
+    if !is_next {
+        return false;
+    }
+    let is_option = |word: &str| word.starts_with('-') && word != "--";
+    // A word behind an option may be its value.
+    let names = |(at, word): &(usize, &String)| {
+        let may_be_value = *at != 0 && is_option(&args[at - 1]);
+        !word.starts_with('-') && (!may_be_value || (word.contains(['/', '.']) && !word.starts_with("/dev/")))
+    };
+    let mut operands = args.iter().enumerate().filter(names).map(|(_, word)| word.as_str());
+    let (first, second) = (operands.next(), operands.next());
+    let names_none = second.is_none() && first.is_none_or(|word| VERBS.contains(&word));
+    match row.role {
+        Role::Launcher => names_none,
+        Role::Interpreter => {
+            let has_code = |word: &String| {
+                row.spelling.long_code.contains(&word.as_str())
+                    || (is_option(word) && word.chars().any(|letter| row.spelling.code.contains(letter)))
+            };
+            row.script == Script::Unknown
+                && !matches!(row.finds, Finds::Awk | Finds::Python)
+                && names_none
+                && !args.iter().any(has_code)
+        }
+        Role::Subcommands(launching) => match first {
+            None => row.finds == Finds::Packages || launching.contains(&word),
+            Some(word) => {
+                let starts =
+                    launching.contains(&word) || (row.finds == Finds::Packages && VERBS.contains(&word));
+                starts && second.is_none()
+            }
+        },
+        _ => false,
+    }
 }
 
 /// Lists the words of a command that name what runs: the program, the script of an interpreter, the module of Python

@@ -108,8 +108,24 @@ impl Finder<'_> {
         }
         let args = &words;
         let folders = short_values(&known.row().spelling, args, 'B').into_iter();
-        let folders = folders.chain(long_values(args, "--prefix"));
-        reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+        for folder in folders.chain(long_values(args, "--prefix")) {
+            let path = self.directory.join(folder);
+            // It is what names of programs begin with: without a directory of that name, any file beside it may do.
+            if !folder.ends_with('/') && !self.is_folder(&path) {
+                reads.unbound.insert(NotBound::Option("-B"));
+            }
+            reads.code.insert(path);
+        }
+        let plugins = args.iter().filter_map(|word| word.trim_start_matches('-').strip_prefix("iplugindir="));
+        reads.code.extend(plugins.map(|folder| self.directory.join(folder)));
+        // What the compiler hands to the assembler, the preprocessor and the linker.
+        for word in args {
+            let handed = ["-Wl,", "-Wa,", "-Wp,"].into_iter().find_map(|option| word.strip_prefix(option));
+            let parts = handed.into_iter().flat_map(|list| list.split([',', '=']));
+            let paths = parts.filter(|part| !part.is_empty() && !part.starts_with('-'));
+            let paths = paths.map(|path| self.directory.join(path));
+            reads.code.extend(paths.filter(|path| !self.is_folder(path)));
+        }
         if args.iter().any(|word| word == "-wrapper") {
             reads.unbound.insert(NotBound::Option("-wrapper"));
         }

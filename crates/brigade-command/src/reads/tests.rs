@@ -123,7 +123,7 @@ fn spellings(known: Program) -> Vec<String> {
         found.push(format!("{name} -{short} v{operands}"));
         found.push(format!("{name} -{short}v{operands}"));
     }
-    let is_free = |name: &&&str| !matches!(**name, "--chdir" | "--split-string" | "--command");
+    let is_free = |name: &&&str| !matches!(**name, "--chdir" | "--wd" | "--split-string" | "--command");
     for long in spelling.long_valued.iter().filter(is_free) {
         let short = &long[..long.len() - 1];
         for long in [long, short].into_iter().filter(|long| 3 < long.len()) {
@@ -244,10 +244,18 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("python3 -m pydoc pkg.sub", "pkg"),
         ("python3 -m inspect pkg.sub", "pkg"),
         ("ruby -wI l -rfoo x.rb", "l/foo.rb"),
-        ("gcc --prefix=l x.c", "l"),
-        ("gcc --pref l x.c", "l"),
-        ("c99 -B l x.c", "l"),
-        ("aarch64-linux-gnu-gcc-12 -Bl x.c", "l"),
+        ("gcc --prefix=l/ x.c", "l"),
+        ("gcc -fplugin=p -iplugindir=l x.c", "l"),
+        ("gcc -Wl,-plugin,gd/config x.c", "gd/config"),
+        ("gcc -Wl,-plugin=gd/none x.c", "gd/none"),
+        ("env 'CC=timeout 5 gd/config' make", "gd/config"),
+        ("make 'CC:=gd/config -x'", "gd/config"),
+        ("env 'MAKEFILES=gd/options gd/config' make", "gd/config"),
+        ("unshare -w gd sh run.sh", "gd/run.sh"),
+        ("setarch -R unshare --wd=gd sh run.sh", "gd/run.sh"),
+        ("gcc --pref gd x.c", "gd"),
+        ("c99 -B l/ x.c", "l"),
+        ("aarch64-linux-gnu-gcc-12 -Bl/ x.c", "l"),
         ("python3 -X pycache_prefix=pc -m pkg", "pc"),
         ("python3 -Xpycache_prefix=pc -m pkg", "pc"),
         ("python3 -m pkg.sub", "pkg"),
