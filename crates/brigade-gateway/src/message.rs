@@ -164,15 +164,17 @@ impl Conversation {
             return refuse(Some(&key), "the message is not a request of the protocol");
         };
         if method == "initialize" {
-            // The SDK takes a broken one for a request that it does not know.
-            if !is_handshake(&message) {
+            // The SDK takes a broken one for a request that it does not know, which it is where the request names its
+            // revision.
+            let is_handshake = is_handshake(&message);
+            if !is_handshake && revision.is_none() {
                 return Checked::Answer(error(
                     Some(&key),
                     INVALID_PARAMS,
                     "the parameters of `initialize` are broken",
                 ));
             }
-            state.shaken = true;
+            state.shaken |= is_handshake;
         }
         state.late |= revision.is_some();
         state.open.insert(key.clone());
@@ -352,6 +354,9 @@ mod tests {
             let hello = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"initialize","params":{broken}}}"#);
             assert_eq!(answer(&conversation, &hello), "-32602 7");
         }
+        // Where there is no handshake, there is no such method.
+        let late = r#"{"jsonrpc":"2.0","id":8,"method":"initialize","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        assert_eq!(answer(&Conversation::default(), late), "message 8");
         assert_eq!(answer(&conversation, HELLO), "message 0");
         assert_eq!(answer(&conversation, list), "message 1");
         assert_eq!(answer(&conversation, &HELLO.replace("\"id\":0", "\"id\":9")), "-32600 9");
