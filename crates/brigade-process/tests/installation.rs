@@ -240,7 +240,27 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     check(folder, NamedBy::Workspace, &[]);
     // A known kind of installation.
     make("py/lib/python3.12/os.py", "");
-    check(&make("py/bin/python3", "\x7fELF"), NamedBy::Workspace, &["py", "py/bin/python3"]);
+    check(&make("py/bin/python3", "\x7fELF"), NamedBy::Workspace, &["py/bin", "py/bin/python3", "py/lib"]);
+    // Issue 12: a project that is no installation, whatever stands beside its programs.
+    for (number, neighbour) in [
+        "lib/python-notes.txt",
+        "lib/python3.12/x.py",
+        "pyvenv.cfg",
+        "conda-meta/x",
+        "Cellar/x",
+        "lib/rustlib/x",
+        "lib/node_modules/x",
+        "install_receipt.json",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        make(&format!("mono{number}/{neighbour}"), "");
+        let own = format!("mono{number}/bin/tool");
+        check(&make(&own, "#!/bin/sh\n"), NamedBy::Workspace, &[&own]);
+    }
+    let own = "web/node_modules/p/bin/tool";
+    check(&make(own, "#!/bin/sh\n"), NamedBy::Workspace, &[own]);
     // Directories called like those of version managers, and the one of PATH.
     make("any/lib/secret", "");
     check(&make("any/shims/node", "#!/bin/sh\n"), NamedBy::Workspace, &["any/shims/node"]);

@@ -181,12 +181,22 @@ impl Finder<'_> {
         self.found.paths.insert(path.to_owned());
     }
 
-    /// Returns the parent of a `bin` directory, if it looks like an installation.
+    /// Grants the parent of a `bin` directory, if it is that of an installation. Of one that only the workspace names,
+    /// which may be any directory of the user's with such a neighbour, the usual directories are granted alone, and the
+    /// program itself must belong to it.
     fn prefix(&mut self, program: &Path, named_by: NamedBy, depth: usize) {
+        let is_vouched_for = self.is_vouched_for(program, named_by);
         let modules = |part: &Component<'_>| part.as_os_str() == "node_modules";
         let parts: Vec<Component<'_>> = program.components().collect();
         if let Some(first) = parts.iter().position(modules) {
-            self.grant(&parts[..=first].iter().collect::<PathBuf>());
+            let folder: PathBuf = parts[..=first].iter().collect();
+            let root = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+            // `PREFIX/lib/node_modules` beside `PREFIX/bin/node`.
+            if is_vouched_for
+                || (folder.ends_with("lib/node_modules") && is_executable(&root.join("bin/node")))
+            {
+                self.grant(&folder);
+            }
         }
         let Some(folder) = program.parent() else {
             return;
@@ -198,8 +208,12 @@ impl Finder<'_> {
             return;
         };
         let configuration = root.join("pyvenv.cfg");
-        if configuration.is_file() {
-            self.grant(root);
+        if configuration.is_file() && (is_vouched_for || is_python(program)) {
+            if is_vouched_for {
+                self.grant(root);
+            } else {
+                self.grant_usual(root);
+            }
             if let Some(base) = python_home(&configuration) {
                 for name in ["python3", "python"] {
                     self.follow(&base.join(name), named_by, depth + 1);
@@ -208,24 +222,50 @@ impl Finder<'_> {
             self.found.decided_by.insert(configuration);
             return;
         }
+        if !is_vouched_for {
+            if belongs_to(program, root) {
+                self.grant_usual(root);
+            }
+            return;
+        }
         let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
-        let python = || {
-            let entries = root.join("lib").read_dir().into_iter().flatten().flatten();
-            entries.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"python"))
-        };
         let deep = match &self.around.home {
             Some(home) => root.strip_prefix(home).map_or(true, |below| 2 <= below.components().count()),
             None => true,
         };
-        // Any directory with programs may have one of these, so nobody in the workspace can point at it.
-        let deep = deep && self.is_vouched_for(program, named_by);
         let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
-        if known.iter().any(|name| root.join(name).exists()) || python() || deep && libraries() {
+        if known.iter().any(|name| root.join(name).exists())
+            || of_python(root).next().is_some()
+            || deep && libraries()
+        {
             self.grant(root);
             // `~/.local` is never granted; what pip installed there for the user is.
             if self.around.home.as_ref().is_some_and(|home| home.join(".local") == root) {
                 self.grant(&root.join("lib"));
             }
+        }
+    }
+
+    /// Grants the directories and settings that installations have.
+    fn grant_usual(&mut self, root: &Path) {
+        let names = [
+            "bin",
+            "sbin",
+            "lib",
+            "lib32",
+            "lib64",
+            "libexec",
+            "include",
+            "share",
+            "etc",
+            "ssl",
+            "Cellar",
+            "opt",
+            "conda-meta",
+            "pyvenv.cfg",
+        ];
+        for name in names {
+            self.grant(&root.join(name));
         }
     }
 
@@ -353,6 +393,30 @@ impl Finder<'_> {
         }
         found
     }
+}
+
+/// Tells whether a program is Python, by its name: `python`, `python3`, `python3.11`.
+fn is_python(program: &Path) -> bool {
+    let version = program.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix("python"));
+    version.is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+}
+
+/// Lists the directories of libraries of Python.
+fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = root.join("lib").read_dir().into_iter().flatten().flatten();
+    entries.into_iter().map(|entry| entry.path()).filter(|path| is_python(path) && path.is_dir())
+}
+
+/// Tells whether a program is that of an installation: Python, node, a Rust toolchain, conda or Homebrew.
+fn belongs_to(program: &Path, root: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default();
+    let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
+    (is_python(program) && of_python(root).any(|library| library.join("os.py").is_file()))
+        || (is_one_of(&["node"]) && root.join("lib/node_modules/npm/package.json").is_file())
+        || (is_one_of(&["cargo", "rustc", "rustdoc", "rustfmt"])
+            && root.join("lib/rustlib/components").is_file())
+        || root.join("conda-meta/history").is_file()
+        || root.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("Cellar"))
 }
 
 fn is_beside(program: &Path, name: &str) -> bool {
