@@ -94,7 +94,7 @@ table! {
     WRONG_STATE = "wrong_state": "The status of the call or checkpoint does not allow this step.";
     CHANGED_MEANWHILE = "changed_meanwhile": "The record changed since it was read; look at it again.";
     INSIDE_A_RUN = "inside_a_run": "A program of a run asked for it. Nothing that decides or widens rights is done from inside a run.";
-    ADDRESS_TAKEN = "address_taken": "The address or socket cannot be listened on: another process has it, or its folder is not the user's own.";
+    ADDRESS_TAKEN = "address_taken": "The address or socket cannot be listened on: another process has it.";
     CALL_OF_AGENT = "call_of_agent": "The call belongs to an agent, and only that agent can run it. A person can approve, hold or reject it.";
     NOT_ITS_TURN = "not_its_turn": "Other calls of the agent run, in this gateway or another one. The call runs when one of them has ended.";
     ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";

@@ -196,7 +196,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
         let is_secret = is_secret(before, word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
-    if let Some(from) = key(before, word) {
+    if let Some(from) = key(before, word).or_else(|| password(words, at)) {
         let held = held(ValueKind::Key, word, from);
         return Some(Held { is_secret: held.is_literal, ..held });
     }
@@ -293,11 +293,28 @@ fn is_of_container(words: &[&str]) -> bool {
     true
 }
 
-/// Returns where the value of `--key` begins in a word behind it, or in its own word. A file with a key is no secret.
+/// Returns where the password begins of `USER:PASSWORD` behind `--user` or `-u`, or in the word of `--user`. What runs
+/// a container takes a user and a group there.
+fn password(words: &[&str], at: usize) -> Option<usize> {
+    let word = words[at];
+    let (option_at, pair) = match word.strip_prefix("--user=") {
+        Some(pair) => (at, pair),
+        None => (at.checked_sub(1).filter(|at| matches!(words[*at], "--user" | "-u"))?, word),
+    };
+    let (user, password) = pair.split_once(':')?;
+    let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_pair = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
+    let is_password = is_pair && !(is_id(user) && is_id(password)) && !is_of_container(&words[..option_at]);
+    is_password.then(|| word.len() - password.len())
+}
+
+/// Returns where the value of `--key` or `--pat` begins in a word behind it, or in its own word. A file with a key is
+/// no secret.
 fn key(before: &str, word: &str) -> Option<usize> {
+    let is_option = |option: &str| matches!(option, "--key" | "-key" | "--pat" | "-pat");
     let from = match word.split_once('=') {
-        Some(("--key" | "-key", value)) => word.len() - value.len(),
-        _ if matches!(before, "--key" | "-key") && !word.starts_with('-') => 0,
+        Some((option, value)) if is_option(option) => word.len() - value.len(),
+        _ if is_option(before) && !word.starts_with('-') => 0,
         _ => return None,
     };
     let value = &word[from..];
@@ -538,150 +555,4 @@ fn base_name(word: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &[&str]) -> Vec<String> {
-        line.iter().map(|word| (*word).to_owned()).collect()
-    }
-
-    #[track_caller]
-    fn check(line: &[&str], expect: &[&str]) {
-        let line = words(line);
-        let found = values(&line);
-        let shown: Vec<&str> = found
-            .iter()
-            .zip(&line)
-            .map(|(held, word)| held.as_ref().map_or(word.as_str(), |held| held.shown.as_str()))
-            .collect();
-        assert_eq!(shown, expect, "{line:?}");
-        assert!(found.iter().flatten().all(|held| held.is_literal), "{line:?}");
-    }
-
-    #[test]
-    fn values_of_variables_are_found_in_every_spelling() {
-        for program in ["docker", "podman", "/usr/bin/nerdctl"] {
-            check(
-                &[program, "run", "-e", "dbpw=v", "img"],
-                &[program, "run", "-e", "dbpw=[redacted]", "img"],
-            );
-            check(&[program, "run", "-edbpw=v"], &[program, "run", "-edbpw=[redacted]"]);
-            check(&[program, "run", "-ie", "dbpw=v"], &[program, "run", "-ie", "dbpw=[redacted]"]);
-            check(&[program, "run", "-itedbpw=v"], &[program, "run", "-itedbpw=[redacted]"]);
-            check(&[program, "run", "--env=t=v"], &[program, "run", "--env=t=[redacted]"]);
-            check(
-                &[program, "container", "run", "--env", "t=v"],
-                &[program, "container", "run", "--env", "t=[redacted]"],
-            );
-        }
-        check(&["env", "-i", "t=v", "npx", "x"], &["env", "-i", "t=[redacted]", "npx", "x"]);
-        check(&["npx", "-y", "cross-env", "t=v", "npx"], &["npx", "-y", "cross-env", "t=[redacted]", "npx"]);
-        check(&["env", "-St=v npx x"], &["env", "-St=[redacted] npx x"]);
-        check(&["timeout", "5", "TOK=v", "x"], &["timeout", "5", "TOK=[redacted]", "x"]);
-        check(&["bwrap", "--setenv", "T", "v", "x"], &["bwrap", "--setenv", "T", "[redacted]", "x"]);
-        check(&["sh", "-c", "t=v npx x"], &["sh", "-c", "t=[redacted] npx x"]);
-        check(&["sh", "-c", "a; t='b c' npx x"], &["sh", "-c", "a; t=[redacted] npx x"]);
-        check(
-            &["sh", "-c", "env t=v docker run -e u=w i"],
-            &["sh", "-c", "env t=[redacted] docker run -e u=[redacted] i"],
-        );
-        check(&["sh", "-lc", "T=v npx x"], &["sh", "-lc", "T=[redacted] npx x"]);
-        check(&["timeout", "5", "T=v npx x"], &["timeout", "5", "T=[redacted]"]);
-        check(&["sh", "-c", "t='b c"], &["sh", "-c", "t=[redacted]"]);
-        check(&["sh", "-c", "sh -c 't=v x'"], &["sh", "-c", "sh -c t=[redacted] x"]);
-        check(&["pwsh", "-c", "$env:t='v'; npx"], &["pwsh", "-c", "$env:t=[redacted]; npx"]);
-    }
-
-    #[test]
-    fn values_behind_their_names_are_found() {
-        check(
-            &["uvx", "mcp-proxy", "--headers", "X-Key", "v"],
-            &["uvx", "mcp-proxy", "--headers", "X-Key", "[redacted]"],
-        );
-        check(&["x", "-H", "authorization", "v", "u"], &["x", "-H", "authorization", "[redacted]", "u"]);
-        check(
-            &["uvx", "mcp-proxy", "-e", "MY_VAR", "v", "s"],
-            &["uvx", "mcp-proxy", "-e", "MY_VAR", "[redacted]", "s"],
-        );
-        check(&["x", "--env", "a", "v"], &["x", "--env", "a", "[redacted]"]);
-        check(&["sh", "-c", "x --headers A 'b c' d"], &["sh", "-c", "x --headers A [redacted] d"]);
-        check(
-            &["docker", "run", "-i", "-e", "T", "img", "-e", "A", "v"],
-            &["docker", "run", "-i", "-e", "T", "img", "-e", "A", "[redacted]"],
-        );
-        check(
-            &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "9f3c"],
-            &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "[redacted]"],
-        );
-        check(&["cmd", "/c", "npx", "--key=9f3c"], &["cmd", "/c", "npx", "--key=[redacted]"]);
-        check(&["x", "postgres://u:pa ssX@h/x"], &["x", "postgres://[redacted]"]);
-        check(&["x", "//u:X@h/"], &["x", "//[redacted]"]);
-        check(&["x", "postgresql://me:Zq#x@h/app"], &["x", "postgresql://[redacted]"]);
-        let found =
-            values(&words(&["x", "-e", "GITHUB_TOKEN", "v", "--key", "w", "-H", "Authorization", "y"]));
-        assert_eq!([3, 5, 8].map(|at| found[at].as_ref().unwrap().is_secret), [true; 3]);
-    }
-
-    #[test]
-    fn values_of_headers_and_urls_are_found() {
-        check(&["npx", "--header", "X-Org-Id: v w"], &["npx", "--header", "X-Org-Id: [redacted]"]);
-        check(&["npx", "--header=X:v"], &["npx", "--header=X:[redacted]"]);
-        check(&["curl", "-H", "X: v"], &["curl", "-H", "X: [redacted]"]);
-        check(&["curl", "-HX: v"], &["curl", "-HX: [redacted]"]);
-        check(&["x", "--headers", "{\"X\": \"v\"}"], &["x", "--headers", "[redacted]"]);
-        check(&["npx", "https://h/v/mcp?x=v"], &["npx", "https://h/[redacted]"]);
-        check(
-            &["sh", "-c", "npx 'https://h/v' -H 'X: v'"],
-            &["sh", "-c", "npx https://h/[redacted] -H X: [redacted]"],
-        );
-    }
-
-    #[test]
-    fn what_is_no_literal_value_is_kept() {
-        for line in [
-            &[
-                "docker",
-                "run",
-                "-i",
-                "--rm",
-                "--mount",
-                "type=bind,src=/a,dst=/b",
-                "-v",
-                "/a:/b",
-                "-e",
-                "T",
-                "i",
-            ][..],
-            &["node", "server.js", "mode=stdio", "--port=80", "--max-old-space-size=4096"],
-            &["npx", "-y", "@x/y@1.0", "--registry", "https://h", "https://h/"],
-            &["docker", "-H", "tcp://h:1", "run", "i"],
-            &["sudo", "docker", "run", "--rm", "-e", "T", "--strange", "-e", "U", "i", "a"],
-            &["docker", "compose", "-f", "x.yml", "run", "-e", "T", "i"],
-            &["npx", "wrangler", "--env", "production", "start"],
-            &["sudo", "-H", "npx", "x"],
-            &["npx", "--key", "./server.pem", "--key=a.key", "-e", "T", "--x"],
-            &["uvx", "--from", "git+https://github.com/a/b", "x"],
-            &["sh", "-c", "exec npx -y x"],
-        ] {
-            assert!(values(&words(line)).iter().all(Option::is_none), "{line:?}");
-        }
-        for line in [&["npx", "--header", "Authorization: Bearer ${T}"][..], &["env", "T=${env:T}", "x"]] {
-            let found = values(&words(line));
-            assert!(
-                found.iter().flatten().all(|held| !held.is_literal && line.contains(&held.shown.as_str()))
-            );
-        }
-        assert!(values(&words(&["env", "T=${X:-v}"]))[1].as_ref().unwrap().is_literal);
-    }
-
-    #[test]
-    fn options_of_containers_end_before_the_image() {
-        let end = |line: &[&str]| options_of_container(&words(line)).end;
-        assert_eq!(end(&["docker", "run", "-ie", "A=b", "--rm", "-v", "a:b", "i", "-e", "A=b"]), 7);
-        assert_eq!(end(&["docker", "container", "exec", "-e", "A=b", "c"]), 5);
-        assert_eq!(end(&["docker", "run", "--strange", "i", "-e", "A=b"]), 2);
-        assert_eq!(end(&["docker", "build", "-e", "A=b"]), 0);
-        assert_eq!(end(&["docker", "run", "-e"]), 3);
-        assert_eq!(end(&["npx", "run", "-e", "A=b"]), 0);
-    }
-}
+mod tests;

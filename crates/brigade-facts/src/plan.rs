@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brigade_call::{
-    Caller, DirectoryFact, FileFact, MissingTool, PlanFacts, ProgramFact, ProjectionFacts, StartFacts,
-    StartProgram, StartPurpose,
+    Caller, DirectoryFact, FileFact, MissingTool, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
+    StartFacts, StartProgram, StartPurpose,
 };
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
 use brigade_core::text::escape_terminal;
@@ -178,6 +178,15 @@ impl<'c> FactReader<'_, 'c> {
             caller,
             session: None,
         })
+    }
+
+    /// Returns whether the server of an MCP tool lists it otherwise than it was pinned.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_changed(&self, tool: &Tool) -> Result<bool, FsError> {
+        let (pin, _) = self.host.pins().fact(&self.config.catalog, tool)?;
+        Ok(matches!(pin, PinFact::Changed(_)))
     }
 
     /// Reads what a plan says of a tool that does not exist, with arguments still to come.

@@ -89,6 +89,8 @@ pub struct Asked<'a> {
     pub now: Timestamp,
     /// Whether git tracks the policy.
     pub policy_tracked: bool,
+    /// Whether the server lists the tool otherwise than it was pinned.
+    pub pin_changed: bool,
     /// Counts the calls that a rule approved in the hour before `now`. Asked only of a rule with a limit that covers
     /// the call otherwise.
     pub approved_last_hour: &'a dyn Fn(&AutoApprove) -> u64,
@@ -104,6 +106,9 @@ pub enum NotCovered {
     /// Git tracks the policy, so a cloned repository could bring it.
     #[error("git tracks the policy, so none of its rules counts")]
     PolicyTracked,
+    /// A person has to accept what the server says now.
+    #[error("the server lists the tool otherwise than it was pinned, which a person approves first")]
+    PinChanged,
     /// The tool asks for a person each time.
     #[error("the tool has approval_mode = \"always\"")]
     AlwaysAsks,
@@ -267,6 +272,7 @@ fn never_covered(asked: &Asked<'_>) -> Vec<NotCovered> {
     let reasons = [
         (asked.agent.is_none(), NotCovered::NoAgent),
         (asked.policy_tracked, NotCovered::PolicyTracked),
+        (asked.pin_changed, NotCovered::PinChanged),
         (asked.approval_mode == Some(ApprovalMode::Always), NotCovered::AlwaysAsks),
         (asked.gate == Gate::Ask, NotCovered::GateAsks),
         (asked.risk == RiskLevel::Critical, NotCovered::Critical),

@@ -27,7 +27,8 @@ impl OwnSocket {
     ///
     /// # Errors
     /// Fails with [`io::ErrorKind::PermissionDenied`] if others may write in the directory, with
-    /// [`io::ErrorKind::AddrInUse`] if something else is there, and with errors of the system.
+    /// [`io::ErrorKind::AddrInUse`] if somebody listens there, with [`io::ErrorKind::AlreadyExists`] if no socket is
+    /// there, and with errors of the system.
     pub fn bind(path: &Path) -> io::Result<OwnSocket> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let metadata = fs::metadata(folder)?;
@@ -35,7 +36,10 @@ impl OwnSocket {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         if let Ok(there) = fs::symlink_metadata(path) {
-            if there.mode() & KIND != SOCKET || UnixStream::connect(path).is_ok() {
+            if there.mode() & KIND != SOCKET {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            if UnixStream::connect(path).is_ok() {
                 return Err(io::ErrorKind::AddrInUse.into());
             }
             fs::remove_file(path)?;
@@ -108,4 +112,25 @@ fn local(path: &str) -> Option<String> {
         (words.get(7) == Some(&path) && words.get(3) == Some(&LISTENS))
             .then(|| words.get(6).map(|inode| (*inode).to_owned()))?
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_against_a_socket_has_its_own_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let refused = |name: &str| OwnSocket::bind(&folder.path().join(name)).err().map(|error| error.kind());
+        own(0o700);
+        fs::write(folder.path().join("plain"), "x").unwrap();
+        assert_eq!(refused("plain"), Some(io::ErrorKind::AlreadyExists));
+        let held = OwnSocket::bind(&folder.path().join("held")).unwrap();
+        assert_eq!(refused("held"), Some(io::ErrorKind::AddrInUse));
+        drop(held);
+        assert_eq!(refused("held"), None);
+        own(0o777);
+        assert_eq!(refused("held"), Some(io::ErrorKind::PermissionDenied));
+    }
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::builtin::relative;
 use crate::profiles::Constrain;
 use crate::slot::ProfileName;
-use crate::traits::ToolTraits;
+use crate::traits::{Source, ToolTraits};
 
 /// A call that is outside of a limit of its context.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -109,6 +109,23 @@ pub(crate) fn check(
         every(args, kinds.contents, &fits).map_err(|argument| (argument, "constrain.max_bytes"))?;
     }
     Ok(())
+}
+
+/// Returns the limits that hold no argument of a tool of the catalog, because its entry declares none of their kind.
+pub(crate) fn not_held(constrain: &Constrain, tool: &ToolTraits<'_>) -> Vec<&'static str> {
+    if !matches!(tool.source, Source::Catalog { .. }) {
+        return Vec::new();
+    }
+    let kinds = &tool.arguments;
+    [
+        ("constrain.paths", constrain.paths.is_some() && kinds.paths.is_empty()),
+        ("constrain.domains", constrain.domains.is_some() && kinds.urls.is_empty()),
+        ("constrain.max_bytes", constrain.max_bytes.is_some() && kinds.contents.is_empty()),
+        ("constrain.commands", constrain.commands.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(limit, is_idle)| is_idle.then_some(limit))
+    .collect()
 }
 
 /// Checks every string in these arguments. One that is neither a string nor a list of strings is outside.

@@ -178,6 +178,10 @@ pub struct OpinionRow {
     pub action: String,
     /// The reason.
     pub reason: String,
+    /// The limits of the rule that decides which hold no argument of the tool, such as `constrain.paths`: an entry of
+    /// the catalog does not say which of its arguments are paths, URLs or contents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_held: Vec<String>,
     /// The file of the rule that decides.
     pub file: Option<String>,
     /// Its line.
@@ -193,6 +197,7 @@ impl From<&Opinion> for OpinionRow {
             shows: opinion.shows,
             action: opinion.action.as_str().to_owned(),
             reason: opinion.reason.to_owned(),
+            not_held: opinion.not_held.iter().map(|limit| (*limit).to_owned()).collect(),
             file: place.map(|place| place.file.clone()),
             line: place.and_then(|place| place.line),
         }

@@ -82,6 +82,9 @@ pub struct Opinion {
     pub place: Option<Place>,
     /// The reason in words.
     pub reason: &'static str,
+    /// The limits of the rule that decides which hold no argument of the tool: an entry of the catalog does not say
+    /// which of its arguments are paths, URLs or contents, and its command is not that of the call.
+    pub not_held: Vec<&'static str>,
 }
 
 impl Rights {
@@ -201,7 +204,7 @@ impl Rights {
     /// Returns what every profile says about a tool.
     pub fn judge(&self, tool: &ToolTraits<'_>) -> Verdict {
         let opinions: Vec<Opinion> =
-            self.stands(tool).map(|(profile, stand)| opinion(profile, stand)).collect();
+            self.stands(tool).map(|(profile, stand)| opinion(profile, stand, tool)).collect();
         Verdict { is_shown: self.shows(tool), gate: self.gate(tool), opinions }
     }
 
@@ -354,7 +357,11 @@ fn names_of(profiles: &[Arc<Profile>], slot: Slot) -> impl Iterator<Item = &Prof
     profiles.iter().map(|profile| &profile.name).filter(move |name| name.slot() == slot)
 }
 
-fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {
+fn opinion(profile: &Profile, stand: Stand<'_>, tool: &ToolTraits<'_>) -> Opinion {
+    let not_held = match stand {
+        Stand::Rule(Rule { constrain: Some(constrain), .. }) => limits::not_held(constrain, tool),
+        _ => Vec::new(),
+    };
     let reason = match stand {
         Stand::NotShown(_) => "`show` does not include it",
         Stand::Hidden(_) => "`hide` names it",
@@ -367,6 +374,7 @@ fn opinion(profile: &Profile, stand: Stand<'_>) -> Opinion {
         action: stand.action(),
         place: stand.place().cloned(),
         reason,
+        not_held,
     }
 }
 

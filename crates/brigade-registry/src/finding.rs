@@ -7,6 +7,7 @@ use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
+use brigade_core::parallel::in_parallel;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
 use brigade_discovery::{DiscoveredEntry, NotRemembered};
@@ -185,10 +186,11 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
     let states = presences(seams, &config, &of_candidates)?;
     let found = rank(fitting.into_iter().zip(states).collect(), query);
     let facts = FactReader::new(seams.host(), &config);
-    let matches = found.into_iter().map(|(candidate, presence)| {
-        let refusals = refusals(&facts, candidate.tool)?;
-        Ok(FindMatch::of(candidate, &presence, refusals))
-    });
+    let refusals = in_parallel(found.len(), |place| refusals(&facts, found[place].0.tool));
+    let matches = found
+        .into_iter()
+        .zip(refusals)
+        .map(|((candidate, presence), refusals)| Ok(FindMatch::of(candidate, &presence, refusals?)));
     let matches: Vec<FindMatch> = matches.collect::<Result<_, Failure>>()?;
     let asked = query.capabilities.iter().chain(&query.categories);
     let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();
@@ -293,7 +295,8 @@ pub fn runtimes_for(seams: &Seams, tools: &[&Tool]) -> Result<Runtimes, Failure>
     if needs_one { load::runtimes(seams) } else { Ok(Runtimes::default()) }
 }
 
-/// Returns why no call of a tool would run, whatever its arguments: what a plan says of it.
+/// Returns why no call of a tool would run, whatever its arguments: what a plan says of it. Programs, schemas and
+/// scripts that many tools name are looked at once.
 fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateReason>, Failure> {
     match tool.runs_in() {
         Some(brigade_catalog::RunsIn::Brigade) => {}
@@ -302,7 +305,7 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         }
         None => return Ok(vec![StateReason::new("not_executable", "nothing runs tools of its family")]),
     }
-    let planned = facts.plan(tool, Caller::CommandLine)?.facts;
+    let planned = facts.deepen(&facts.read(tool, Depth::Summary), Caller::CommandLine)?;
     Ok(standing_blockers(&planned).iter().map(StateReason::from).collect())
 }
 

@@ -16,7 +16,7 @@ use brigade_redact::Redactor;
 use brigade_upkeep::{Seams, gather, load};
 
 use crate::checking::observed_presences;
-use crate::finding::presences;
+use crate::finding::{notes, presences};
 use crate::report::{BlockedInstall, InstallReport, QueuedInstall, SkippedInstall};
 
 /// Options of an installation.
@@ -91,6 +91,7 @@ pub fn install(seams: &Seams, request: &InstallRequest) -> Result<InstallReport,
         queued_count: 0,
         skipped_count: 0,
         blocked_count: 0,
+        notes: notes(&config.catalog),
         next: None,
     };
     for row in rows {

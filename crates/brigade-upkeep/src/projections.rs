@@ -40,7 +40,7 @@ pub fn plan(seams: &Seams, id: Option<&str>) -> Result<ProjectionPlanReport, Fai
         valid: selected.errors.is_empty(),
         diagnosis: load::diagnosis(seams, &selected.errors),
         errors: selected.errors,
-        tool_id: id.map(shown_id),
+        tool_id: selected.tool_id,
         tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
         counts: counts(projections.iter().map(|item| &*item.status)),
         projections,
@@ -74,11 +74,14 @@ fn places(seams: &Seams) -> Places<'_> {
 fn select<'c>(seams: &Seams, catalog: &'c Catalog, id: Option<&str>, orphans: &[Orphan]) -> Selected<'c> {
     let mut errors = load::errors_of(catalog);
     let Some(id) = id else {
-        return Selected { tools: load::enabled(catalog), orphans: orphans.to_vec(), errors };
+        return Selected { tools: load::enabled(catalog), orphans: orphans.to_vec(), errors, tool_id: None };
     };
-    let of_tool = |orphan: &&Orphan| orphan.header.tool_id == id.trim();
+    let named = load::named_tool(catalog, id);
+    // A name may be an alias; one that leads nowhere is shown as it was written.
+    let tool_id = named.as_ref().map_or_else(|_| shown_id(id), |tool| tool.id.as_str().to_owned());
+    let of_tool = |orphan: &&Orphan| orphan.header.tool_id == tool_id;
     let orphans: Vec<Orphan> = orphans.iter().filter(of_tool).cloned().collect();
-    let tools = match load::named_tool(catalog, id) {
+    let tools = match named {
         Ok(tool) => vec![tool],
         // A tool that is no longer in the catalog may still have orphans.
         Err(_) if !orphans.is_empty() => Vec::new(),
@@ -90,7 +93,7 @@ fn select<'c>(seams: &Seams, catalog: &'c Catalog, id: Option<&str>, orphans: &[
             Vec::new()
         }
     };
-    Selected { tools, orphans, errors }
+    Selected { tools, orphans, errors, tool_id: Some(tool_id) }
 }
 
 /// The selected tools and orphans.
@@ -99,4 +102,6 @@ struct Selected<'c> {
     orphans: Vec<Orphan>,
     /// Errors in the catalog, and an error for an unknown tool.
     errors: Vec<ErrorLine>,
+    /// The id of the one tool that was named.
+    tool_id: Option<String>,
 }

@@ -304,6 +304,7 @@ impl AgentCalls {
             agents: &shown.agents.gateway.agent_names(),
             now: self.room.now(),
             policy_tracked: shown.policy_tracked,
+            pin_changed: plan.changes_pin(),
             approved_last_hour: &|rule| self.approved_by(view, &rule.name, hour).unwrap_or(u64::MAX),
         };
         let rule = covering(&shown.config.policy, &asked).ok()?;

@@ -6,8 +6,8 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_facts::{
-    AgentConfig, AgentTools, Config, GATEWAY, PROFILES, agent_tools, look, policy_tracked, read_agents,
-    read_profiles,
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, agent_tools, look, policy_tracked,
+    read_agents, read_profiles,
 };
 use brigade_policy::{Asked, Failure, RuleReport, Standing};
 use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
@@ -209,9 +209,8 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such profile, or profiles.toml has an error.
     pub fn profile(&self, name: &str) -> Result<ProfileReport, Error> {
-        let profile = profiles(&self.room)?.find(name)?;
-        let (target, profile) = (self.room.target(), ProfileRow::of(&profile));
-        Ok(ProfileReport { schema: ProfileReport::SCHEMA, target, profile })
+        let profile = ProfileRow::of(&*profiles(&self.room)?.find(name)?);
+        Ok(ProfileReport { schema: ProfileReport::SCHEMA, target: self.room.target(), profile })
     }
 
     /// Explains whether an agent sees a tool, and what each of its profiles says.
@@ -225,7 +224,6 @@ impl Agents {
         let agent = find(&agents.gateway, agent)?;
         let rights = Rights::of(&agents.profiles, agent, &[])?;
         let sight = look(self.room.host(), &config, agent, &rights, tool);
-        let verdict = rights.judge(&ToolTraits::of(tool));
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
             target: self.room.target(),
@@ -234,7 +232,7 @@ impl Agents {
             visible: sight.visible.is_ok(),
             gate: sight.gate,
             risk: sight.risk,
-            opinions: verdict.opinions.iter().map(OpinionRow::from).collect(),
+            opinions: rights.judge(&ToolTraits::of(tool)).opinions.iter().map(OpinionRow::from).collect(),
             reasons: sight.visible.err().into_iter().flatten().map(|reason| reason.to_string()).collect(),
         })
     }
@@ -263,6 +261,7 @@ pub(crate) fn approval(
         agents: &agents.gateway.agent_names(),
         now: room.now(),
         policy_tracked: policy_tracked(&host),
+        pin_changed: FactReader::new(host, config).pin_changed(tool)?,
         approved_last_hour: &|_| 0,
     };
     let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));

@@ -54,11 +54,15 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
     // By id, alias and qualified id; records hold the id.
     for name in ["mine", "m", "cli:mine"] {
         assert_eq!(site.json(["call", "plan", name]).expect(0)["plan"]["tool_id"], "mine", "{name}");
+        for line in [&["plan", name][..], &["sync", "plan", name], &["apply", name, "--dry-run"]] {
+            assert_eq!(site.json(line).expect(0)["tool_id"], "mine", "{line:?}");
+        }
     }
     site.json(["show", "script:mine"]).expect(1);
     let receipt = site.receipt_of("cli:mine", "{}");
     assert_eq!((&receipt["tool_id"], &receipt["status"]), (&json!("mine"), &json!("completed")));
-    assert_eq!(site.json(["run", "list", "--tool", "m"]).expect(0)["runs"].as_array().unwrap().len(), 1);
+    let runs = site.json(["run", "list", "--tool", "m"]).expect(0)["runs"].clone();
+    assert_eq!((runs.as_array().unwrap().len(), &runs[0]["kind"]), (1, &json!("run")));
     assert_eq!(site.json(["stats", "m"]).expect(0)["tools"][0]["runs"], 1);
 }
 

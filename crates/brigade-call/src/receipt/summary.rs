@@ -3,11 +3,12 @@
 use std::ops::Deref;
 
 use brigade_core::{Json, Object, json};
+use brigade_policy::CallKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Receipt;
 
-/// A receipt as lists show it: only [`RunSummary::MEMBERS`], and every one of them.
+/// A receipt as lists show it: `kind` and the [`RunSummary::MEMBERS`], every one of them and nothing else.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunSummary(Receipt);
 
@@ -40,6 +41,11 @@ impl RunSummary {
         "receipt_path",
     ];
 
+    /// Returns the kind: `run`, `install` or `attempt`.
+    pub fn kind_word(&self) -> &str {
+        self.0.kind.as_deref().unwrap_or(CallKind::Run.as_str())
+    }
+
     /// Sums up a receipt.
     pub fn of(receipt: Receipt) -> RunSummary {
         // Large members that no summary has.
@@ -70,7 +76,9 @@ impl Serialize for RunSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut written = self.0.to_members();
         let member = |name: &&str| ((*name).to_owned(), written.remove(*name).unwrap_or(Json::Null));
-        let members: Object = RunSummary::MEMBERS.iter().map(member).collect();
+        let mut members: Object = RunSummary::MEMBERS.iter().map(member).collect();
+        // Receipts of runs do not say it.
+        members.insert("kind".to_owned(), Json::from(self.kind_word()));
         json::hand_over(Json::Object(members), serializer)
     }
 }
@@ -94,11 +102,12 @@ impl schemars::JsonSchema for RunSummary {
         generator.subschema_for::<super::RuntimeStatus>();
         generator.subschema_for::<super::McpRequestId>();
         generator.subschema_for::<super::OutputCompaction>();
-        let is_shown = |name: &str| RunSummary::MEMBERS.contains(&name);
+        let is_shown = |name: &str| name == "kind" || RunSummary::MEMBERS.contains(&name);
         if let Some(properties) = schema.get_mut("properties").and_then(|members| members.as_object_mut()) {
             properties.retain(|name, _| is_shown(name));
         }
-        schema.insert("required".to_owned(), RunSummary::MEMBERS.into());
+        let required: Vec<&str> = RunSummary::MEMBERS.iter().copied().chain(["kind"]).collect();
+        schema.insert("required".to_owned(), required.into());
         schema.insert("description".to_owned(), "A receipt as lists show it.".into());
         schema
     }

@@ -23,6 +23,18 @@ fn check_sort_key(members: &str, expect: &str) {
 }
 
 #[test]
+fn lists_say_whether_a_receipt_is_of_a_run() {
+    let kind = |member: &str| {
+        let text = format!(r#"{{{member}"id":"run-1","call_id":"call-1","status":"completed"}}"#);
+        let summary = RunSummary::of(Receipt::from_json(json(&text)).unwrap());
+        let written = brigade_core::json::to_json(&summary).unwrap();
+        written.get("kind").and_then(Json::as_str).map(str::to_owned)
+    };
+    assert_eq!(kind("").as_deref(), Some("run"));
+    assert_eq!(kind(r#""kind":"install","#).as_deref(), Some("install"));
+}
+
+#[test]
 fn receipts_of_every_version_are_read_and_kept_as_they_are() {
     check(
         include_str!("../../../../fixtures/state/0.30.0/runs/run-completed.json"),

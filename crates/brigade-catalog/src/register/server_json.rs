@@ -132,12 +132,16 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         found.errors.push(error.field(package.field("identifier")));
         return None;
     };
-    let version = stated.as_deref().or(version).filter(|version| is_pinned(version));
-    let Some(version) = version else {
+    let Some(pinned) = stated.as_deref().or(version).filter(|version| is_pinned(version)) else {
         let error = RegisterError::new("version_not_pinned", "a package needs one exact version");
         found.errors.push(error.field(package.field("version")));
         return None;
     };
+    if stated.is_none() {
+        let message =
+            "the package names no version, so that of the server is taken; compare it with the package";
+        found.note("version_of_server", package.field("version"), message);
+    }
     // A hint that says what is started anyway.
     for key in ["runtimeHint", "runtime_hint"] {
         if package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
@@ -145,7 +149,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             found.note("unknown_key", package.field(key), &message);
         }
     }
-    let mut command = format!("{program} {identifier}{separator}{version}");
+    let mut command = format!("{program} {identifier}{separator}{pinned}");
     for name in ["packageArguments", "package_arguments"] {
         for (index, argument) in
             package.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()

@@ -51,6 +51,11 @@ fn packages_of_the_mcp_registry_are_pinned() {
     assert_eq!(found.tools[0].runtime.as_ref().unwrap().env_labels, ["API_KEY"]);
     let pypi = r#"{"registryType":"pypi","identifier":"weather"}"#;
     assert_eq!(command(pypi), (Some("uvx weather@1.2.3".to_owned()), None));
+    // The version of the server need not be that of the package.
+    let notes = |package: &str| {
+        read("server.json", &text(package)).notes.iter().map(|note| note.code).collect::<Vec<_>>()
+    };
+    assert_eq!((notes(npm), notes(pypi)), (vec![], vec!["version_of_server"]));
     for bad in ["latest", "^1.0", "1 2"] {
         let package = format!(r#"{{"registryType":"npm","identifier":"x","version":"{bad}"}}"#);
         assert_eq!(command(&package), (None, Some("version_not_pinned")), "{bad}");
@@ -68,7 +73,7 @@ fn keys_of_the_mcp_registry_without_a_place_are_noted() {
         "server.json",
         r#"{"server":{"$schema":"s","name":"a/b","title":"B","version":"1.0.0","websiteUrl":"w","repository":{},"icons":[],
             "status":"active","packages":[{"registryType":"npm","registryBaseUrl":"https://registry.npmjs.org/",
-            "identifier":"b","fileSha256":"00","runtimeHint":"npx"}]},"_meta":{}}"#,
+            "identifier":"b","version":"1.0.0","fileSha256":"00","runtimeHint":"npx"}]},"_meta":{}}"#,
     );
     assert_eq!((found.errors.len(), found.tools[0].tool.name.as_str()), (0, "B"));
     let mut notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();

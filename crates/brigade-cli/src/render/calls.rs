@@ -114,7 +114,7 @@ impl CallRows {
         let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
         self.table.row([
             Text::new(Tone::Accent, call.id.as_str()),
-            Text::from(&call.tool_id),
+            words::tool_of(&call.tool_id, call.kind().as_str()),
             words::status(call.status.as_str()),
             Text::new(tone, &blockers.to_string()),
             call.created_at.map_or_else(Text::default, |at| when::at(at, now)),

@@ -34,6 +34,7 @@ fn check(change: impl FnOnce(&mut Asked<'_>), expect: &[NotCovered]) {
         agents: &agents,
         now: "2027-01-31T23:59:59Z".parse().unwrap(),
         policy_tracked: false,
+        pin_changed: false,
         approved_last_hour: &|_| 1,
     };
     change(&mut asked);
@@ -56,6 +57,7 @@ fn a_call_within_the_rule_is_covered() {
 fn what_no_rule_answers() {
     check(|asked| asked.agent = None, &[NotCovered::NoAgent]);
     check(|asked| asked.policy_tracked = true, &[NotCovered::PolicyTracked]);
+    check(|asked| asked.pin_changed = true, &[NotCovered::PinChanged]);
     check(|asked| asked.approval_mode = Some(ApprovalMode::Always), &[NotCovered::AlwaysAsks]);
     check(|asked| asked.approval_mode = Some(ApprovalMode::Never), &[]);
     check(|asked| asked.gate = Gate::Ask, &[NotCovered::GateAsks]);
@@ -92,6 +94,7 @@ fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<No
             agents: &agents,
             now: "2026-01-01".parse().unwrap(),
             policy_tracked: false,
+            pin_changed: false,
             approved_last_hour: &|_| 0,
         },
     )
@@ -113,6 +116,7 @@ fn check_path(args: Json, expect: &[NotCovered]) {
         agents: &agents,
         now: "2026-01-01".parse().unwrap(),
         policy_tracked: false,
+        pin_changed: false,
         approved_last_hour: &|_| 0,
     };
     let missing = covers(&policy.auto_approve()[0], &asked).err().unwrap_or_default();

@@ -52,6 +52,19 @@ fn tool(id: &str, effects: &[&str]) -> Tool {
 }
 
 #[test]
+fn a_limit_that_holds_no_argument_is_told() {
+    let rights = Rights::of(&profiles(), &agent(&["context.docs"]), &[]).unwrap();
+    let not_held = |traits: &ToolTraits<'_>| -> Vec<&'static str> {
+        rights.judge(traits).opinions.into_iter().flat_map(|opinion| opinion.not_held).collect()
+    };
+    // An entry of the catalog does not say which of its arguments are paths; a tool of Brigade does.
+    assert_eq!(not_held(&ToolTraits::of(&tool("a1", &["local-read"]))), ["constrain.paths"]);
+    assert_eq!(not_held(&ToolTraits::of(&tool("a2", &["local-delete"]))), [] as [&str; 0]);
+    let read = crate::builtin::entry("fs.read").unwrap();
+    assert_eq!(not_held(&ToolTraits::of(read)), [] as [&str; 0]);
+}
+
+#[test]
 fn an_agent_has_one_profile_in_each_slot() {
     let rights = Rights::of(&profiles(), &agent(&["permission.plan"]), &[]).unwrap();
     let names: Vec<&str> = rights.profiles().iter().map(|profile| profile.name.as_str()).collect();

@@ -31,6 +31,8 @@ pub struct InstallReport {
     pub skipped_count: usize,
     /// Number of blocked tools.
     pub blocked_count: usize,
+    /// What is wrong with the catalog as a whole.
+    pub notes: Vec<String>,
     /// The next step; not in the document.
     #[serde(skip)]
     pub next: Option<NextStep>,

@@ -8,7 +8,6 @@ use brigade_policy::Failure;
 use brigade_projection::{FailedProjection, Overwrite, ProjectionItem, ProjectionReport, ProjectionStatus};
 
 use super::Selected;
-use crate::load::shown_id;
 use crate::report::ApplyReport;
 use crate::seams::Seams;
 use crate::{gather, load};
@@ -139,10 +138,7 @@ fn apply_report(
         valid: selected.errors.is_empty(),
         diagnosis: load::diagnosis(seams, &selected.errors),
         errors: selected.errors,
-        tool_id: match &request.which {
-            Selection::One(id) => Some(shown_id(id)),
-            Selection::All => None,
-        },
+        tool_id: selected.tool_id,
         all: request.which == Selection::All,
         dry_run: request.dry_run,
         force: request.force,

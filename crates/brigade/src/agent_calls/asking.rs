@@ -140,7 +140,7 @@ impl Request<'_> {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-            let by = (self.terms.covers)(self.plan, &view).filter(|_| !self.plan.changes_pin());
+            let by = (self.terms.covers)(self.plan, &view);
             by.and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
@@ -218,7 +218,7 @@ impl Request<'_> {
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
         let probe = plan.to_call(now, None, is_taken);
         let unknown = unseen_like(&view, &probe)?;
-        let by = (self.terms.covers)(plan, &view).filter(|_| unknown.is_none() && !plan.changes_pin());
+        let by = (self.terms.covers)(plan, &view).filter(|_| unknown.is_none());
         // An equal call under a rule is about to run for another request of the agent.
         let is_anothers = |call: &Call| {
             let approved = call.approval.as_ref().map(|approval| &approval.by);

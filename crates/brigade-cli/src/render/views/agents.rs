@@ -150,7 +150,7 @@ impl View for ProfileExplainReport {
         page.data.field("gate", gate(self.gate.as_str()));
         page.data.field("risk", self.risk.as_str());
         page.data.gap();
-        for OpinionRow { profile, shows, action, reason, file, line, .. } in &self.opinions {
+        for OpinionRow { profile, shows, action, reason, file, line, not_held, .. } in &self.opinions {
             let (tone, mark) = if *shows { (Tone::Good, "yes") } else { (Tone::Bad, "no ") };
             page.data.line(
                 Text::new(tone, mark)
@@ -161,6 +161,11 @@ impl View for ProfileExplainReport {
             if let Some(file) = file {
                 let at = Text::new(Tone::Faint, "at ").then(Tone::Accent, &place(file, *line));
                 page.data.indented(7, at);
+            }
+            if !not_held.is_empty() {
+                let limits = not_held.join(", ");
+                let why = format!("{limits} holds no call: the entry says of no argument what it is");
+                page.data.indented(7, Text::new(Tone::Warning, &why));
             }
         }
         if !self.reasons.is_empty() {

@@ -9,6 +9,7 @@ use crate::render::{View, blockers};
 
 impl View for InstallReport {
     fn show(&self, page: &mut Page) {
+        super::finding::notes(&self.notes, page);
         if self.queued.is_empty() && self.skipped.is_empty() && self.blocked.is_empty() {
             page.data.line("nothing to install");
             return;

@@ -60,7 +60,7 @@ fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
         let run = &run;
         table.row([
             Text::new(Tone::Accent, &run.id),
-            Text::from(&run.tool_id),
+            words::tool_of(&run.tool_id, run.kind_word()),
             words::status(&run.status),
             words::number(run.exit_code),
             words::number(run.duration_seconds.as_ref().map(|took| when::measured(took.as_f64()))),
