@@ -147,6 +147,8 @@ pub(crate) enum Finds {
     Compiler,
     /// Libraries that options of the loader name.
     Loader,
+    /// Classes in directories and archives that options of Java name.
+    Java,
 }
 
 /// Options that make a program run something.

@@ -267,7 +267,9 @@ impl Finder<'_> {
             Finds::Ruby => self.ruby(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),
             Finds::GitCommands => {
-                let folders = long_values(args, "--exec-path").into_iter();
+                // Hooks of a template are those of what is cloned.
+                let folders = ["--exec-path", "--template"].into_iter();
+                let folders = folders.flat_map(|option| long_values(args, option));
                 reads.code.extend(folders.map(|folder| self.directory.join(folder)));
                 // Settings and hooks in it start programs.
                 for folder in long_values(args, "--git-dir") {
@@ -288,6 +290,7 @@ impl Finder<'_> {
             }
             Finds::Compiler => self.compiler(known, args, reads),
             Finds::Loader => self.loader(args, reads),
+            Finds::Java => self.java(args, reads),
         }
     }
 

@@ -430,6 +430,8 @@ fn an_argument_is_no_code() {
         "tclsh",
         "tclsh -encoding utf-8",
         "deno run",
+        "java",
+        "java -cp l",
     ] {
         let mut case = Case::new();
         case.set("command", &format!("'{command}'"));
@@ -457,6 +459,8 @@ fn an_argument_is_no_code() {
         "npm run build",
         "npm exec tsc",
         "tclsh x.tcl",
+        "java -jar a.jar",
+        "java Main.java",
         "deno run x.ts",
         "groovy -e x",
         "awk -f a.awk",

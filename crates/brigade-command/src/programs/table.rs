@@ -404,6 +404,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     // Programs that run a command somewhere in their words.
     launcher(&["ld.so"]).finds(Finds::Loader),
+    other(&["java", "javaw"]).finds(Finds::Java),
     launcher(&[
         "aws-vault",
         "bwrap",

@@ -152,6 +152,7 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     let (first, second) = (operands.next(), operands.next());
     let names_none = second.is_none() && first.is_none_or(|word| VERBS.contains(&word));
     match row.role {
+        _ if row.finds == Finds::Java => names_none,
         Role::Launcher => names_none,
         Role::Interpreter => {
             let has_code = |word: &String| {

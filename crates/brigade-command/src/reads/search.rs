@@ -79,6 +79,25 @@ impl Finder<'_> {
         reads.code.extend(listed.filter(|path| !path.is_empty()).map(|path| self.directory.join(path)));
     }
 
+    /// Finds the directories, archives and libraries that options of Java name.
+    pub(super) fn java(&self, args: &[String], reads: &mut Reads) {
+        let lists = ["-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"];
+        let behind = ["-Xbootclasspath/a:", "-Xbootclasspath:", "-javaagent:", "-agentpath:"];
+        for (at, word) in args.iter().enumerate() {
+            let own = lists.iter().any(|option| word == option).then(|| args.get(at + 1).map(String::as_str));
+            let attached = lists.iter().find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
+            let agent = behind.iter().find_map(|option| word.strip_prefix(option));
+            let found = own.flatten().or(attached).or(agent.and_then(|list| list.split('=').next()));
+            for path in found.into_iter().flat_map(|list| list.split(':')).filter(|path| !path.is_empty()) {
+                // `l/*` is every archive of the directory.
+                reads.code.insert(self.directory.join(path.strip_suffix('*').unwrap_or(path)));
+            }
+            if word.starts_with('@') {
+                reads.unbound.insert(NotBound::Option("@file"));
+            }
+        }
+    }
+
     /// Finds the directories where options tell a compiler to find its programs, also options in files.
     pub(super) fn compiler(&self, known: Program, args: &[String], reads: &mut Reads) {
         let mut words = args.to_vec();

@@ -30,6 +30,7 @@ const RUN_BY_SETTING: &[&str] = &[
     "diff.external",
     "gpg.program",
     "imap.tunnel",
+    "init.templatedir",
     "interactive.difffilter",
     "sequence.editor",
     "uploadpack.packobjectshook",
