@@ -91,6 +91,7 @@ fn installation(site: &Site) -> PathBuf {
     let version = home(site).join("versions/3.99");
     fs::create_dir_all(version.join("bin")).unwrap();
     fs::create_dir_all(version.join("lib/python3.99")).unwrap();
+    fs::write(version.join("lib/python3.99/os.py"), "").unwrap();
     let python = version.join("bin/python3");
     fs::write(&python, "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n").unwrap();
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
@@ -107,7 +108,7 @@ fn what_a_virtual_environment_opens_is_shown_bound_and_recorded() {
     symlink(version.join("bin/python3"), site.workspace.join(".venv/bin/python")).unwrap();
     site.workspace.write("bin/x.py", READS);
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", ".venv/bin/python bin/x.py", ""));
-    let shown = version.display().to_string();
+    let shown = version.join("lib").display().to_string();
     let plan = site.json(["call", "plan", "tool"]).expect(0);
     assert!(plan["policy"]["sandbox"]["program_paths"].to_string().contains(&shown), "{plan:#}");
     assert!(site.tools(["call", "plan", "tool"]).stdout_text().contains(&shown));

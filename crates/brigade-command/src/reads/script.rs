@@ -131,8 +131,8 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
 /// Words behind a program that do not name what it runs yet.
 const VERBS: &[&str] = &["dlx", "exec", "run", "run-script", "tool", "x"];
 
-/// Returns whether a word behind a command becomes the program or the script that it runs: the program of the command is
-/// one that runs others, or scripts, and none of its words names one. A compiler takes options from any file `@x`.
+/// Returns whether a word behind a command becomes the program or the script that it runs: the program of the command
+/// is one that runs others, or scripts, and none of its words names one. A compiler takes options from any file `@x`.
 fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let Some(row) = Program::of(program).map(|known| known.row()) else { return false };
