@@ -370,10 +370,10 @@ impl Socket {
             io::ErrorKind::PermissionDenied => {
                 let message =
                     format!("the folder of {shown} is not the user's own, or others may write in it");
-                Error::new(ErrorKind::Usage, message)
+                Error::new(ErrorKind::Environment, message)
             }
             io::ErrorKind::AlreadyExists => {
-                Error::new(ErrorKind::Usage, format!("{shown} is there already, and is no socket"))
+                Error::new(ErrorKind::Environment, format!("{shown} is there already, and is no socket"))
             }
             _ => taken(&shown, &error),
         })
