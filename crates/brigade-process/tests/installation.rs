@@ -241,6 +241,9 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     // A known kind of installation.
     make("py/lib/python3.12/os.py", "");
     check(&make("py/bin/python3", "\x7fELF"), NamedBy::Workspace, &["py/bin", "py/bin/python3", "py/lib"]);
+    make("free/lib/python3.13t/os.py", "");
+    let free = ["free/bin", "free/bin/python3.13t", "free/lib"];
+    check(&make("free/bin/python3.13t", "\x7fELF"), NamedBy::Workspace, &free);
     // Issue 12: a project that is no installation, whatever stands beside its programs.
     for (number, neighbour) in [
         "lib/python-notes.txt",

@@ -395,9 +395,11 @@ impl Finder<'_> {
     }
 }
 
-/// Tells whether a program is Python, by its name: `python`, `python3`, `python3.11`.
+/// Tells whether a program or a library is Python's, by its name: `python`, `python3`, `python3.11`, `python3.13t`.
 fn is_python(program: &Path) -> bool {
     let version = program.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix("python"));
+    // Builds without a global lock end in `t`.
+    let version = version.map(|version| version.trim_end_matches('t'));
     version.is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
 }
 
