@@ -111,11 +111,12 @@ fn a_service_that_is_killed_at_any_record_integrates_each_task_once() {
         assert_eq!(tasks, ["a/a", "a/b"], "killed at {at}: each is integrated once");
         assert_eq!(report.commit, Some(world.git(&["rev-parse", "feature/x"])), "killed at {at}");
         for (index, task) in ["a", "b"].iter().enumerate() {
-            let again = world.starts("work", task) - starts[index];
+            let all = world.starts("work", task);
             if known[index] || ended[index] {
-                assert_eq!(again, 0, "killed at {at}: the attempt of {task} had ended");
+                assert_eq!(all, starts[index], "killed at {at}: the attempt of {task} had ended");
             }
-            assert!(again <= 1, "killed at {at}: {task} was started {again} times more");
+            // A worker that the kill orphaned may note its start after `starts` was read, so all count.
+            assert!((1..=2).contains(&all), "killed at {at}: {task} was started {all} times");
         }
         assert_eq!(world.receipts(RunKind::Decision), 0);
         if !was_killed {
