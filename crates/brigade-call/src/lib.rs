@@ -76,8 +76,8 @@ pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
     InstallRun, LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts,
     ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput,
-    RunProcess, RunReview, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus,
-    SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
+    RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
+    RuntimeStatus, SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::checkpoint::{Checkpoint, CheckpointStatus};
 use crate::facts::RuntimeFact;
 use crate::plan::Plan;
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, RunStatus};
 use crate::status::CallStatus;
 use crate::verify::{Purpose, Refusal, verify};
 
@@ -103,13 +103,13 @@ impl Receipt {
     /// Returns the next step that would be accepted after the run now. `plan` plans the call again, if its tool exists;
     /// it is only asked for after a run that did not succeed.
     pub fn next_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
-        match CallStatus::from_word(&self.status) {
-            CallStatus::Waiting => {
+        match self.status {
+            RunStatus::Waiting => {
                 let id = self.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
                 Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
             }
             _ if Caller::from_record(self.caller.as_deref()).agent().is_some() => None,
-            CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+            RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
                 let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
                 self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
             }

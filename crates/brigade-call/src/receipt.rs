@@ -4,6 +4,7 @@ mod install;
 mod observed;
 mod runtime;
 mod statement;
+mod status;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use observed::{
 };
 pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};
 pub use statement::{Statement, Subject};
+pub use status::RunStatus;
 pub use summary::RunSummary;
 
 use crate::binding::{Binding, Caller};
@@ -56,7 +58,8 @@ pub struct Receipt {
     /// The call.
     pub call_id: String,
     /// How the run ended.
-    pub status: String,
+    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
+    pub status: RunStatus,
     /// The tool.
     pub tool_id: String,
     /// Its family.
@@ -282,7 +285,7 @@ impl Receipt {
     }
 
     /// Returns the receipt of a run with everything that it repeats from its call and the contract.
-    pub fn of_call(call: &Call, contract: &ContractLabels, run: &RunId, status: &str) -> Receipt {
+    pub fn of_call(call: &Call, contract: &ContractLabels, run: &RunId, status: RunStatus) -> Receipt {
         Receipt {
             tool_id: call.tool_id.clone(),
             family: call.family.clone(),
@@ -615,12 +618,12 @@ impl Receipt {
     }
 
     /// Starts the receipt of a run.
-    pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: impl Into<String>) -> Receipt {
+    pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: RunStatus) -> Receipt {
         Receipt {
             schema: Some(SCHEMA.to_owned()),
             id: id.into(),
             call_id: call_id.into(),
-            status: status.into(),
+            status,
             ..Receipt::default()
         }
     }
@@ -660,8 +663,8 @@ impl Receipt {
         &self.call_id
     }
 
-    /// Returns the word for how the run ended.
-    pub fn status(&self) -> &str {
+    /// Returns how the run ended.
+    pub fn status(&self) -> &RunStatus {
         &self.status
     }
 

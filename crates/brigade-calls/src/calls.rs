@@ -125,7 +125,7 @@ impl Calls {
         let counts = view.call_counts()?;
         if let Some(status) = &filter.status {
             let found = counts.keys().map(String::as_str);
-            check_status(status, CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
+            check_status(status.as_str(), CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
         }
         let (target, calls_path) = (self.seams.target(), calls_path(&self.seams));
         Ok(CallList { target, calls_path, counts, filter, view, seams: self.seams.clone() })

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{
-    CALLS, CallStatus, Caller, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, group_inputs,
-};
+use brigade_call::{CALLS, Caller, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, RunStatus, group_inputs};
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
@@ -22,15 +20,6 @@ use crate::report::{
 use crate::{calls, logs, running};
 
 pub use brigade_queue::RunFilter;
-
-/// The possible statuses of runs.
-const RUN_STATUSES: [CallStatus; 5] = [
-    CallStatus::Completed,
-    CallStatus::Failed,
-    CallStatus::TimedOut,
-    CallStatus::Interrupted,
-    CallStatus::Waiting,
-];
 
 /// Operations on runs.
 #[derive(Clone)]
@@ -61,10 +50,8 @@ impl Runs {
         let view = queue.read()?;
         let counts = view.run_counts()?;
         if let Some(status) = &filter.status {
-            check_status(
-                status,
-                RUN_STATUSES.iter().map(CallStatus::as_str).chain(counts.keys().map(String::as_str)),
-            )?;
+            let known = RunStatus::ALL.iter().map(RunStatus::as_str).chain(counts.keys().map(String::as_str));
+            check_status(status.as_str(), known)?;
         }
         let page = view.list_runs(self.seams.journal(), filter, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_call::{Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, SchemaFact, ToolUse};
+use brigade_call::{
+    Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
+};
 use brigade_catalog::{Catalog, Presence, Runtimes, Tool};
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
 use brigade_kitchen::health::KitchenHealth;
@@ -394,8 +396,8 @@ pub struct RunState {
     pub tool_id: String,
     /// The family of the tool.
     pub family: String,
-    /// The status.
-    pub status: String,
+    /// How it ended.
+    pub status: RunStatus,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// Whether it timed out.
@@ -422,7 +424,7 @@ impl RunState {
             call_id: receipt.call_id().to_owned(),
             tool_id: receipt.tool_id().to_owned(),
             family: receipt.family.clone(),
-            status: receipt.status().to_owned(),
+            status: receipt.status().clone(),
             started_at: receipt.started_at(),
             timed_out: receipt.timed_out,
             failure: receipt.failure.clone(),

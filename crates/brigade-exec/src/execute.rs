@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_call::{Binding, CallStatus, Checkpoint, Receipt, RunObserved, SandboxUsed, VerifiedCall};
+use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Hint, NextStep, Object, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
@@ -94,8 +94,8 @@ pub struct Logs {
 /// The result of a run.
 #[derive(Debug)]
 pub struct Finished {
-    /// The new status of the call.
-    pub status: CallStatus,
+    /// How the run ended.
+    pub status: RunStatus,
     /// The receipt.
     pub receipt: Receipt,
     /// The checkpoints of the script, in order of creation.
@@ -217,11 +217,11 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = match acted {
-        Some(_) if failure.is_none() => CallStatus::Completed,
-        Some(_) => CallStatus::Failed,
+        Some(_) if failure.is_none() => RunStatus::Completed,
+        Some(_) => RunStatus::Failed,
         None => status(execution, outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
     };
-    let checkpoints = if status == CallStatus::Waiting { checkpoints } else { Vec::new() };
+    let checkpoints = if status == RunStatus::Waiting { checkpoints } else { Vec::new() };
     tracing::debug!(
         status = status.as_str(),
         checkpoints = checkpoints.len(),
@@ -231,7 +231,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     let receipt = receipt(ReceiptParts {
         call: execution.call,
         run_id: execution.run_id,
-        status: status.as_str(),
+        status: status.clone(),
         started_at: execution.started_at,
         completed_at,
         outcome: outcome.as_ref(),
@@ -560,7 +560,7 @@ fn status(
     spoken: Option<Answered>,
     failure: Option<&str>,
     checkpoints: &[Checkpoint],
-) -> CallStatus {
+) -> RunStatus {
     // A program that answered has succeeded, independent of its exit.
     let succeeded = |outcome: &Outcome| match spoken {
         Some(answered) => answered == Answered::Yes,
@@ -568,11 +568,11 @@ fn status(
         None => execution.call.plan().runs_command() || outcome.exit.success(),
     };
     match outcome {
-        Some(outcome) if outcome.timed_out() => CallStatus::TimedOut,
-        Some(outcome) if outcome.cancelled() => CallStatus::Interrupted,
-        Some(_) if failure.is_none() && !checkpoints.is_empty() => CallStatus::Waiting,
-        Some(outcome) if failure.is_none() && succeeded(outcome) => CallStatus::Completed,
-        _ => CallStatus::Failed,
+        Some(outcome) if outcome.timed_out() => RunStatus::TimedOut,
+        Some(outcome) if outcome.cancelled() => RunStatus::Interrupted,
+        Some(_) if failure.is_none() && !checkpoints.is_empty() => RunStatus::Waiting,
+        Some(outcome) if failure.is_none() && succeeded(outcome) => RunStatus::Completed,
+        _ => RunStatus::Failed,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use brigade_call::{
-    OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess, SandboxUsed, StreamOutput,
-    VerifiedCall,
+    OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess, RunStatus, SandboxUsed,
+    StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
 use brigade_core::{Number, Object, RunId, Timestamp};
@@ -39,7 +39,7 @@ impl RunPaths {
 pub(crate) struct ReceiptParts<'a> {
     pub(crate) call: &'a VerifiedCall,
     pub(crate) run_id: &'a RunId,
-    pub(crate) status: &'a str,
+    pub(crate) status: RunStatus,
     pub(crate) started_at: Timestamp,
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,

@@ -14,8 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{
-    ApprovedBy, CallStatus, Caller, CodeFacts, DirectoryFact, FileFact, Objection, PinFact, PlanFacts,
-    ProgramBinding, ProgramFact, ProjectionFacts, Purpose, RuntimeFact, SchemaFact, StartFacts, StartProgram,
+    ApprovedBy, Caller, CodeFacts, DirectoryFact, FileFact, Objection, PinFact, PlanFacts, ProgramBinding,
+    ProgramFact, ProjectionFacts, Purpose, RunStatus, RuntimeFact, SchemaFact, StartFacts, StartProgram,
     StartPurpose, VerifiedStart, plan, plan_start, verify,
 };
 use brigade_catalog::{Catalog, Level};
@@ -171,7 +171,7 @@ const POLICY: &str = "env_bindings = { VOICE = \"VOICE_OF_THE_HOST\" }\n";
 fn an_approved_call_is_answered_and_receipted() {
     let ran = run("trace", "echo", r#"{"text": "good morning"}"#, POLICY, None);
     assert_eq!(ran.finished.failure, None);
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
     assert_eq!(ran.key("mcp_response_text"), Json::from("good morning"));
     assert_eq!(ran.key("mcp_server_id"), Json::from("voice"));
     assert_eq!(ran.key("mcp_request_id"), Json::from(3));
@@ -187,7 +187,7 @@ fn an_approved_call_is_answered_and_receipted() {
 #[test]
 fn bound_values_reach_the_server_and_nothing_else() {
     let ran = run("", "env", r#"{"text": "x"}"#, POLICY, None);
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
     assert!(ran.stdout.contains("VOICE=[redacted]"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("STRANGER"));
     let kept = format!("{}{}{:?}", ran.stdout, ran.stderr, ran.finished);
@@ -197,32 +197,32 @@ fn bound_values_reach_the_server_and_nothing_else() {
 #[test]
 fn a_bound_value_in_a_listing_is_not_kept() {
     let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, None);
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
     let tool = ran.listed_tool.as_ref().unwrap();
     assert_eq!(tool.description.as_deref(), Some("Says it again. The voice is [redacted]."));
     let pin = Pin::of(tool, Timestamp::from_unix_micros(0));
     assert!(!format!("{:?}{}", ran.finished, to_json(&pin).unwrap().to_compact()).contains("voice-EXAMPLE"));
     let ran = run("leaks-in-listing", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
 }
 
 #[test]
 fn a_server_may_not_write_in_its_sandbox() {
     let policy = format!("{POLICY}[sandbox]\nmode = \"enforce\"\n");
     let ran = run("mark=written", "echo", r#"{"text": "x"}"#, &policy, None);
-    assert_eq!(ran.finished.status, CallStatus::Failed);
+    assert_eq!(ran.finished.status, RunStatus::Failed);
     assert_eq!(ran.key("mcp_error_kind"), Json::from("server_ended"));
     assert_eq!(ran.key("mcp_error_type"), Json::from("mcp_execution_failed"));
     assert!(ran.stderr.contains("OSError") || ran.stderr.contains("PermissionError"), "{}", ran.stderr);
     assert_eq!(ran.key("sandbox").get("mode"), Some(&Json::from("enforce")));
     let ran = run("", "echo", r#"{"text": "x"}"#, &policy, None);
-    assert_eq!(ran.finished.status, CallStatus::Completed, "{:?} {}", ran.finished.failure, ran.stderr);
+    assert_eq!(ran.finished.status, RunStatus::Completed, "{:?} {}", ran.finished.failure, ran.stderr);
 }
 
 #[test]
 fn a_failure_is_one_sentence_everywhere() {
     let ran = run("rpc-error", "echo", r#"{"text": "x"}"#, POLICY, None);
-    assert_eq!(ran.finished.status, CallStatus::Failed);
+    assert_eq!(ran.finished.status, RunStatus::Failed);
     let sentence = "the call was answered with error -32602: the argument is bad";
     assert_eq!(ran.finished.failure.as_deref(), Some(sentence));
     assert_eq!(ran.key("failure"), Json::from(sentence));
@@ -235,20 +235,20 @@ fn a_changed_tool_is_not_called_until_it_is_pinned_again() {
     let listed = run("", "echo", r#"{"text": "x"}"#, POLICY, None).listed_tool.unwrap();
     let pin = Pin::of(&listed, Timestamp::from_unix_micros(0));
     let ran = run("", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
-    assert_eq!(ran.finished.status, CallStatus::Failed);
+    assert_eq!(ran.finished.status, RunStatus::Failed);
     assert_eq!(ran.key("mcp_error_kind"), Json::from("pin_changed"));
     assert_eq!(ran.key("mcp_request_id"), Json::Null);
     let pin = Pin::of(&ran.listed_tool.unwrap(), Timestamp::from_unix_micros(0));
     let ran = run("added-parameter", "echo", r#"{"text": "x"}"#, POLICY, Some(&pin));
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
 }
 
 #[test]
 fn a_server_that_stays_is_ended_without_failing_the_call() {
     let ran = run("stays", "echo", r#"{"text": "x"}"#, POLICY, None);
-    assert_eq!(ran.finished.status, CallStatus::Completed);
+    assert_eq!(ran.finished.status, RunStatus::Completed);
     assert_eq!(ran.key("mcp_server_exit"), Json::from("ended: did not exit when its input was closed"));
 }
 

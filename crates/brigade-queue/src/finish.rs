@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{
     Call, CallStatus, Checkpoint, CheckpointStatus, Claim, LedgerLink, RUNS, Receipt, ReceiptLink,
-    RecordVersion, RunEnd, WrongStep,
+    RecordVersion, RunEnd, RunStatus, WrongStep,
 };
 use brigade_core::{CallId, Fingerprint, Json, Number, RunId, Timestamp};
 use brigade_redact::shown_command;
@@ -35,26 +35,11 @@ pub(crate) fn run_end(
         None => Some(receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok()).into_iter().collect()),
     };
     let checkpoint_ids = ids.ok_or("one of its checkpoint ids is not a valid id")?;
-    let status = match receipt.status() {
-        "resumed" => CallStatus::Completed,
-        word => CallStatus::from_word(word),
-    };
-    let checkpoint_ids = match status {
-        CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
-            Vec::new()
-        }
-        CallStatus::Waiting if checkpoint_ids.is_empty() => {
-            return Err("it is waiting but names no checkpoint");
-        }
-        CallStatus::Waiting => checkpoint_ids,
-        CallStatus::Pending
-        | CallStatus::Approved
-        | CallStatus::Rejected
-        | CallStatus::Held
-        | CallStatus::Running
-        | CallStatus::ResumePending
-        | CallStatus::Other(_) => return Err("its status is not one that a run ends with"),
-    };
+    let status = receipt.status().of_its_call().ok_or("its status is not one that a run ends with")?;
+    let checkpoint_ids = if *receipt.status() == RunStatus::Waiting { checkpoint_ids } else { Vec::new() };
+    if status == CallStatus::Waiting && checkpoint_ids.is_empty() {
+        return Err("it is waiting but names no checkpoint");
+    }
     Ok(RunEnd {
         resume_checkpoint_id: receipt.resume.as_ref().map(|resume| resume.checkpoint_id.clone()),
         timed_out: receipt.timed_out,
@@ -193,7 +178,7 @@ pub(crate) fn finish(
     tracing::debug!(
         call = %call.call.id,
         run = %run,
-        status = receipt.receipt.status(),
+        status = receipt.receipt.status().as_str(),
         checkpoints = created.len(),
         "the run was recorded"
     );
@@ -326,7 +311,7 @@ fn record_one(
         }
     };
     let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
-    tracing::info!(call = %stored.call.id, run = %run, status = receipt.receipt.status(), "a run without a runner is recorded");
+    tracing::info!(call = %stored.call.id, run = %run, status = receipt.receipt.status().as_str(), "a run without a runner is recorded");
     record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
     host.forget_outcome(&run);
     Ok(())
@@ -414,7 +399,7 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
         policy: call.policy.clone(),
         projection_summary: call.projection_summary.clone(),
         runner: call.claim.as_ref().and_then(|claim| claim.runner.clone()),
-        ..Receipt::of_call(call, contract, run, CallStatus::Interrupted.as_str())
+        ..Receipt::of_call(call, contract, run, RunStatus::Interrupted)
     };
     // Omit everything that was not observed.
     receipt.extra.leave_out(&["failure", "output", "process", "sandbox", "binding"]);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use brigade_call::{Call, CallStatus, Receipt};
+use brigade_call::{Call, CallStatus, Receipt, RunStatus};
 use brigade_core::IdPrefix;
 
 use crate::{BadReceipt, Calls, Chain, FoundCall, JournalStore, QueueError, View};
@@ -12,7 +12,7 @@ use crate::{BadReceipt, Calls, Chain, FoundCall, JournalStore, QueueError, View}
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFilter {
     /// Only calls with this status.
-    pub status: Option<String>,
+    pub status: Option<CallStatus>,
     /// Only calls of this tool.
     pub tool: Option<String>,
     /// At most this many, the newest.
@@ -25,8 +25,7 @@ impl View<'_> {
     /// # Errors
     /// Fails on a disk error.
     pub fn list_calls(&self, filter: &CallFilter, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
-        let which =
-            filter.status.as_deref().map_or(Calls::All, |word| Calls::Of(CallStatus::from_word(word)));
+        let which = filter.status.clone().map_or(Calls::All, Calls::Of);
         let fits = |call: &Call| filter.tool.as_ref().is_none_or(|tool| call.tool_id == *tool);
         let Some(limit) = filter.limit else {
             return self.for_each_call(&which, &mut |stored| {
@@ -52,7 +51,7 @@ impl View<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// Only those of this status.
-    pub status: Option<String>,
+    pub status: Option<RunStatus>,
     /// Only those of this tool.
     pub tool: Option<String>,
     /// Only the newest so many.
@@ -69,8 +68,8 @@ const LISTED_KEYS: &[&str] = &["tool_id", "started_at", "completed_at"];
 pub struct ListedRun {
     /// Its id.
     pub id: String,
-    /// Its status.
-    pub status: String,
+    /// How it ended.
+    pub status: RunStatus,
     /// Its tool.
     pub tool_id: String,
     sort_key: String,
@@ -81,7 +80,7 @@ impl ListedRun {
     fn of(receipt: &Receipt, path: &str) -> ListedRun {
         ListedRun {
             id: receipt.id().to_owned(),
-            status: receipt.status().to_owned(),
+            status: receipt.status().clone(),
             tool_id: receipt.tool_id().to_owned(),
             sort_key: receipt.sort_key(),
             path: path.to_owned(),

@@ -158,7 +158,7 @@ impl Snapshot for Moment {
                 add_up(self.0.calls.values().map(|stored| stored.call.status.as_str().to_owned()))
             }
             Records::Runs => {
-                add_up(self.0.receipts.values().map(|stored| stored.receipt.status().to_owned()))
+                add_up(self.0.receipts.values().map(|stored| stored.receipt.status().as_str().to_owned()))
             }
         })
     }

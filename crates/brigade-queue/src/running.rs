@@ -159,7 +159,11 @@ mod tests {
     fn what_cannot_be_recorded_is_not_to_be_tried_again() {
         for (kept, expect) in [(Kept::Nothing, "interrupted"), (Kept::Outcome, "its outcome is kept")] {
             let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
-            let error = unrecorded(full.into(), &Receipt::new("run-1", "call-1", "completed"), kept);
+            let error = unrecorded(
+                full.into(),
+                &Receipt::new("run-1", "call-1", brigade_call::RunStatus::Completed),
+                kept,
+            );
             assert!(error.to_string().contains(expect) && error.to_string().contains("disk is full"));
             assert!(!error.to_string().contains("try again"), "{error}");
         }

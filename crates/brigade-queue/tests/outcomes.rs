@@ -63,7 +63,7 @@ fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
         assert_eq!(listed(&view, &Calls::All), ["call-a completed"]);
         assert_eq!(stored(&view, "call-a").call.completed_at, Some(at(4)));
         let run = view.receipt("run-a").unwrap().unwrap().unwrap();
-        assert_eq!((run.receipt.status(), run.receipt.exit_code), ("completed", Some(0)));
+        assert_eq!((run.receipt.status().as_str(), run.receipt.exit_code), ("completed", Some(0)));
         assert!(view.verify(1).unwrap().findings.is_empty());
         assert!(!is_there(&fs));
     }

@@ -309,7 +309,7 @@ fn a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_th
     let view = living.read().unwrap();
     assert_eq!(listed(&view, &Calls::All), ["call-a interrupted"]);
     let run = &view.receipts(5).unwrap().receipts[0];
-    assert_eq!((run.receipt.id(), run.receipt.status()), ("run-a", "interrupted"));
+    assert_eq!((run.receipt.id(), run.receipt.status().as_str()), ("run-a", "interrupted"));
     // Readers of receipts rely on a number and a string here, however the run ended.
     assert_eq!(run.receipt.duration_seconds.as_ref().map(Number::as_str), Some("6.0"));
     assert_eq!(run.receipt.cwd.as_deref(), Some("."));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{CallStatus, Caller, Receipt, standing_blockers};
+use brigade_call::{Caller, Receipt, RunStatus, standing_blockers};
 use brigade_catalog::{
     Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
@@ -391,9 +391,8 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
-    let count = |status: CallStatus| {
-        receipts.iter().filter(|receipt| receipt.status() == status.as_str()).count() as u64
-    };
+    let count =
+        |status: RunStatus| receipts.iter().filter(|receipt| *receipt.status() == status).count() as u64;
     let mut durations: Vec<u64> = receipts.iter().filter_map(|receipt| milliseconds(receipt)).collect();
     durations.sort_unstable();
     let middle = durations.len() / 2;
@@ -403,19 +402,19 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         _ => Some(durations[middle - 1].midpoint(durations[middle])),
     };
     let started = || receipts.iter().filter_map(|receipt| receipt.started_at());
-    let (failed, timed_out) = (count(CallStatus::Failed), count(CallStatus::TimedOut));
+    let (failed, timed_out) = (count(RunStatus::Failed), count(RunStatus::TimedOut));
     let cost = tool.and_then(|tool| tool.cost.as_deref());
     ToolStats {
         id: id.to_owned(),
         runs: receipts.len() as u64,
-        completed: count(CallStatus::Completed),
+        completed: count(RunStatus::Completed),
         failed,
         timed_out,
         first_used: started().min(),
         last_used: started().max(),
         median_ms,
         max_ms: durations.last().copied(),
-        failures: failed + timed_out + count(CallStatus::Interrupted),
+        failures: failed + timed_out + count(RunStatus::Interrupted),
         cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
         cost_unit: cost.and_then(|cost| cost.unit.clone()),
     }

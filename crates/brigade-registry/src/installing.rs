@@ -3,7 +3,7 @@
 //! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
 //! runs is the [script](Tool::installation) that the entry of the tool describes.
 
-use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, entry_blocker};
+use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, RunStatus, entry_blocker};
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::codes::ErrorCode;
@@ -282,12 +282,12 @@ impl Installing {
             version: seen.version.map(|version| version.to_string()),
             ..InstallRun::default()
         };
-        if finished.status == CallStatus::Completed && seen.state == ToolState::Missing {
+        if finished.status == RunStatus::Completed && seen.state == ToolState::Missing {
             let code = InstallRun::NOT_EFFECTIVE;
             let failure = format!("{code}: the command succeeded, and the tool is still missing");
             install.code = Some(code.to_owned());
-            finished.status = CallStatus::Failed;
-            finished.receipt.status = CallStatus::Failed.as_str().to_owned();
+            finished.status = RunStatus::Failed;
+            finished.receipt.status = RunStatus::Failed;
             finished.receipt.failure = Some(failure.clone());
             finished.failure = Some(failure);
         }

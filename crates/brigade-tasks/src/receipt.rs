@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{RUNS, Receipt, RunOutput, StreamOutput};
+use brigade_call::{RUNS, Receipt, RunOutput, RunStatus, StreamOutput};
 use brigade_core::{Clock, Json, Number, RunId};
 use brigade_crew::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
 use brigade_exec::RunPaths;
@@ -52,10 +52,10 @@ fn stream(row: Option<&LogRow>) -> StreamOutput {
 impl InTools {
     fn receipt(&self, kept: &KitchenReceipt) -> Receipt {
         let status = match kept.status {
-            RunEnd::Completed => "completed",
-            RunEnd::TimedOut => "timed-out",
-            RunEnd::Interrupted => "interrupted",
-            RunEnd::Failed | RunEnd::Stalled | RunEnd::NotStarted => "failed",
+            RunEnd::Completed => RunStatus::Completed,
+            RunEnd::TimedOut => RunStatus::TimedOut,
+            RunEnd::Interrupted => RunStatus::Interrupted,
+            RunEnd::Failed | RunEnd::Stalled | RunEnd::NotStarted => RunStatus::Failed,
         };
         let paths = RunPaths::of(&kept.id);
         let seconds = kept.completed_at.since(kept.started_at).as_secs_f64();

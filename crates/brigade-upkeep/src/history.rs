@@ -171,9 +171,9 @@ fn add_runs(
             replays += 1;
             run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
         }
-        match facts.run_counts.get_mut(&run.status) {
+        match facts.run_counts.get_mut(run.status.as_str()) {
             Some(count) => *count += 1,
-            None => drop(facts.run_counts.insert(run.status.clone(), 1)),
+            None => drop(facts.run_counts.insert(run.status.as_str().to_owned(), 1)),
         }
         facts.runs.push(run);
     }

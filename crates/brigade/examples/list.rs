@@ -7,13 +7,13 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use brigade::{CallFilter, Env, Workspace};
+use brigade::{CallFilter, CallStatus, Env, Workspace};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("expected a directory")?;
     let workspace = Workspace::discover(Path::new(&folder), Env::of_process())?;
 
-    let waiting = CallFilter { status: Some("pending".to_owned()), ..CallFilter::default() };
+    let waiting = CallFilter { status: Some(CallStatus::Pending), ..CallFilter::default() };
     let mut written = Ok(());
     workspace.calls().list(waiting)?.for_each(&mut |call| {
         written = writeln!(std::io::stdout(), "{} {}", call.id, call.tool_id);

@@ -7,7 +7,7 @@ use brigade_exec::{Finished, log_text};
 use brigade_profile::builtin::{COMMAND, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
-use {brigade_call::CallStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
+use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
 use crate::acting::document;
 use crate::room::{Room, rel};
@@ -116,7 +116,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     use brigade_call::TouchedFile;
 
     let is_provided = matches!(call.tool_id.as_str(), SEARCH | SCREENSHOT);
-    if !is_provided || finished.status != CallStatus::Completed || finished.receipt.process.is_none() {
+    if !is_provided || finished.status != RunStatus::Completed || finished.receipt.process.is_none() {
         return finished;
     }
     let mut finished = finished;
@@ -149,10 +149,10 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         Ok(touched) => receipt.touched = Some(touched),
         Err(failure) => {
             let said = redactor.redact_str(&format!("{} ({})", failure.message, failure.code));
-            receipt.status = CallStatus::Failed.as_str().to_owned();
+            receipt.status = RunStatus::Failed;
             receipt.failure = Some(said.clone());
             receipt.error_code = Some(failure.code.to_owned());
-            finished.status = CallStatus::Failed;
+            finished.status = RunStatus::Failed;
             finished.failure = Some(said);
         }
     }

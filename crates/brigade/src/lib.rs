@@ -74,8 +74,8 @@ pub use brigade_call::{
     ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
     ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
-    RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand, UnboundFile,
-    is_of_execution, typed_value,
+    RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand,
+    UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
     Family, FindQuery, Level, Quantity, Reads, Tool, ToolSource, starter::StarterTools,

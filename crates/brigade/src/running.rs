@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{ApprovedBy, CallStatus, Claim, Refusal as NotVerified, SandboxUsed, VerifiedCall};
+use brigade_call::{ApprovedBy, Claim, Refusal as NotVerified, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
@@ -216,7 +216,7 @@ pub(crate) fn attempt(
     // If this fails, the next run tries again.
     let _ = room.fs.remove_tree(&dropped);
     let changed_pin = kept?;
-    let succeeded = matches!(finished.status, CallStatus::Completed | CallStatus::Waiting);
+    let succeeded = matches!(finished.status, RunStatus::Completed | RunStatus::Waiting);
     let mut report = RunReport::new(room, recorded.call.call, recorded.receipt.receipt, succeeded);
     let warning = recorded.chain.warning().map(|warning| room.spelled(warning).to_string());
     report.warnings = finished.warnings.into_iter().chain(warning).collect();

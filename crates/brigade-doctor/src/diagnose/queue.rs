@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus};
+use brigade_call::{Call, CallStatus, Checkpoint, CheckpointStatus, RunStatus};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Fingerprint, NextStep, Place, Timestamp};
 use brigade_redact::Redactor;
@@ -189,7 +189,7 @@ pub(super) fn runs(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     }
     let mut successes = Successes::new();
     for run in snapshot.runs {
-        if let ("completed" | "resumed", Some(at)) = (run.status.as_str(), run.started_at) {
+        if let Some(at) = run.started_at.filter(|_| run.status.is_success()) {
             succeeded(&mut successes, run.asks, at);
         }
     }
@@ -207,9 +207,9 @@ fn run_issues(run: &RunState, successes: &Successes, found: &mut Vec<Issue>) {
         ..Issue::new(kind, detail)
     };
     if !is_made_good(successes, &run.asks, run.started_at) {
-        if run.timed_out || run.status == "timed-out" {
+        if run.timed_out || run.status == RunStatus::TimedOut {
             found.push(of_run(IssueType::RunTimedOut, "was ended at its timeout".to_owned()));
-        } else if run.status == "failed" {
+        } else if run.status == RunStatus::Failed {
             let (kind, what) = failure(run);
             found.push(of_run(kind, failed(run, what)));
         }

@@ -164,7 +164,7 @@ fn adopt_receipts(
         let read = receipts::read_receipt(&paths[index], bytes);
         let (started_at, status, record_id) = match read {
             Ok(StoredReceipt { receipt, .. }) => {
-                (receipt.sort_key(), receipt.status().to_owned(), Some(receipt.call_id().to_owned()))
+                (receipt.sort_key(), receipt.status().as_str().to_owned(), Some(receipt.call_id().to_owned()))
             }
             // Sorted before all others, because it has no time.
             Err(_) => (String::new(), UNREADABLE.to_owned(), None),

@@ -174,7 +174,7 @@ pub(crate) fn counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError>
     let fs = &**state.place().fs();
     let paths = files(fs)?;
     let status = |index: usize, bytes| {
-        examined(&paths[index], bytes, &[]).ok().map(|found| found.receipt.status().to_owned())
+        examined(&paths[index], bytes, &[]).ok().map(|found| found.receipt.status().as_str().to_owned())
     };
     for status in read_many(fs, &paths, RECEIPT_LIMIT, status).into_iter().flatten() {
         *counts.entry(status).or_default() += 1;
@@ -255,7 +255,7 @@ pub(crate) fn enter(
                 record_id: Some(receipt.receipt.call_id().to_owned()),
                 sha256: receipt.sha256,
                 started_at: receipt.receipt.sort_key(),
-                status: receipt.receipt.status().to_owned(),
+                status: receipt.receipt.status().as_str().to_owned(),
                 is_adopted: false,
             };
             let appended = ledger.append_after(end, &[new], state.max_ledger()?, now)?;

@@ -84,7 +84,7 @@ pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[
         started_at: Some(at(second)),
         completed_at: Some(at(second + 1)),
         exit_code: Some(0),
-        ..Receipt::new(run, call, status)
+        ..Receipt::new(run, call, brigade_call::RunStatus::from_word(status))
     };
     if !checkpoints.is_empty() {
         receipt.checkpoint_ids =

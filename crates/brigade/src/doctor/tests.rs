@@ -177,7 +177,7 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let workspace = workspace(folder.path(), TOOLS);
     let run = workspace.calls().run(approved(&workspace)).unwrap();
     let id = run.receipt.id.as_str();
-    assert_eq!(run.receipt.status, "completed", "{run:?}");
+    assert_eq!(run.receipt.status.as_str(), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
     let receipt = rel(&format!("{RUNS}/{}.json", id));
     workspace.room.fs.append_durable(&receipt, b"\n").unwrap();

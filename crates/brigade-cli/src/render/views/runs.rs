@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use brigade::core::json;
 use brigade::{
-    CallStatus, LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
-    RunInputsReport, RunListReport, RunShowReport, RunSummary,
+    LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
+    RunInputsReport, RunListReport, RunShowReport, RunStatus, RunSummary,
 };
 
 use crate::render::page::{Page, Sheet};
@@ -61,7 +61,7 @@ fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
         table.row([
             Text::new(Tone::Accent, &run.id),
             words::tool_of(&run.tool_id, run.kind_word()),
-            words::status(&run.status),
+            words::status(run.status.as_str()),
             words::number(run.exit_code),
             words::number(run.duration_seconds.as_ref().map(|took| when::measured(took.as_f64()))),
             run.started_at.map_or_else(Text::default, |at| when::at(at, page.now)),
@@ -179,7 +179,7 @@ pub(super) fn show_receipt(receipt: &Receipt, page: &mut Page) {
     sheet.field("run", Text::new(Tone::Accent, &receipt.id));
     sheet.field_if("call", Some(&receipt.call_id));
     sheet.field("tool", Text::new(Tone::Strong, &receipt.tool_id));
-    sheet.field("status", words::status(&receipt.status));
+    sheet.field("status", words::status(receipt.status.as_str()));
     sheet.field_if("started", receipt.started_at().map(|at| when::at(at, now)));
     sheet.field_if("duration", receipt.duration_seconds.as_ref().map(|took| when::measured(took.as_f64())));
     sheet.field_if("exit code", Some(words::number(receipt.exit_code)));
@@ -234,12 +234,12 @@ fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
 /// Adds the next step after a run.
 pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
-    match CallStatus::from_word(&receipt.status) {
-        CallStatus::Waiting => match &receipt.checkpoint_id {
+    match receipt.status {
+        RunStatus::Waiting => match &receipt.checkpoint_id {
             Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
             None => page.next("brigade tools checkpoint list"),
         },
-        CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+        RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
             page.next(&format!("brigade tools run replay {}", receipt.id));
         }
         _ => {}

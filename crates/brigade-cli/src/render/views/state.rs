@@ -94,7 +94,7 @@ impl View for EnvelopeReport {
             let receipt = &statement.predicate;
             page.data.field_if("run", Some(&receipt.id));
             page.data.field_if("tool", Some(&receipt.tool_id));
-            page.data.field_if("status", Some(words::status(&receipt.status)));
+            page.data.field_if("status", Some(words::status(receipt.status.as_str())));
         }
     }
 }

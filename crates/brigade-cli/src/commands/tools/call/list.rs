@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use brigade::{CallFilter, Error, Exit, Workspace};
+use brigade::{CallFilter, CallStatus, Error, Exit, Workspace};
 use clap::Args;
 
 use crate::arguments::count;
@@ -39,7 +39,8 @@ const SHOWN: usize = 50;
 /// Prints calls as they are read, because there may be many.
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Output<'_, '_>) -> Exit {
     let limit = arguments.limit.or((!arguments.all && !output.is_json()).then_some(SHOWN));
-    let filter = CallFilter { status: arguments.status.clone(), tool: arguments.tool.clone(), limit };
+    let status = arguments.status.as_deref().map(CallStatus::from_word);
+    let filter = CallFilter { status, tool: arguments.tool.clone(), limit };
     let shown = session.workspace().and_then(|workspace| show(&workspace, filter, output));
     shown.unwrap_or_else(|error| output.fail(&error))
 }

@@ -1,7 +1,7 @@
 //! `brigade tools run list`
 
 use brigade::core::IdPrefix;
-use brigade::{Error, RunFilter, RunListReport};
+use brigade::{Error, RunFilter, RunListReport, RunStatus};
 use clap::Args;
 
 use crate::arguments::count;
@@ -44,7 +44,7 @@ pub(crate) fn run(
 ) -> Result<RunListReport, Error> {
     let limit = arguments.limit.or((!arguments.all && !is_json).then_some(SHOWN));
     let filter = RunFilter {
-        status: arguments.status.clone(),
+        status: arguments.status.as_deref().map(RunStatus::from_word),
         tool: arguments.tool.clone(),
         limit,
         before: arguments.before.as_deref().map(IdPrefix::new),
