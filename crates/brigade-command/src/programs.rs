@@ -174,6 +174,8 @@ pub(crate) enum Value {
     Rules,
     /// A file with commands; it may be standard input.
     File,
+    /// A file to write, or behind `|` or `!` a text for a shell.
+    Output,
 }
 
 /// Where a program takes a password on its command line.

@@ -171,13 +171,26 @@ const FAMILIES: &[&str] = &[
 
 /// Variables that belong to no such family and say where programs, settings or libraries are.
 const ALSO: &[&str] = &[
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CMAKE_PREFIX_PATH",
     "COMPILER_PATH",
     "CVS_RSH",
+    "DENO_DIR",
+    "EMACSLOADPATH",
+    "EMACSPATH",
     "EXINIT",
     "GCC_EXEC_PREFIX",
+    "GIO_EXTRA_MODULES",
+    "GIO_MODULE_DIR",
     "GNUMAKEFLAGS",
+    "GOROOT",
+    "GTK_MODULES",
+    "GTK_PATH",
     "LIBRARY_PATH",
     "MFLAGS",
+    "NIX_PATH",
+    "RUSTUP_TOOLCHAIN",
+    "UV_PYTHON",
     "VIMRUNTIME",
 ];
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Files, Seen, python};
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role, Row, Script, Value, long_values, short_values};
+use crate::programs::{Finds, JAVASCRIPT_ENDS, Program, Role, Row, Script, Value, long_values, short_values};
 use crate::risk::{self, Standing, Started};
 
 /// An operand that an interpreter takes as a script.
@@ -139,6 +139,9 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     if row.finds == Finds::Compiler {
         return word.starts_with('@');
     }
+    if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(words, word, is_next) {
+        return true;
+    }
     if !is_next {
         return false;
     }
@@ -174,6 +177,24 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
         },
         _ => false,
     }
+}
+
+/// Returns whether options or a verb make a JavaScript interpreter run what its next operand names, and no approval
+/// binds that. Below the directory, approvals bind what `--test` finds by its extension.
+fn runs_operands(words: &[String], word: &str, is_next: bool) -> bool {
+    let args = &words[1..];
+    let has = |option: &str| args.iter().any(|arg| arg == option) && script_of(words).is_none();
+    let is_found = || {
+        let leaves = word.starts_with('/') || word.split('/').any(|part| part == "..");
+        !leaves && JAVASCRIPT_ENDS.iter().any(|end| word.ends_with(end))
+    };
+    // Of all words that are no options, the first is the verb of `bun`.
+    let mut operands = args.iter().filter(|arg| !arg.starts_with('-'));
+    let (first, second) = (operands.next(), operands.next());
+    let is_verb = first.is_some_and(|first| matches!(first.as_str(), "exec" | "run" | "x"));
+    (has("--test") && !is_found())
+        || (is_next && first.is_none() && (has("--run") || has("--watch")))
+        || (is_next && is_verb && second.is_none())
 }
 
 /// Lists the words of a command that name what runs: the program, the script of an interpreter, the module of Python
@@ -259,6 +280,29 @@ mod tests {
         check("timeout -s KILL 5 env -u X python3 x.py", Some(("x.py", true)));
         check("env -C other python3 x.py", Some(("x.py", true)));
         check("env -S 'python3 x.py'", Some(("x.py", true)));
+    }
+
+    #[test]
+    fn an_argument_that_node_runs_is_code() {
+        for (command, argument, is_code) in [
+            ("node --test", "t/y", true),
+            ("node --test", "t/*", true),
+            ("node --test t/a.test.js", "t/y", true),
+            ("node --test", "/opt/y.js", true),
+            ("node --test", "../y.js", true),
+            ("node --test", "t/y.js", false),
+            ("node --test", "--test-only", false),
+            ("node --watch", "t/y.js", true),
+            ("node --run", "build", true),
+            ("node --watch bin/x.js", "t/y.js", false),
+            ("node bin/x.js --test", "t/y", false),
+            ("bun run", "build", true),
+            ("bun run build", "x", false),
+        ] {
+            let reviewed = Argv::parse(command).unwrap().words().len();
+            let argv = Argv::parse(&format!("{command} {argument}")).unwrap();
+            assert_eq!(code_of_arguments(&argv, reviewed).is_some(), is_code, "{command} {argument}");
+        }
     }
 
     #[test]

@@ -182,8 +182,9 @@ fn cleans_folders(args: &[Word]) -> bool {
     let short = |letters: &[char]| {
         options().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letters))
     };
-    let asks = short(&['n', 'i']) || options().any(|text| matches!(text, "--dry-run" | "--interactive"));
-    (short(&['f']) || options().any(|text| text == "--force")) && short(&['d']) && !asks
+    let asks = short(&['n', 'i'])
+        || ["--dry-run", "--interactive"].iter().any(|name| options().any(|text| is_long(text, name)));
+    (short(&['f']) || options().any(|text| is_long(text, "--force"))) && short(&['d']) && !asks
 }
 
 fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {

@@ -44,6 +44,12 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
                 Value::File if is_standard_input(&value.text) => {
                     found.push(Hooked::StandardInput { word: value.at, program });
                 }
+                Value::Output => {
+                    if let Some(text) = value.text.strip_prefix(['|', '!']) {
+                        let text = Word { text: text.to_owned(), at: value.at };
+                        found.push(Hooked::ShellText { option, program, text });
+                    }
+                }
                 Value::File => {}
             }
         }

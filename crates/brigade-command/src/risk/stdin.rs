@@ -110,6 +110,9 @@ fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> 
             let file = matches!(program, "php").then(|| args.get(at + 1)).flatten();
             return file.filter(|file| is_standard_input(&file.text)).map(|_| FromStdin::Asked(at + 1));
         }
+        if matches!(program, "node" | "nodejs") && matches!(text, "-i" | "--interactive") {
+            return Some(FromStdin::Asked(at));
+        }
         let quiet = matches!(program, "python" | "pypy" | "py" | "pythonw")
             && bundle.chars().all(|option| "bBdEiIOqRsSuvPx".contains(option));
         let valued = !bundle.starts_with('-')
