@@ -143,15 +143,23 @@ fn digits<T: FromStr>(text: &str, count: usize) -> Option<T> {
     text.parse().ok()
 }
 
+/// A text; in formats that nobody reads, the microseconds.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.unix_micros().serialize(serializer)
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-        crate::id::parsed(deserializer)
+        if deserializer.is_human_readable() {
+            return crate::id::parsed(deserializer);
+        }
+        i64::deserialize(deserializer).map(Timestamp::from_unix_micros)
     }
 }
 

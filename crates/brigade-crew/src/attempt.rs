@@ -14,7 +14,9 @@ use brigade_command::Argv;
 use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
-use brigade_kitchen::adapter::{self, Adapter, Limit, Output, Permissions, PromptWay, Tokens, Wanted};
+use brigade_kitchen::adapter::{
+    self, Adapter, Answer, Limit, Output, Permissions, PromptWay, Tokens, Wanted,
+};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::signal::{Evidence, Exit, ResultFile, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
@@ -25,7 +27,7 @@ use crate::receipts::{RunEnd, RunKind};
 use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
 
 /// How much of each half of an output is searched for the answer. A log has no more than its cap.
-const ANSWER_HALF: u64 = 4 << 20;
+const ANSWER_HALF: u64 = 1 << 20;
 
 /// One more byte than a result file may have.
 const RESULT_LIMIT: u64 = (1 << 20) + 1;
@@ -274,21 +276,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         (_, Some(code)) => Exit::Code(i32::try_from(code).unwrap_or(i32::MAX)),
         (_, None) => Exit::Signal(9),
     };
-    let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (stdout, stderr) = host.receipts.logs(attempt.run);
-    let (stdout, stderr) = (both_ends(&*host.fs, &stdout), both_ends(&*host.fs, &stderr));
-    let answer = read_regular(&private, &own(ANSWER), ANSWER_HALF);
-    let answer_file = match &answer {
-        Left::Bytes(bytes) => Some(host.redactor().redact_str(&String::from_utf8_lossy(bytes)).into_bytes()),
-        Left::Absent | Left::NotRegular | Left::Unreadable => None,
-    };
-    let output = Output {
-        stdout: &stdout,
-        stderr: &stderr,
-        answer_file: answer_file.as_deref(),
-        succeeded: exit == Exit::Code(0),
-    };
-    let answer = cook.adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes);
+    let answer = read_answer(attempt, &private, exit == Exit::Code(0));
     Ok(Attempted {
         exit,
         seconds,
@@ -300,6 +288,28 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         nonce,
         result: read_regular(&private, &own(RESULT), RESULT_LIMIT),
     })
+}
+
+/// Reads what a worker answered, one answer at a time. Each is read on a thread of its own: the allocator keeps freed
+/// memory for each thread that once needed much, and short-lived threads share theirs.
+fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answer {
+    let (host, adapter) = (attempt.host, &attempt.cook.adapter);
+    let read = || {
+        let (stdout, stderr) = host.receipts.logs(attempt.run);
+        let (stdout, stderr) = (both_ends(&*host.fs, &stdout), both_ends(&*host.fs, &stderr));
+        let answer_file = match read_regular(private, &own(ANSWER), ANSWER_HALF) {
+            Left::Bytes(bytes) => {
+                Some(host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes())
+            }
+            Left::Absent | Left::NotRegular | Left::Unreadable => None,
+        };
+        let answer_file = answer_file.as_deref();
+        let output = Output { stdout: &stdout, stderr: &stderr, answer_file, succeeded };
+        adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes)
+    };
+    let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = std::thread::scope(|scope| scope.spawn(read).join());
+    answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn own(name: &str) -> RelPath {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gather::{PrdSearch, Standing};
 use crate::git::GitPlace;
+use crate::git::spare::SPARE;
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::paths::KITCHEN;
@@ -96,7 +97,7 @@ impl Kitchen<'_> {
         };
         let there = self.tasks_with_folders(&standing.name, &standing.crew.settings.worktree_path)?;
         let abandoned = abandon.map(|typed| with_folder(typed, &there)).transpose()?;
-        if there.is_empty() {
+        if there.is_empty() && !self.has_spares(&standing.name, &standing.crew.settings.worktree_path)? {
             return Ok(report);
         }
         let lock = match ServiceLock::take(self.fs.clone(), &standing.name) {
@@ -158,6 +159,18 @@ impl Kitchen<'_> {
         tasks.sort();
         tasks.dedup();
         Ok(tasks)
+    }
+
+    /// Tells whether a service that was killed left worktrees for tasks to come.
+    fn has_spares(&self, name: &PrdName, worktree_path: &str) -> Result<bool, FsError> {
+        let Ok(folder) = format!("{worktree_path}/{name}").parse::<brigade_fs::RelPath>() else {
+            return Ok(false);
+        };
+        match self.fs.list_dir(&folder) {
+            Ok(entries) => Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE))),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn names_below(&self, folder: &str) -> Result<Vec<TaskId>, FsError> {

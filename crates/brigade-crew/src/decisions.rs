@@ -125,7 +125,7 @@ impl Kitchen<'_> {
         let names = match prd {
             None => self.served()?,
             Some(search) => {
-                let lints = brigade_kitchen::prd::Lints::ALL;
+                let lints = brigade_kitchen::prd::Lints::NONE;
                 vec![self.prd(search, lints)?.name]
             }
         };
@@ -238,7 +238,7 @@ impl Kitchen<'_> {
         choice: FailureChoice,
         most: usize,
     ) -> Result<usize, Failure> {
-        let found = self.prd(search, brigade_kitchen::prd::Lints::ALL)?;
+        let found = self.prd(search, brigade_kitchen::prd::Lints::NONE)?;
         let ids: Vec<TaskId> = found.reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
         if !PrdJournal::read(&*self.fs, &found.name)?.exists {
             return Ok(0);

@@ -13,6 +13,7 @@ mod integrate;
 mod landing;
 pub(crate) mod repository;
 pub(crate) mod settings;
+pub(crate) mod spare;
 pub(crate) mod task_dir;
 mod tidy;
 
@@ -234,7 +235,11 @@ impl Workplace for GitPlace {
     }
 
     fn finish(&self, place: &Place) -> Result<(), PlaceError> {
-        Ok(self.folders.remove(&self.folders.of(&place.name.prd, &place.name.task)?)?)
+        self.finish_task(&self.folders.of(&place.name.prd, &place.name.task)?)
+    }
+
+    fn leave(&self, prd: &PrdName) -> Result<(), PlaceError> {
+        self.drop_spares(prd)
     }
 
     fn clean(&self, prd: &PrdName) -> Result<Vec<Cleaned>, PlaceError> {

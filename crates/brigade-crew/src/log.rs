@@ -13,6 +13,7 @@ use brigade_exec::{LOG_SHOWN, pass_log};
 use brigade_fs::{Fs, FsError, Metadata, RelPath};
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::life::{AttemptRun, Stage, UnknownTasks};
+use brigade_kitchen::prd::Lints;
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::Failure;
 use brigade_process::{CancelToken, Stream};
@@ -191,7 +192,7 @@ impl Kitchen<'_> {
 
     /// Finds the attempt that is meant.
     fn meant_attempt(&self, search: &PrdSearch, request: LogRequest<'_>) -> Result<Meant, Failure> {
-        let found = self.prd(search, self.configuration()?.config.settings.lints())?;
+        let found = self.prd(search, Lints::NONE)?;
         let life = self.life(&found.name)?;
         let id = request.task.parse::<TaskId>().ok();
         // A task that was taken out of the PRD still has its attempts.

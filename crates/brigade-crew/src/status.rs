@@ -7,6 +7,7 @@ use brigade_core::{ErrorKind, RunId, codes};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::life::Stage;
+use brigade_kitchen::prd::Lints;
 use brigade_kitchen::show::{
     Brief, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, View, brief, cost, status, summary,
 };
@@ -88,7 +89,7 @@ impl Kitchen<'_> {
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
         let configuration = self.configuration()?;
-        let found = self.prd(&search.to_show(), configuration.config.settings.lints())?;
+        let found = self.prd(&search.to_show(), Lints::NONE)?;
         let (path, name) = (found.path.clone(), found.name.clone());
         let prd = found.valid()?;
         let life = self.life_of(&path, &name, &prd)?.life;

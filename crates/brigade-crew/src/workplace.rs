@@ -10,7 +10,8 @@
 //! 5. [`commit`](Workplace::commit) makes the commit of the task from exactly what `look` saw.
 //! 6. [`integrate`](Workplace::integrate) moves the branch to it. If another task moved the branch meanwhile, the work
 //!    is put on the new tip, and the caller goes on at step 4 with the changes that it returns.
-//! 7. [`finish`](Workplace::finish) removes the folder, once the end of the task is recorded.
+//! 7. [`finish`](Workplace::finish) takes the folder away, once the end of the task is recorded, and
+//!    [`leave`](Workplace::leave) removes what is left for others when there are no more tasks.
 //!
 //! Every step can be repeated after a crash. After a commit that may have been integrated,
 //! [`find_integrated`](Workplace::find_integrated) tells.
@@ -373,11 +374,20 @@ pub trait Workplace: Send + Sync {
     /// Fails if git fails.
     fn find_integrated(&self, name: &TaskName, run: &RunId) -> Result<Option<CommitId>, PlaceError>;
 
-    /// Removes the folder of a task that has ended. A folder that is not there is no error.
+    /// Takes the folder away from a task that has ended. A folder that is not there is no error. Another task may get
+    /// it, as if it were new.
     ///
     /// # Errors
     /// Fails on a disk error.
     fn finish(&self, place: &Place) -> Result<(), PlaceError>;
+
+    /// Removes what is kept for tasks to come, because there are none.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn leave(&self, _: &PrdName) -> Result<(), PlaceError> {
+        Ok(())
+    }
 
     /// Removes the folders of a PRD whose work is in the branch.
     ///

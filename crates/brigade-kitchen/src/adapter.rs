@@ -13,10 +13,9 @@ pub use argv::{ArgvFault, Permissions, Started, Wanted};
 pub use limit::{Limit, reset_time};
 pub use output::{Answer, Output, Tokens};
 pub(crate) use rows::rows;
-pub use table::TABLE;
+pub use table::{LimitPatterns, TABLE};
 
 use brigade_command::Argv;
-use regex::Regex;
 
 /// A worker program.
 #[derive(Clone, Debug)]
@@ -43,8 +42,8 @@ pub struct Adapter {
     pub cost: Option<Source>,
     /// Where it reports tokens: input and output.
     pub tokens: Option<(Source, Source)>,
-    /// Patterns that say "limit reached", perhaps with a group `reset`.
-    pub limit: Vec<Regex>,
+    /// How its output says that a limit is reached.
+    pub limit: LimitPatterns,
     /// Files and directories that the program writes for itself.
     pub write_paths: Vec<String>,
     /// Names of variables that it needs.
@@ -150,7 +149,7 @@ impl Adapter {
             ("failed", source(&self.failed)),
             ("cost", source(&self.cost)),
             ("tokens", self.tokens.iter().flat_map(|(a, b)| [a.to_string(), b.to_string()]).collect()),
-            ("limit", self.limit.iter().map(|pattern| pattern.as_str().to_owned()).collect()),
+            ("limit", self.limit.texts()),
             ("write_paths", self.write_paths.clone()),
             ("env_labels", self.env_labels.clone()),
         ]

@@ -305,6 +305,7 @@ impl Settings {
             criteria: self.criteria_lint_enabled,
             pattern_only: self.verification_warn_grep_only,
             end_to_end: self.e2e_detection_enabled,
+            tasks: true,
         }
     }
 }

@@ -26,14 +26,14 @@ const MEGABYTES: usize = 100;
 
 /// Does a task, and says so.
 const WORKER: &str =
-    "#!/bin/sh\ncat > /dev/null\necho x > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n";
+    "#!/bin/sh\ncat > /dev/null\necho $$ > \"$BRIGADE_TASK.txt\"\necho '<promise>COMPLETE</promise>'\n";
 
 /// Does the work of all tasks of a measured service, without a service.
 const REFERENCE: &str =
     "#!/bin/sh\nfor n in $(seq 1 COUNT); do BRIGADE_TASK=r-$n ./worker.sh < /dev/null; done > /dev/null\n";
 
 /// Prints much, and says at the end that it is done.
-const LOUD_WORKER: &str = "#!/bin/sh\ncat > /dev/null\necho x > \"$BRIGADE_TASK.txt\"\n\
+const LOUD_WORKER: &str = "#!/bin/sh\ncat > /dev/null\necho $$ > \"$BRIGADE_TASK.txt\"\n\
     yes 'a line of output, as long as such lines are' | head -c MEGABYTESM\necho\necho '<promise>COMPLETE</promise>'\n";
 
 /// Measures everything about the kitchen.

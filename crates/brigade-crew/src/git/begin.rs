@@ -43,10 +43,12 @@ impl GitPlace {
         self.folders.remove(dir)?;
         let given = self.files_to_give()?;
         self.folders.make_ours(&self.repository, dir, &base, &given.paths())?;
-        make_dirs(&self.folders.worktrees, &dir.tree)?;
-        let sight = self.folders.sight(&self.repository, dir)?;
-        let order = self.repository.git.order("read-tree").seeing(&sight);
-        order.words(["--reset", "-u", base.as_str()]).run()?;
+        if !self.take_spare(dir, &base)? {
+            make_dirs(&self.folders.worktrees, &dir.tree)?;
+            let sight = self.folders.sight(&self.repository, dir)?;
+            let order = self.repository.git.order("read-tree").seeing(&sight);
+            order.words(["--reset", "-u", base.as_str()]).run()?;
+        }
         self.give(dir, &given)?;
         self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &given.paths())?;
         let list = given.paths().join("\n");

@@ -80,6 +80,11 @@ impl Folders {
         self.kitchen.write_cache(&below(&dir.ours, READY)?, boot().as_bytes())
     }
 
+    /// Says that the folders are not whole any more.
+    pub(crate) fn set_not_ready(&self, dir: &TaskDir) -> Result<(), FsError> {
+        remove_any(&self.kitchen, &below(&dir.ours, READY)?)
+    }
+
     /// Tells whether the worktree is a directory.
     pub(crate) fn has_tree(&self, dir: &TaskDir) -> Result<bool, FsError> {
         match self.worktrees.link_metadata(&dir.tree) {
@@ -91,7 +96,7 @@ impl Folders {
 
     /// Removes both folders. What says that they are whole goes first.
     pub(crate) fn remove(&self, dir: &TaskDir) -> Result<(), FsError> {
-        remove_any(&self.kitchen, &below(&dir.ours, READY)?)?;
+        self.set_not_ready(dir)?;
         remove_any(&self.worktrees, &dir.tree)?;
         remove_any(&self.kitchen, &dir.ours)
     }

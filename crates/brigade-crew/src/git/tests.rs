@@ -11,6 +11,7 @@ mod done;
 mod faults;
 mod hostile;
 mod landing;
+mod spare;
 mod way;
 
 use std::ffi::OsString;

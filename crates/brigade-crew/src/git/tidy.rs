@@ -23,6 +23,7 @@ impl GitPlace {
             }
             cleaned.push(Cleaned { prd: prd.clone(), task, kept });
         }
+        self.drop_spares(prd)?;
         Ok(cleaned)
     }
 

@@ -268,7 +268,11 @@ impl<'e> Shift<'e> {
                     place: Some(place),
                     named_log: work.named_log.clone(),
                 };
-                Some(self.start(what, watch, &|context| prompt::work(context, task, life))?)
+                let mut attempted = self.start(what, watch, &|context| prompt::work(context, task, life))?;
+                // Its answer may be long, so it is not kept until git has looked.
+                let read = how_it_ends(&attempted.evidence());
+                attempted.answer = None;
+                Some((attempted, read))
             }
         };
         let changes = match self.workplace.look(place, &guard) {
@@ -296,11 +300,10 @@ impl<'e> Shift<'e> {
             summary,
             results: Vec::new(),
         };
-        let Some(attempted) = attempted else {
+        let Some((attempted, (ending, said))) = attempted else {
             let told = AttemptTold::without(Ending::Interrupted, spoiled);
             return Ok((hold(None), Told::Attempt(Box::new(told))));
         };
-        let (ending, said) = how_it_ends(&attempted.evidence());
         let told = AttemptTold {
             ending,
             seconds: attempted.seconds,

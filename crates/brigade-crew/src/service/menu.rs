@@ -6,7 +6,7 @@ use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::life::{Life, RunSet, is_reviewed, tiers_ahead};
-use brigade_kitchen::prd::ValidPrd;
+use brigade_kitchen::prd::{Lints, ValidPrd};
 use brigade_kitchen::prompt::role_file;
 use brigade_kitchen::{PrdName, Tier, route};
 use brigade_policy::{Failure, KitchenGrants, PolicyState};
@@ -41,8 +41,7 @@ impl Menu {
     pub(crate) fn read(kitchen: &Kitchen<'_>, path: &RelPath) -> Result<Menu, Failure> {
         let stamps = Stamps::of(kitchen, path);
         let configuration = kitchen.configuration()?;
-        let lints = configuration.config.settings.lints();
-        let file = kitchen.prd(&PrdSearch::At(path.clone()), lints)?;
+        let file = kitchen.prd(&PrdSearch::At(path.clone()), Lints::NONE)?;
         let (path, name, bytes) = (file.path.clone(), file.name.clone(), file.reading.bytes);
         let prd = file.valid()?;
         let crew = kitchen.crew(&configuration, Some(&prd));

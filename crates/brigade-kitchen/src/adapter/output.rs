@@ -76,7 +76,7 @@ impl Adapter {
     }
 
     fn limit(&self, text: &str, now: Timestamp, local_offset_minutes: i32) -> Option<Limit> {
-        let captures = self.limit.iter().find_map(|pattern| pattern.captures(text))?;
+        let captures = self.limit.patterns().iter().find_map(|pattern| pattern.captures(text))?;
         let reset =
             captures.name("reset").and_then(|reset| reset_time(reset.as_str(), now, local_offset_minutes));
         Some(Limit { until: reset })

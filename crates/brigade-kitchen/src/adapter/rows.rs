@@ -3,7 +3,7 @@
 use brigade_policy::Located;
 use brigade_policy::document::{Reader, Value};
 
-use super::{Adapter, PromptWay, Source, table};
+use super::{Adapter, LimitPatterns, PromptWay, Source, table};
 
 const KEYS: &[&str] = &[
     "id",
@@ -27,7 +27,8 @@ pub(crate) fn rows(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Adapter> {
     let mut rows: Vec<Adapter> = Vec::new();
     for (index, (place, entry)) in reader.tables("adapter", value).into_iter().enumerate() {
         let prefix = format!("adapter[{}].", index + 1);
-        let mut row = Adapter { limit: Vec::new(), checked: None, ..table::plain().clone() };
+        let mut row =
+            Adapter { limit: LimitPatterns::Of(Vec::new()), checked: None, ..table::plain().clone() };
         row.id.clear();
         for (key, value) in entry {
             let field = format!("{prefix}{}", key.get_ref());
@@ -49,14 +50,16 @@ pub(crate) fn rows(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Adapter> {
                 "cost" => row.cost = source(reader, &field, value),
                 "tokens" => row.tokens = tokens(reader, &field, value),
                 "limit" => {
+                    let mut patterns = Vec::new();
                     for text in reader.strings(&field, value) {
                         match table::pattern(&text.value) {
-                            Some(pattern) => row.limit.push(pattern),
+                            Some(pattern) => patterns.push(pattern),
                             None => {
                                 reader.error_at(text.place, &field, "expected a regular expression", None)
                             }
                         }
                     }
+                    row.limit = LimitPatterns::Of(patterns);
                 }
                 "write_paths" => row.write_paths = texts(reader, &field, value),
                 "env_labels" => row.env_labels = texts(reader, &field, value),

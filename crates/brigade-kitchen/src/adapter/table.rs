@@ -28,6 +28,39 @@ const LIMITS: &[&str] = &[
     r"(?:quota exceeded|RESOURCE_EXHAUSTED|rate_limit_exceeded|insufficient_quota|too many requests)",
 ];
 
+/// Compiled when the first output is searched: most commands search none.
+static COMPILED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| LIMITS.iter().filter_map(|text| pattern(text)).collect());
+
+/// Patterns that say "limit reached", perhaps with a group `reset`.
+#[derive(Clone, Debug)]
+pub enum LimitPatterns {
+    /// Those of the table.
+    Ours,
+    /// Those of a row of the user.
+    Of(Vec<Regex>),
+}
+
+impl LimitPatterns {
+    /// Returns the patterns.
+    pub fn patterns(&self) -> &[Regex] {
+        match self {
+            LimitPatterns::Ours => &COMPILED,
+            LimitPatterns::Of(patterns) => patterns,
+        }
+    }
+
+    /// Returns them as they are written.
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            LimitPatterns::Ours => words(LIMITS),
+            LimitPatterns::Of(patterns) => {
+                patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect()
+            }
+        }
+    }
+}
+
 pub(super) fn pattern(text: &str) -> Option<Regex> {
     RegexBuilder::new(text).case_insensitive(true).size_limit(1 << 20).build().ok()
 }
@@ -53,7 +86,7 @@ fn adapter(id: &str) -> Adapter {
         failed: None,
         cost: None,
         tokens: None,
-        limit: LIMITS.iter().filter_map(|text| pattern(text)).collect(),
+        limit: LimitPatterns::Ours,
         write_paths: Vec::new(),
         env_labels: Vec::new(),
         checked: None,

@@ -1,7 +1,7 @@
 //! Warnings about tasks that can be worked on, but may not be done well.
 
 use super::{Fault, FaultCode, Prd, Task, VerificationKind};
-use crate::words::{Words, has_phrase};
+use crate::words::Words;
 
 /// Which warnings a PRD gets beyond those about single values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +12,16 @@ pub struct Lints {
     pub pattern_only: bool,
     /// A PRD in which nothing runs the feature as a whole (`E2E_DETECTION_ENABLED`).
     pub end_to_end: bool,
+    /// What a single task lacks: criteria, a complexity, the verification that its title asks for.
+    pub tasks: bool,
 }
 
 impl Lints {
     /// All warnings, as without a configuration.
-    pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true };
+    pub const ALL: Lints = Lints { criteria: true, pattern_only: true, end_to_end: true, tasks: true };
 
-    /// None of them.
-    pub const NONE: Lints = Lints { criteria: false, pattern_only: false, end_to_end: false };
+    /// None of them, for readers that want only to know whether a PRD is valid.
+    pub const NONE: Lints = Lints { criteria: false, pattern_only: false, end_to_end: false, tasks: false };
 }
 
 use VerificationKind::{Integration, Smoke, Unit};
@@ -61,7 +63,7 @@ const VAGUE: &[&str] = &[
 ];
 
 pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
-    for task in &prd.tasks {
+    for task in prd.tasks.iter().filter(|_| lints.tasks) {
         let mut warn = |code: FaultCode, field: &str, message: String| {
             let (field, place) = (task.field(field), task.place.clone());
             let task = Some(task.id.to_string());
@@ -136,7 +138,11 @@ fn coverage(task: &Task) -> Option<String> {
 /// Returns the phrase that makes a criterion vague. A number or quoted text makes it checkable.
 fn vague(criterion: &str) -> Option<&'static str> {
     let is_exact = criterion.contains(|c: char| c.is_ascii_digit() || matches!(c, '`' | '"' | '\''));
+    if is_exact {
+        return None;
+    }
+    let words = Words::of(criterion);
     // The longest phrase says most.
-    let found = VAGUE.iter().copied().filter(|phrase| !is_exact && has_phrase(criterion, phrase));
+    let found = VAGUE.iter().copied().filter(|phrase| words.has_exactly(phrase));
     found.max_by_key(|phrase| phrase.len())
 }

@@ -13,6 +13,9 @@ use crate::command::{Command, CommandFault};
 use crate::names::TaskId;
 use crate::route::infer;
 
+/// Up to this many members of an object are compared with each other.
+const FEW_MEMBERS: usize = 16;
+
 /// For this many unknown dependencies, a similar id is searched.
 const MAX_SUGGESTIONS: usize = 20;
 
@@ -99,9 +102,16 @@ impl Reader<'_> {
         match &value.data {
             PlacedData::Array(elements) => elements.iter().for_each(|element| self.duplicate_keys(element)),
             PlacedData::Object(members) => {
-                let mut seen = HashMap::with_capacity(members.len());
-                for member in members {
-                    if let Some(first) = seen.insert(&*member.key, member.key_at.start) {
+                // Few members are compared with each other faster than they are hashed.
+                let mut seen = HashMap::new();
+                for (at, member) in members.iter().enumerate() {
+                    let earlier = if members.len() <= FEW_MEMBERS {
+                        let same = |earlier: &&PlacedEntry<'_>| earlier.key == member.key;
+                        members[..at].iter().rfind(same).map(|earlier| earlier.key_at.start)
+                    } else {
+                        seen.insert(&*member.key, member.key_at.start)
+                    };
+                    if let Some(first) = earlier {
                         let (line, _) = self.locator.locate(first);
                         let message =
                             format!("the key `{}` stands in line {line} already", shown(&member.key));
@@ -264,10 +274,13 @@ impl Reader<'_> {
             self.fault(FaultCode::TaskId, "id", at, message);
             return None;
         };
-        self.task = Some(shown(id));
         match id.parse::<TaskId>() {
-            Ok(id) => Some(id),
+            Ok(valid) => {
+                self.task = Some(id.to_owned());
+                Some(valid)
+            }
             Err(error) => {
+                self.task = Some(shown(id));
                 self.fault(FaultCode::TaskId, "id", at, error.to_string());
                 None
             }

@@ -230,7 +230,7 @@ fn vague_criteria_are_named_unless_they_have_numbers_or_quotes() {
     assert!(
         !vague("Responds in 200 ms, as expected") && !vague("`works` is printed") && !vague("A row is added")
     );
-    let quiet = Lints { criteria: false, pattern_only: false, end_to_end: false };
+    let quiet = Lints { tasks: true, ..Lints::NONE };
     let text = one(",\"verification\":[\"grep -q x f\"]").replace("\"3\"", "\"works\"");
     assert!(read("prd.json", text.as_bytes(), quiet).warnings.is_empty());
 }

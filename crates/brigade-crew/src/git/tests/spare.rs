@@ -1,0 +1,152 @@
+//! Worktrees that later tasks take over.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use super::*;
+
+/// All that a worktree holds, but for git's directory: path, kind, mode and content.
+fn listing(root: &Path, folder: &Path, found: &mut Vec<String>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let shown = path.strip_prefix(root).unwrap().display().to_string();
+        if shown == ".git" {
+            continue;
+        }
+        let metadata = std::fs::symlink_metadata(&path).unwrap();
+        let mode = metadata.permissions().mode() & 0o7777;
+        if metadata.is_dir() {
+            found.push(format!("{shown}/ {mode:o}"));
+            listing(root, &path, found);
+        } else if metadata.is_symlink() {
+            found.push(format!("{shown} -> {}", std::fs::read_link(&path).unwrap().display()));
+        } else if metadata.is_file() {
+            found.push(format!("{shown} {mode:o} {} {:?}", metadata.nlink(), read(&path)));
+        } else {
+            found.push(format!("{shown} is something else"));
+        }
+    }
+}
+
+fn listed(root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    listing(root, root, &mut found);
+    found
+}
+
+/// What a worker, or the verification after it, does to a folder, and whether it can be taken over afterwards.
+type Case = (&'static str, bool, fn(&Path));
+
+const CASES: &[Case] = &[
+    ("nothing", true, |_| {}),
+    ("ignored", true, |folder| {
+        write(&folder.join("build/deep/out.o"), "o");
+        write(&folder.join("x.log"), "log");
+    }),
+    ("untracked", true, |folder| write(&folder.join("src/new/x.rs"), "x")),
+    ("empty", true, |folder| std::fs::create_dir_all(folder.join("a/b/c")).unwrap()),
+    ("changed", true, |folder| write(&folder.join("README.md"), "HELLO\n")),
+    ("times", true, |folder| {
+        // The same length, and the times that it had.
+        let path = folder.join("README.md");
+        let then = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::fs::write(&path, "HELLO\n").unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+    }),
+    ("removed", true, |folder| std::fs::remove_dir_all(folder.join("src")).unwrap()),
+    ("executable", true, |folder| {
+        std::fs::set_permissions(folder.join("README.md"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }),
+    ("link", true, |folder| {
+        std::fs::remove_file(folder.join("README.md")).unwrap();
+        symlink("/etc/hostname", folder.join("README.md")).unwrap();
+    }),
+    ("folder", true, |folder| {
+        std::fs::remove_dir_all(folder.join("src")).unwrap();
+        std::fs::create_dir(folder.join("elsewhere")).unwrap();
+        write(&folder.join("elsewhere/lib.rs"), "// TODO old\nfn a() {}\n");
+        symlink("elsewhere", folder.join("src")).unwrap();
+    }),
+    ("file", true, |folder| {
+        std::fs::remove_dir_all(folder.join("src")).unwrap();
+        write(&folder.join("src"), "no folder\n");
+    }),
+    ("hooks", true, |folder| write(&folder.join(".git/hooks/post-checkout"), "#!/bin/sh\ntouch /tmp/evil\n")),
+    ("no-git", true, |folder| std::fs::remove_dir_all(folder.join(".git")).unwrap()),
+    ("nested", false, |folder| git(folder, &["init", "-q", "src/inner"]).truncate(0)),
+    ("inner", false, |folder| write(&folder.join("src/.git"), "gitdir: /elsewhere\n")),
+    ("attributes", false, |folder| write(&folder.join("src/.gitattributes"), "* text eol=crlf\n")),
+    ("name", false, |folder| {
+        std::fs::hard_link(folder.join("README.md"), folder.join("../kept")).unwrap();
+    }),
+    ("pipe", false, |folder| {
+        assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+    }),
+    ("bits", false, |folder| {
+        std::fs::set_permissions(folder.join("README.md"), std::fs::Permissions::from_mode(0o4755)).unwrap();
+    }),
+    ("closed", false, |folder| {
+        std::fs::set_permissions(folder.join("src"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    }),
+];
+
+#[test]
+fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
+    for (case, is_taken, spoil) in CASES {
+        let bench = Bench::new();
+        let place = bench.open();
+        let (at, _, _) = task(&place, "first", |folder| write(&folder.join("one.txt"), "1\n"));
+        spoil(&at.folder);
+        let made = |folder: &Path| {
+            let metadata = std::fs::metadata(folder).unwrap();
+            (metadata.ino(), metadata.created().unwrap())
+        };
+        let was = made(&at.folder);
+        place.finish(&at).unwrap();
+        assert!(!at.folder.exists(), "{case}");
+        // Others move the branch meanwhile.
+        bench.git(&["worktree", "add", "-q", "../other", "feature/x"]);
+        let other = bench.folder.path().join("other");
+        write(&other.join("README.md"), "hello again\n");
+        std::fs::remove_file(other.join("one.txt")).unwrap();
+        write(&other.join("src/two.rs"), "2\n");
+        git(&other, &["add", "-A"]);
+        git(&other, &["-c", "user.name=B", "-c", "user.email=b@example.org", "commit", "-qm", "theirs"]);
+        bench.git(&["worktree", "remove", "--force", "../other"]);
+        let (second, begun) = place.begin(&name("second")).unwrap();
+        assert_eq!(begun, Begun::New, "{case}");
+        assert_eq!(made(&second.folder) == was, *is_taken, "{case}: whether it was taken over");
+        // Nothing is left for a third one, so it is made anew.
+        let (third, _) = place.begin(&name("third")).unwrap();
+        assert_eq!(listed(&second.folder), listed(&third.folder), "{case}");
+        let nothing = attempt(&place, &second, |_| {}).unwrap();
+        assert!(nothing.is_empty(), "{case}: {:?}", paths(&nothing));
+        let seen =
+            attempt(&place, &second, |folder| write(&folder.join("README.md"), "HELLO again\n")).unwrap();
+        assert_eq!(paths(&seen), ["Modified README.md"], "{case}");
+        place.finish(&second).unwrap();
+        place.finish(&third).unwrap();
+        place.leave(&name("x").prd).unwrap();
+        let left = std::fs::read_dir(place.worktrees().join("prd-add-auth")).unwrap();
+        let left: Vec<_> =
+            left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "kept").collect();
+        assert!(left.is_empty(), "{case}: {left:?}");
+    }
+}
+
+#[test]
+fn files_that_were_given_and_settings_that_hide_differences_make_all_new() {
+    let mut bench = Bench::new();
+    bench.write(".env", "A=1\n");
+    bench.options.copy = vec![".env".to_owned()];
+    let place = bench.open();
+    let (at, _, _) = task(&place, "first", |folder| write(&folder.join("one.txt"), "1\n"));
+    place.finish(&at).unwrap();
+    assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap(), [], "with files that were given");
+    bench.options.copy.clear();
+    bench.git(&["config", "core.autocrlf", "input"]);
+    let place = bench.open();
+    let (at, _, _) = task(&place, "second", |folder| write(&folder.join("two.txt"), "2\n"));
+    place.finish(&at).unwrap();
+    assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap(), [], "where line ends are converted");
+}
