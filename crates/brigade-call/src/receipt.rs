@@ -2,6 +2,7 @@
 
 mod install;
 mod observed;
+mod review;
 mod runtime;
 mod statement;
 mod status;
@@ -20,13 +21,14 @@ pub use install::InstallRun;
 pub use observed::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
 };
+pub use review::RunReview;
 pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};
 pub use statement::{Statement, Subject};
 pub use status::RunStatus;
 pub use summary::RunSummary;
 
 use crate::binding::{Binding, Caller};
-use crate::call::{Approval, ApprovedBy, Approver, Call, Claim, Runner};
+use crate::call::{Approval, Call, Claim, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
 use crate::session::CallSession;
@@ -58,7 +60,6 @@ pub struct Receipt {
     /// The call.
     pub call_id: String,
     /// How the run ended.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub status: RunStatus,
     /// The tool.
     pub tool_id: String,
@@ -495,62 +496,6 @@ pub struct SandboxUsed {
 }
 
 record!(SandboxUsed);
-
-/// The approval of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct RunReview {
-    /// When.
-    #[serde(deserialize_with = "exact")]
-    pub reviewed_at: Option<Timestamp>,
-    /// Why.
-    pub review_reason: Option<String>,
-    /// Who or what approved: `person`, `rule` or `elicitation`; absent in older receipts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Where the person decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reviewer: Option<String>,
-    /// The name of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
-    /// The file of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// The agent whose client asked the person.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(RunReview);
-
-impl RunReview {
-    /// Returns the review of a call.
-    pub fn of(call: &Call) -> RunReview {
-        let review = RunReview {
-            reviewed_at: call.reviewed_at,
-            review_reason: call.review_reason.clone(),
-            ..RunReview::default()
-        };
-        let Some(approval) = &call.approval else { return review };
-        let Approver { by, reviewer, rule, file, line, agent } = approval.by.clone().into();
-        RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
-    }
-
-    /// Returns who or what approved: a person at the command line, if it is not said.
-    fn approver(&self) -> ApprovedBy {
-        let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
-        let stated = Approver { by: by.unwrap_or_default(), reviewer, rule, file, line, agent };
-        ApprovedBy::try_from(stated).unwrap_or_else(|_| ApprovedBy::command_line())
-    }
-}
 
 /// How much the summaries of a receipt leave out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

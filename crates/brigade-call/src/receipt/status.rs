@@ -98,6 +98,21 @@ impl fmt::Display for RunStatus {
     }
 }
 
+#[cfg(feature = "schemas")]
+impl schemars::JsonSchema for RunStatus {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RunStatus".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
