@@ -89,10 +89,10 @@ impl Kitchen<'_> {
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
         let configuration = self.configuration()?;
-        let found = self.prd(&search.to_show(), Lints::NONE)?;
+        let (found, recorded) = self.prd_and_journal(&search.to_show(), Lints::NONE)?;
         let (path, name) = (found.path.clone(), found.name.clone());
         let prd = found.valid()?;
-        let life = self.life_of(&path, &name, &prd)?.life;
+        let life = self.life_of(&path, &name, &prd, recorded)?.life;
         // The rest of a standing, such as the fingerprint, is in no brief.
         Ok(brief(&View {
             prd: &prd,

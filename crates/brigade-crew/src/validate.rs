@@ -30,7 +30,7 @@ impl Kitchen<'_> {
     /// Fails if there is no such PRD, or on a disk error. Errors of the PRD are in the report.
     pub fn validate(&self, search: &PrdSearch, fail_on: FailOn) -> Result<ValidationReport, Failure> {
         let configuration = self.configuration()?;
-        let found = self.prd(search, configuration.config.settings.lints())?;
+        let (found, recorded) = self.prd_and_journal(search, configuration.config.settings.lints())?;
         let mut report = validation(found.path.as_str(), found.taken, &found.reading);
         let redactor = self.redactor(&configuration.policy);
         for task in &mut report.tasks {
@@ -46,7 +46,7 @@ impl Kitchen<'_> {
         report.target = self.target();
         report.strict = fail_on == FailOn::Warnings;
         report.config_issues = configuration.issues();
-        let life = self.life(&found.name)?;
+        let life = recorded.life;
         let prd = found.reading.valid().ok();
         let crew = self.crew(&configuration, prd.as_ref());
         report.refusals = crew.refusal_lines();

@@ -10,7 +10,7 @@ use brigade_kitchen::life::{Life, Stage};
 use brigade_kitchen::prd::{Lints, Reading, ValidPrd, read};
 use brigade_policy::{Blocker, Failure};
 
-use crate::journal::PrdJournal;
+use crate::journal::{PrdJournal, Recorded};
 use crate::kitchen::{Kitchen, rel};
 
 /// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
@@ -141,6 +141,35 @@ impl Kitchen<'_> {
             PrdSearch::Any => self.any_prd(lints, false),
             PrdSearch::AnyAtAll => self.any_prd(lints, true),
         }
+    }
+
+    /// Reads a PRD and its journal, at the same time if the PRD is named: both may be long.
+    ///
+    /// # Errors
+    /// As [`Kitchen::prd`], and on a disk error of the journal.
+    pub(crate) fn prd_and_journal(
+        &self,
+        search: &PrdSearch,
+        lints: Lints,
+    ) -> Result<(PrdFile, Recorded), Failure> {
+        let named = match search {
+            PrdSearch::At(path) => match self.fs.resolve(path.as_str(), None) {
+                Ok(Location::Inside(path)) => PrdName::of_path(path.as_str()).ok(),
+                Ok(Location::Outside(_)) | Err(_) => None,
+            },
+            PrdSearch::Any | PrdSearch::AnyAtAll => None,
+        };
+        let Some(name) = named else {
+            let found = self.prd(search, lints)?;
+            let recorded = PrdJournal::read(&*self.fs, &found.name)?;
+            return Ok((found, recorded));
+        };
+        let (found, recorded) = std::thread::scope(|scope| {
+            let journal = scope.spawn(|| PrdJournal::read(&*self.fs, &name));
+            (self.prd(search, lints), journal.join())
+        });
+        let recorded = recorded.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((found?, recorded?))
     }
 
     fn prd_at(&self, path: &RelPath, taken: Taken, lints: Lints) -> Result<PrdFile, Failure> {

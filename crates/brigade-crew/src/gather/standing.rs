@@ -11,7 +11,7 @@ use brigade_kitchen::show::View;
 use brigade_policy::Failure;
 
 use super::{Configuration, Crew, PrdSearch};
-use crate::journal::{JournalFault, PrdJournal, Recorded};
+use crate::journal::{JournalFault, Recorded};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{Holder, ServiceLock};
 use crate::projections::{self, Foreign, UnusableState};
@@ -92,12 +92,12 @@ impl Kitchen<'_> {
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn standing(&self, search: &PrdSearch) -> Result<Standing, Failure> {
         let configuration = self.configuration()?;
-        let found = self.prd(search, Lints::NONE)?;
+        let (found, recorded) = self.prd_and_journal(search, Lints::NONE)?;
         let (path, name, taken) = (found.path.clone(), found.name.clone(), found.taken);
         let prd = found.valid()?;
         let crew = self.crew(&configuration, Some(&prd));
         let Known { life, exists, faults, foreign_state, state_problem } =
-            self.life_of(&path, &name, &prd)?;
+            self.life_of(&path, &name, &prd, recorded)?;
         let workplace = self.workplace_of(&crew, &prd)?;
         let fingerprint = crew.ready().map(|ready| ready.execution(&prd).fingerprint());
         let holder = ServiceLock::holder(&*self.fs, &name)?;
@@ -120,8 +120,14 @@ impl Kitchen<'_> {
     }
 
     /// Returns what happened: what the journal says, or without one what the files say.
-    pub(crate) fn life_of(&self, path: &RelPath, name: &PrdName, prd: &ValidPrd) -> Result<Known, Failure> {
-        let Recorded { mut life, faults, exists } = PrdJournal::read(&*self.fs, name)?;
+    pub(crate) fn life_of(
+        &self,
+        path: &RelPath,
+        name: &PrdName,
+        prd: &ValidPrd,
+        recorded: Recorded,
+    ) -> Result<Known, Failure> {
+        let Recorded { mut life, faults, exists } = recorded;
         let (mut foreign_state, mut state_problem) = (None, None);
         if !exists {
             match projections::foreign_state(&*self.fs, path, name)? {

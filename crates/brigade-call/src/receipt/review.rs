@@ -1,0 +1,63 @@
+//! Who approved a run, and when.
+
+use brigade_core::json::exact;
+use brigade_core::{Extra, Timestamp, record};
+use serde::{Deserialize, Serialize};
+
+use crate::call::{ApprovedBy, Approver, Call};
+
+/// The approval of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct RunReview {
+    /// When.
+    #[serde(deserialize_with = "exact")]
+    pub reviewed_at: Option<Timestamp>,
+    /// Why.
+    pub review_reason: Option<String>,
+    /// Who or what approved: `person`, `rule` or `elicitation`; absent in older receipts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Where the person decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer: Option<String>,
+    /// The name of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The file of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The agent whose client asked the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(RunReview);
+
+impl RunReview {
+    /// Returns the review of a call.
+    pub fn of(call: &Call) -> RunReview {
+        let review = RunReview {
+            reviewed_at: call.reviewed_at,
+            review_reason: call.review_reason.clone(),
+            ..RunReview::default()
+        };
+        let Some(approval) = &call.approval else { return review };
+        let Approver { by, reviewer, rule, file, line, agent } = approval.by.clone().into();
+        RunReview { by: Some(by), reviewer, rule, file, line, agent, ..review }
+    }
+
+    /// Returns who or what approved: a person at the command line, if it is not said.
+    pub(super) fn approver(&self) -> ApprovedBy {
+        let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
+        let stated = Approver { by: by.unwrap_or_default(), reviewer, rule, file, line, agent };
+        ApprovedBy::try_from(stated).unwrap_or_else(|_| ApprovedBy::command_line())
+    }
+}
