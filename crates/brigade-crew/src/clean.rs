@@ -1,7 +1,7 @@
 //! `clean`: removes worktrees whose work is in the branch, and gives up the work of others.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes, text::escape_terminal};
-use brigade_fs::{FileKind, FsError};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError};
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::config::Switch;
 use brigade_kitchen::{PrdName, TaskId};
@@ -163,10 +163,9 @@ impl Kitchen<'_> {
 
     /// Tells whether a service that was killed left worktrees for tasks to come.
     fn has_spares(&self, name: &PrdName, worktree_path: &str) -> Result<bool, FsError> {
-        let Ok(folder) = format!("{worktree_path}/{name}").parse::<brigade_fs::RelPath>() else {
-            return Ok(false);
-        };
-        match self.fs.list_dir(&folder) {
+        // The folder may lie outside of the workspace.
+        let Ok(worktrees) = DiskFs::open(&self.fs.root().join(worktree_path)) else { return Ok(false) };
+        match worktrees.list_dir(&rel(name.as_str())) {
             Ok(entries) => Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE))),
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),

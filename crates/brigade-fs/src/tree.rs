@@ -14,17 +14,13 @@ impl DiskFs {
     pub(crate) fn remove_everything(&self, path: &RelPath) -> std::result::Result<(), FsError> {
         let (parent, name) = self.parent("remove", path)?;
         let empty = || {
-            let top = match open(&parent, name) {
-                Err(Errno::ACCESS) => {
-                    // The program may have removed its own permissions. A link has none, and is not followed.
-                    let found = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                    if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
-                        rustix::fs::chmodat(&parent, name, Mode::RWXU, AtFlags::empty())?;
-                    }
-                    open(&parent, name)?
-                }
-                opened => opened?,
-            };
+            // The program may have removed its own permissions. A link has none, and is not followed.
+            let found = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+            if is_folder && found.st_mode & 0o700 != 0o700 {
+                rustix::fs::chmodat(&parent, name, Mode::RWXU, AtFlags::empty())?;
+            }
+            let top = open(&parent, name)?;
             // Deeper directories are moved up first, so that no path gets too long and no stack too deep.
             let mut moved = 0;
             loop {

@@ -1,14 +1,16 @@
 //! Worktrees of tasks that are done, for tasks to come. Making every file anew is most of what a small task costs.
 //!
 //! A worktree is taken over only if it is then what a new one would be: the content of each file is compared with the
-//! commit, what the commit has not is removed, and whatever git does not compare (links between files, special files,
-//! repositories in folders, files that attributes convert) makes it be thrown away.
+//! commit, modes and times are those of new files, what the commit has not is removed, and whatever git does not
+//! compare (links between files, special files, repositories in folders, files that attributes convert) makes it be
+//! thrown away.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
+use brigade_git::Sight;
 use brigade_kitchen::PrdName;
+use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps};
 
 use super::GitPlace;
 use super::repository::unsafe_name;
@@ -18,8 +20,20 @@ use crate::workplace::{CommitId, PlaceError};
 /// What the names of spare worktrees begin with. No task has such an id.
 pub(crate) const SPARE: &str = "+spare-";
 
+/// What the names of those begin with that could not be removed.
+const STUCK: &str = "+stuck-";
+
 /// The most spare worktrees of a PRD.
 const MOST_SPARES: usize = 4;
+
+/// The most that are put aside.
+const MOST_STUCK: usize = 100;
+
+/// Files that say how others are converted, or what other repositories are within.
+const TELLING: [&[u8]; 2] = [b".gitattributes", b".gitmodules"];
+
+/// Attributes that the system gives to new files itself.
+const GIVEN_BY_SYSTEM: [&[u8]; 2] = [b"security.selinux", b"com.apple.provenance"];
 
 /// Settings under which git does not compare all that a file is, and the values that are harmless.
 const BLINDING: [(&str, &str); 4] = [
@@ -45,39 +59,62 @@ impl GitPlace {
     }
 
     /// Makes a spare worktree the one of a task, on this commit. False if there is none that would be like a new one;
-    /// nothing is left of it then.
+    /// nothing is left of it at the place of the task then.
     pub(super) fn take_spare(&self, dir: &TaskDir, base: &CommitId) -> Result<bool, PlaceError> {
         let Some(spare) = self.spares(&dir.tree.parent())?.into_iter().next() else { return Ok(false) };
-        if !self.may_share() {
-            remove_any(&self.folders.worktrees, &spare)?;
-            return Ok(false);
-        }
-        self.folders.worktrees.rename(&spare, &dir.tree)?;
-        if self.is_renewed(dir, base)? {
+        let is_renewed = self.may_share()
+            && self.is_renewed(dir, &spare, base).unwrap_or_else(|error| {
+                tracing::warn!(%error, %spare, "a worktree cannot be made what a new one is");
+                false
+            });
+        if is_renewed {
+            self.folders.worktrees.rename(&spare, &dir.tree)?;
             return Ok(true);
         }
-        remove_any(&self.folders.worktrees, &dir.tree)?;
         self.forget(dir, "index")?;
+        self.discard(&spare)?;
         Ok(false)
     }
 
-    /// Removes the spare worktrees of a PRD.
+    /// Removes a spare worktree. What cannot be removed is put aside, so that nobody takes it.
+    fn discard(&self, spare: &RelPath) -> Result<(), PlaceError> {
+        let Err(error) = remove_any(&self.folders.worktrees, spare) else { return Ok(()) };
+        tracing::warn!(%error, "a worktree of a task that is done cannot be removed");
+        for number in 0..MOST_STUCK {
+            let aside = below(&spare.parent(), &format!("{STUCK}{number}"))?;
+            if !self.folders.worktrees.exists(&aside)? {
+                return Ok(self.folders.worktrees.rename(spare, &aside)?);
+            }
+        }
+        Err(error.into())
+    }
+
+    /// Removes the spare worktrees of a PRD. What cannot be removed stays beside them.
     pub(super) fn drop_spares(&self, prd: &PrdName) -> Result<(), PlaceError> {
         let folder = prd.as_str().parse().map_err(|_| unsafe_name(prd.as_str()))?;
-        for spare in self.spares(&folder)? {
-            remove_any(&self.folders.worktrees, &spare)?;
+        for stuck in self.named(&folder, STUCK)? {
+            if let Err(error) = remove_any(&self.folders.worktrees, &stuck) {
+                tracing::warn!(%error, "a worktree of a task that is done cannot be removed");
+            }
+        }
+        for spare in self.named(&folder, SPARE)? {
+            self.discard(&spare)?;
         }
         Ok(())
     }
 
     pub(super) fn spares(&self, folder: &RelPath) -> Result<Vec<RelPath>, FsError> {
+        self.named(folder, SPARE)
+    }
+
+    fn named(&self, folder: &RelPath, start: &str) -> Result<Vec<RelPath>, FsError> {
         let entries = match self.folders.worktrees.list_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let spares = entries.into_iter().filter(|entry| entry.name.starts_with(SPARE));
-        Ok(spares.filter_map(|entry| below(folder, &entry.name).ok()).collect())
+        let named = entries.into_iter().filter(|entry| entry.name.starts_with(start));
+        Ok(named.filter_map(|entry| below(folder, &entry.name).ok()).collect())
     }
 
     /// Tells whether git compares all that a file is.
@@ -87,21 +124,30 @@ impl GitPlace {
         })
     }
 
-    /// Makes a worktree what a new one would be. False if that cannot be said of it.
-    fn is_renewed(&self, dir: &TaskDir, base: &CommitId) -> Result<bool, PlaceError> {
-        if !self.folders.has_tree(dir)? {
+    /// Makes a spare worktree what a new one of this commit would be. False if that cannot be said of it.
+    fn is_renewed(&self, dir: &TaskDir, spare: &RelPath, base: &CommitId) -> Result<bool, PlaceError> {
+        let root = self.folders.worktrees.root().join(spare.as_path());
+        if self.folders.worktrees.link_metadata(spare)?.kind != FileKind::Directory {
             return Ok(false);
         }
-        let tree = DiskFs::open(&dir.tree_path)?;
+        self.folders.worktrees.set_mode(spare, Mode::RWXU.as_raw_mode())?;
+        let tree = DiskFs::open(&root)?;
         let own: RelPath = ".git".parse().map_err(|_| unsafe_name(".git"))?;
         remove_any(&tree, &own)?;
-        if !is_plain(&tree, &RelPath::root())? {
-            return Ok(false);
-        }
-        let sight = self.folders.sight(&self.repository, dir)?;
+        let sight = Sight { work_tree: Some(root), ..self.folders.sight(&self.repository, dir)? };
         let git = &self.repository.git;
         // An index that knows no times, so that the bytes of each file are read.
         git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
+        let index = self.folders.kitchen.link_metadata(&below(&dir.ours, "index")?)?;
+        let listed = git.order("ls-files").seeing(&sight).words(["-z", "--stage"]).run()?;
+        let is_told = |entry: &[u8]| {
+            let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            entry.starts_with(b"160000 ") || TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling))
+        };
+        if listed.parts().any(is_told) || !is_plain(&tree, &RelPath::root(), &Fresh::of(index.mode))? {
+            return Ok(false);
+        }
         git.order("update-index").seeing(&sight).words(["-q", "--refresh"]).ask()?;
         let differing = || {
             let order = git.order("ls-files").seeing(&sight);
@@ -125,35 +171,75 @@ impl GitPlace {
     }
 }
 
-/// Tells whether a worktree holds only directories, links and files with one name each, which no attribute converts,
-/// and no repository.
-fn is_plain(tree: &DiskFs, folder: &RelPath) -> Result<bool, FsError> {
-    const TELLING: [&str; 3] = [".git", ".gitattributes", ".gitmodules"];
+/// What git gives a file or directory that it makes.
+struct Fresh {
+    file: Mode,
+    executable: Mode,
+    times: Timestamps,
+}
+
+impl Fresh {
+    /// Takes the mode of a file that git just made. Times are a little back, so that git can tell by them what changes
+    /// from now on.
+    fn of(mode: u32) -> Fresh {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let then = Timespec { tv_sec: now.tv_sec - 2, tv_nsec: 0 };
+        let file = mode & 0o666;
+        Fresh {
+            file: Mode::from_raw_mode(file),
+            executable: Mode::from_raw_mode(file | ((file & 0o444) >> 2)),
+            times: Timestamps { last_access: then, last_modification: then },
+        }
+    }
+}
+
+/// Gives files and directories the modes and times of new ones. False if there is something that git would not make or
+/// not compare: a file with several names, a special file, attributes of the file system, a repository.
+fn is_plain(tree: &DiskFs, folder: &RelPath, fresh: &Fresh) -> Result<bool, FsError> {
     if !tree.unreadable_names(folder)?.is_empty() {
         return Ok(false);
     }
     for entry in tree.list_dir(folder)? {
         let Ok(path) = below(folder, &entry.name) else { return Ok(false) };
-        let is_telling = TELLING.iter().any(|name| entry.name.eq_ignore_ascii_case(name));
-        let is_sound = match entry.kind {
-            FileKind::Directory => {
-                has_plain_mode(&tree.root().join(path.as_path()), false) && is_plain(tree, &path)?
-            }
-            FileKind::File => has_plain_mode(&tree.root().join(path.as_path()), true),
-            FileKind::Link => true,
-            FileKind::Other => false,
-        };
-        if is_telling || !is_sound {
+        let is_telling = |name: &&[u8]| entry.name.as_bytes().eq_ignore_ascii_case(name);
+        let tells = entry.name.eq_ignore_ascii_case(".git") || TELLING.iter().any(is_telling);
+        let place = tree.root().join(path.as_path());
+        let is_sound = !tells
+            && match entry.kind {
+                FileKind::Directory => is_made_fresh(&place, fresh, false) && is_plain(tree, &path, fresh)?,
+                FileKind::File => is_made_fresh(&place, fresh, true),
+                FileKind::Link => true,
+                FileKind::Other => false,
+            };
+        if !is_sound {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Tells whether a file has no other name, and a file or directory is its owner's and has no special bits.
-fn has_plain_mode(path: &Path, is_file: bool) -> bool {
-    let Ok(stat) = rustix::fs::lstat(path.as_os_str().as_bytes()) else { return false };
-    let wanted = if is_file { 0o600 } else { 0o700 };
-    let is_single = !is_file || stat.st_nlink == 1;
-    is_single && stat.st_mode & 0o7000 == 0 && stat.st_mode & wanted == wanted
+/// Gives a file or directory the mode and the times of a new one. False if it has other names or attributes, or that
+/// cannot be done.
+fn is_made_fresh(path: &Path, fresh: &Fresh, is_file: bool) -> bool {
+    let Ok(stat) = rustix::fs::lstat(path) else { return false };
+    if (is_file && stat.st_nlink != 1) || has_attributes(path) {
+        return false;
+    }
+    let is_executable = !is_file || stat.st_mode & 0o100 != 0;
+    let wanted = if is_executable { fresh.executable } else { fresh.file };
+    let is_set = stat.st_mode & 0o7777 == wanted.as_raw_mode() || rustix::fs::chmod(path, wanted).is_ok();
+    is_set && (!is_file || rustix::fs::utimensat(CWD, path, &fresh.times, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+}
+
+/// Tells whether a file has attributes that somebody gave it: lists of access, capabilities, notes.
+fn has_attributes(path: &Path) -> bool {
+    let mut names = vec![0u8; 4 << 10];
+    match rustix::fs::llistxattr(path, &mut names[..]) {
+        Ok(length) => {
+            let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            names.into_iter().any(|name| !GIVEN_BY_SYSTEM.contains(&name))
+        }
+        Err(rustix::io::Errno::NOTSUP) => false,
+        Err(_) => true,
+    }
 }

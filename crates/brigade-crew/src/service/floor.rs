@@ -229,12 +229,12 @@ impl<'e> Floor<'e> {
             })
         });
         is_over.store(true, Ordering::SeqCst);
-        served?;
         // Who interrupts a service does not wait for files to be removed; the next one takes them over.
         let is_cancelled = self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name) {
             tracing::warn!(%error, "worktrees that were kept for other tasks stay");
         }
+        served?;
         self.end_service()
     }
 

@@ -82,11 +82,28 @@ const CASES: &[Case] = &[
     ("pipe", false, |folder| {
         assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
     }),
-    ("bits", false, |folder| {
+    ("bits", true, |folder| {
         std::fs::set_permissions(folder.join("README.md"), std::fs::Permissions::from_mode(0o4755)).unwrap();
     }),
-    ("closed", false, |folder| {
-        std::fs::set_permissions(folder.join("src"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    ("open", true, |folder| {
+        for path in ["", "src", "src/lib.rs", "README.md"] {
+            let mode = if path.ends_with(".rs") { 0o600 } else { 0o2777 };
+            std::fs::set_permissions(folder.join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    }),
+    ("future", true, |folder| {
+        let then = std::time::SystemTime::now() + std::time::Duration::from_secs(1_000_000_000);
+        std::fs::File::options()
+            .write(true)
+            .open(folder.join("README.md"))
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
+    }),
+    ("closed", true, |folder| {
+        for path in ["src", ".git/objects", ".git", ""] {
+            std::fs::set_permissions(folder.join(path), std::fs::Permissions::from_mode(0o500)).unwrap();
+        }
     }),
 ];
 
@@ -119,6 +136,11 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         // Nothing is left for a third one, so it is made anew.
         let (third, _) = place.begin(&name("third")).unwrap();
         assert_eq!(listed(&second.folder), listed(&third.folder), "{case}");
+        let mode = |folder: &Path| std::fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(mode(&second.folder), mode(&third.folder), "{case}");
+        let modified = std::fs::metadata(second.folder.join("README.md")).unwrap().modified().unwrap();
+        let age = std::time::SystemTime::now().duration_since(modified).unwrap();
+        assert!(age < std::time::Duration::from_secs(600), "{case}: {age:?}");
         let nothing = attempt(&place, &second, |_| {}).unwrap();
         assert!(nothing.is_empty(), "{case}: {:?}", paths(&nothing));
         let seen =
@@ -149,4 +171,39 @@ fn files_that_were_given_and_settings_that_hide_differences_make_all_new() {
     let (at, _, _) = task(&place, "second", |folder| write(&folder.join("two.txt"), "2\n"));
     place.finish(&at).unwrap();
     assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap(), [], "where line ends are converted");
+}
+
+#[test]
+fn a_commit_with_attributes_or_other_repositories_makes_all_new() {
+    for (case, make) in [
+        (
+            "attributes",
+            (|other: &Path| write(&other.join("docs/.gitattributes"), "* text eol=crlf\n")) as fn(&Path),
+        ),
+        ("gitlink", |other| {
+            let head = git(other, &["rev-parse", "HEAD"]);
+            git(other, &["update-index", "--add", "--cacheinfo", &format!("160000,{head},vendor/x")]);
+        }),
+    ] {
+        let bench = Bench::new();
+        let place = bench.open();
+        let (at, ..) = task(&place, "first", |folder| write(&folder.join("one.txt"), "1\n"));
+        write(&at.folder.join("vendor/x/left.txt"), "by the first\n");
+        place.finish(&at).unwrap();
+        assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap().len(), 1, "{case}");
+        bench.git(&["worktree", "add", "-q", "../other", "feature/x"]);
+        let other = bench.folder.path().join("other");
+        make(&other);
+        git(&other, &["add", "."]);
+        if case == "gitlink" {
+            make(&other);
+        }
+        git(&other, &["-c", "user.name=B", "-c", "user.email=b@example.org", "commit", "-qm", "theirs"]);
+        bench.git(&["worktree", "remove", "--force", "../other"]);
+        let (second, _) = place.begin(&name("second")).unwrap();
+        assert!(!second.folder.join("vendor/x/left.txt").exists(), "{case}");
+        if case == "attributes" {
+            assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap(), [], "{case}");
+        }
+    }
 }
