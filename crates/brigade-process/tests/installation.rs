@@ -273,3 +273,102 @@ fn a_program_that_only_the_workspace_names_opens_itself_or_a_known_installation(
     let shim = make(".pyenv/shims/python3", "#!/bin/sh\n");
     check(&shim, NamedBy::Workspace, &[".pyenv/shims", ".pyenv/shims/python3"]);
 }
+
+#[test]
+fn what_is_only_called_like_an_installation_opens_itself() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().join("home");
+    let work = root.path().join("work");
+    fs::create_dir_all(&work).unwrap();
+    let make = |name: &str, text: &str| program(&home.join(name), text);
+    let around = Surroundings {
+        home: Some(home.clone()),
+        path: "/usr/bin:/bin".into(),
+        rustup_home: None,
+        workspace: Some(work.clone()),
+    };
+    let check = |program: &Path, expect: &[&str]| {
+        let found = installation_in([(program, NamedBy::Workspace)], &around).paths;
+        let expect: BTreeSet<PathBuf> = expect.iter().map(|name| home.join(name)).collect();
+        assert_eq!(found, expect, "{}", program.display());
+    };
+    let script = "#!/usr/bin/python3\n";
+    for directory in ["bin", "lib", "share", "etc", "opt", "include"] {
+        for place in ["", "mono/"] {
+            make(&format!("{place}{directory}/secret"), "secret");
+        }
+    }
+    // Scripts with names of others.
+    make("mono/pyvenv.cfg", "");
+    check(&make("mono/bin/python", script), &["mono/bin/python"]);
+    fs::remove_file(home.join("mono/pyvenv.cfg")).unwrap();
+    make("mono/lib/python/os.py", "");
+    make("mono/lib/python3.11/os.py", "");
+    check(&make("mono/bin/python3.11", script), &["mono/bin/python3.11"]);
+    check(&make("mono/bin/python3.12", "\x7fELF"), &["mono/bin/python3.12"]);
+    make("mono/lib/python.../os.py", "");
+    check(&make("mono/bin/python.t", "\x7fELF"), &["mono/bin/python.t"]);
+    check(&make("Cellar/wines/notes/bin/tool", script), &["Cellar/wines/notes/bin/tool"]);
+    make("mono/conda-meta/history", "");
+    check(&make("mono/bin/tool", "\x7fELF"), &["mono/bin/tool"]);
+    make("web/bin/node", script);
+    make("web/lib/node_modules/npm/package.json", "{}");
+    check(&make("web/lib/node_modules/p/tool", script), &["web/lib/node_modules/p/tool"]);
+    // The home is the root of no installation, whatever lies in it.
+    make("pyvenv.cfg", "");
+    make("conda-meta/history", "");
+    make("conda-meta/python-3.11.json", "{}");
+    check(&make("bin/python", "\x7fELF"), &["bin/python"]);
+    // A project with a virtual environment in its root: no more than that has.
+    make("mono/pyvenv.cfg", "");
+    let python = make("mono/bin/python3", "\x7fELF");
+    let environment = ["bin", "bin/python3", "include", "pyvenv.cfg"];
+    let libraries = ["lib/python", "lib/python3.11"];
+    let expect: Vec<String> =
+        environment.iter().chain(&libraries).map(|name| format!("mono/{name}")).collect();
+    let expect: Vec<&str> = expect.iter().map(String::as_str).collect();
+    check(&python, &expect);
+}
+
+#[test]
+fn a_home_and_a_workspace_behind_links_are_what_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    let (real, home) = (root.path().join("real"), root.path().join("home"));
+    let make = |name: &str, text: &str| program(&real.join(name), text);
+    make("secret", "secret");
+    make("lib/x", "");
+    make("bin/tool", "#!/bin/sh\n");
+    make(".local/lib/python3.11/os.py", "");
+    make(".local/bin/tool", "#!/bin/sh\n");
+    make(".local/share/keyring", "secret");
+    make("x/mono/lib/x", "");
+    make("x/mono/bin/tool", "#!/bin/sh\n");
+    std::os::unix::fs::symlink(&real, &home).unwrap();
+    let work = root.path().join("work");
+    fs::create_dir_all(work.join("bin")).unwrap();
+    let alias = root.path().join("alias");
+    std::os::unix::fs::symlink(&work, &alias).unwrap();
+    std::os::unix::fs::symlink(home.join("x/mono/bin/tool"), work.join("bin/l")).unwrap();
+    let open = |path: &Path| [&real, &home].iter().any(|home| home.starts_with(path));
+    for of in [&real, &home] {
+        for through in [&real, &home] {
+            let path = std::env::join_paths([through.join("bin"), through.join(".local/bin")]).unwrap();
+            let around = Surroundings {
+                home: Some(of.clone()),
+                path,
+                rustup_home: None,
+                workspace: Some(work.clone()),
+            };
+            for program in ["bin/tool", ".local/bin/tool"] {
+                let program = through.join(program);
+                let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+                let is_local = |path: &PathBuf| path.ends_with(".local") || path.ends_with(".local/share");
+                assert!(!found.iter().any(|path| open(path) || is_local(path)), "{found:?}");
+            }
+            // A link in the workspace is one, whatever the workspace is called.
+            let program = alias.join("bin/l");
+            let found = installation_in([(program.as_path(), NamedBy::Command)], &around).paths;
+            assert!(!found.iter().any(|path| path.ends_with("mono")), "{found:?}");
+        }
+    }
+}

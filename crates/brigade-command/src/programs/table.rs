@@ -220,7 +220,7 @@ pub(super) const ROWS: &[Row] = &[
     interpreter(&["bun"])
         .script(Script::ByName, "")
         .code("ep", &["--eval", "--print"])
-        .valued("rc", &[])
+        .valued("rc", &["--config", "--cwd", "--define", "--env-file", "--preload", "--require"])
         .finds(Finds::JavaScript)
         .files(BUN_FILES),
     interpreter(&["deno"]).files(&["deno.json", "deno.jsonc"]),
@@ -265,7 +265,8 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[READS_FILE, hook(Value::File, "il", &["--include", "--load"])])
         .finds(Finds::Awk)
         .ends_of_code(&[".awk"]),
-    interpreter(&["crystal", "erl", "nawk", "tclsh"]).ends_of_code(&[".cr", ".erl", ".tcl"]),
+    interpreter(&["jrunscript", "jshell"]).valued("cefl", &["-classpath", "-cp", "--class-path"]),
+    interpreter(&["crystal", "erl", "nawk", "tclsh", "wish"]).ends_of_code(&[".cr", ".erl", ".tcl"]),
     // Programs that give rights of other users.
     row(&["sudo"], Role::Privilege)
         .valued("ugpCDhrtTRU", &["--user", "--group", "--prompt", "--chdir", "--host"]),
@@ -404,7 +405,18 @@ pub(super) const ROWS: &[Row] = &[
     ),
     // Programs that run a command somewhere in their words.
     launcher(&["ld.so"]).finds(Finds::Loader),
-    other(&["java", "javaw"]).finds(Finds::Java),
+    other(&["java", "javaw"]).finds(Finds::Java).valued(
+        "p",
+        &[
+            "-cp",
+            "-classpath",
+            "--add-modules",
+            "--class-path",
+            "--limit-modules",
+            "--module-path",
+            "--upgrade-module-path",
+        ],
+    ),
     launcher(&[
         "aws-vault",
         "bwrap",
@@ -449,7 +461,6 @@ pub(super) const ROWS: &[Row] = &[
         "torsocks",
         "unbuffer",
         "uv",
-        "valgrind",
         "xterm",
         "xvfb-run",
     ]),
@@ -485,6 +496,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     )]),
     launcher(&["parallel"]).hooks(&[hook(Value::File, "a", &["--arg-file"])]),
+    launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
     launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
         Value::Output,
         "o",
@@ -535,7 +547,10 @@ pub(super) const ROWS: &[Row] = &[
         .valued("df", &["--working-directory", "--justfile"])
         .files(JUSTFILES)
         .finds(Finds::Just),
-    other(&["rake"]).files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"]).ends_of_code(&[".rake"]),
+    other(&["rake"])
+        .hooks(&[hook(Value::File, "f", &["--rakefile"])])
+        .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
+        .ends_of_code(&[".rake"]),
     other(&["py.test", "pytest"]).finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["run-parts"]).finds(Finds::Parts),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Files, Seen, python};
 use crate::argv::Argv;
-use crate::programs::{Finds, JAVASCRIPT_ENDS, Program, Role, Row, Script, Value, long_values, short_values};
+use crate::programs::{Finds, Program, Role, Row, Script, Value, long_values, short_values};
 use crate::risk::{self, Standing, Started};
 
 /// An operand that an interpreter takes as a script.
@@ -129,72 +129,115 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
 }
 
 /// Words behind a program that do not name what it runs yet.
-const VERBS: &[&str] = &["dlx", "exec", "run", "run-script", "tool", "x"];
+const VERBS: &[&str] = &["dlx", "exec", "run", "run-script", "shell", "tool", "x"];
+
+/// The same behind interpreters.
+const INTERPRETER_VERBS: &[&str] = &["bench", "run", "serve", "start", "task", "test", "watch"];
+
+/// Programs whose first operand, behind such a word, is no program yet: a directory, a name of a version or a profile.
+const ONE_BEFORE: &[&str] =
+    &["aws-vault", "direnv", "envdir", "faketime", "runcon", "rustup", "s6-envdir", "switch_root"];
+
+/// Options of launchers with a program as value, or before one.
+const BEFORE_PROGRAM: &[&str] = &["--args", "--command", "--exec", "--startas", "-c", "-e", "-f", "-x"];
 
 /// Returns whether a word behind a command becomes the program or the script that it runs: the program of the command
-/// is one that runs others, or scripts, and none of its words names one. A compiler takes options from any file `@x`.
+/// is one that runs others, or scripts, and none of its words names one for certain. A compiler takes options from any
+/// file `@x`.
 fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
-    let Some(row) = Program::of(program).map(|known| known.row()) else { return false };
+    let Some(known) = Program::of(program) else { return false };
+    let row = known.row();
     if row.finds == Finds::Compiler {
         return word.starts_with('@');
     }
-    if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(words, word, is_next) {
+    if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(row, words, is_next) {
         return true;
     }
     if !is_next {
         return false;
     }
-    let is_option = |word: &str| word.starts_with('-') && word != "--";
-    // A word behind an option may be its value.
-    let names = |(at, word): &(usize, &String)| {
-        let may_be_value = *at != 0 && is_option(&args[at - 1]);
-        !word.starts_with('-') && (!may_be_value || (word.contains(['/', '.']) && !word.starts_with("/dev/")))
+    let named = certain_names(row, args);
+    let last = args.last().map(String::as_str);
+    // `yarn workspace NAME` is as `yarn` there.
+    let named = match named[..] {
+        ["workspace", _, ref rest @ ..] if row.finds == Finds::Packages => rest,
+        ref named => named,
     };
-    let mut operands = args.iter().enumerate().filter(names).map(|(_, word)| word.as_str());
-    let (first, second) = (operands.next(), operands.next());
-    let names_none = second.is_none() && first.is_none_or(|word| VERBS.contains(&word));
+    let one_before = usize::from(ONE_BEFORE.contains(&known.name));
+    let verbs = if row.role == Role::Interpreter { INTERPRETER_VERBS } else { VERBS };
+    let is_none = |names: &[&str]| names.iter().skip_while(|word| verbs.contains(word)).count() <= one_before;
+    let names_none = is_none(named);
     match row.role {
         _ if row.finds == Finds::Java => names_none,
-        Role::Launcher => names_none,
+        Role::Launcher => {
+            names_none || last.is_some_and(|last| last == "--" || BEFORE_PROGRAM.contains(&last))
+        }
         Role::Interpreter => {
             let has_code = |word: &String| {
                 row.spelling.long_code.contains(&word.as_str())
-                    || (is_option(word) && word.chars().any(|letter| row.spelling.code.contains(letter)))
+                    || (word.starts_with('-')
+                        && !word.starts_with("--")
+                        && word.chars().any(|letter| row.spelling.code.contains(letter)))
             };
             row.script == Script::Unknown
                 && !matches!(row.finds, Finds::Awk | Finds::Python)
                 && names_none
                 && !args.iter().any(has_code)
         }
-        Role::Subcommands(launching) => match first {
+        Role::Subcommands(launching) => match named.first() {
             None => row.finds == Finds::Packages || launching.contains(&word),
-            Some(word) => {
+            Some(verb) => {
                 let starts =
-                    launching.contains(&word) || (row.finds == Finds::Packages && VERBS.contains(&word));
-                starts && second.is_none()
+                    launching.contains(verb) || (row.finds == Finds::Packages && VERBS.contains(verb));
+                starts && is_none(&named[1..])
             }
         },
+        _ if row.finds == Finds::Go => named == ["run"],
         _ => false,
     }
 }
 
-/// Returns whether options or a verb make a JavaScript interpreter run what its next operand names, and no approval
-/// binds that. Below the directory, approvals bind what `--test` finds by its extension.
-fn runs_operands(words: &[String], word: &str, is_next: bool) -> bool {
+/// Lists the words that are certainly no options nor values of options. Where the options of a program are not known,
+/// whatever stands behind one may be its value.
+fn certain_names<'w>(row: &Row, args: &'w [String]) -> Vec<&'w str> {
+    let spelling = &row.spelling;
+    let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();
+    let mut names = Vec::new();
+    let mut words = args.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if word == "--" {
+            names.extend(words.by_ref());
+        } else if !word.starts_with('-') || word == "-" {
+            names.push(word);
+        } else {
+            let is_short = !word.starts_with("--");
+            let is_flag = is_short
+                && (word.ends_with(|c: char| c.is_ascii_digit())
+                    || word[1..].chars().all(|letter| spelling.flags.contains(letter)));
+            let is_complete = word.contains('=') || is_flag;
+            let takes_next = if is_known {
+                spelling.long_valued.contains(&word) || spelling.takes_next_word(word)
+            } else {
+                !is_complete
+            };
+            if takes_next && !word.contains('=') {
+                words.next();
+            }
+        }
+    }
+    names
+}
+
+/// Returns whether options or a verb make a JavaScript interpreter run what its next operand names: a script, or with
+/// `--test` each of them.
+fn runs_operands(row: &Row, words: &[String], is_next: bool) -> bool {
     let args = &words[1..];
     let has = |option: &str| args.iter().any(|arg| arg == option) && script_of(words).is_none();
-    let is_found = || {
-        let leaves = word.starts_with('/') || word.split('/').any(|part| part == "..");
-        !leaves && JAVASCRIPT_ENDS.iter().any(|end| word.ends_with(end))
-    };
-    // Of all words that are no options, the first is the verb of `bun`.
-    let mut operands = args.iter().filter(|arg| !arg.starts_with('-'));
-    let (first, second) = (operands.next(), operands.next());
-    let is_verb = first.is_some_and(|first| matches!(first.as_str(), "exec" | "run" | "x"));
-    (has("--test") && !is_found())
-        || (is_next && first.is_none() && (has("--run") || has("--watch")))
-        || (is_next && is_verb && second.is_none())
+    let named = certain_names(row, args);
+    // The first operand of `bun` and `tsx` may be a verb.
+    let is_verb = matches!(named[..], ["exec" | "run" | "test" | "watch" | "x"]);
+    has("--test") || (is_next && (is_verb || (named.is_empty() && (has("--run") || has("--watch")))))
 }
 
 /// Lists the words of a command that name what runs: the program, the script of an interpreter, the module of Python
@@ -290,7 +333,7 @@ mod tests {
             ("node --test t/a.test.js", "t/y", true),
             ("node --test", "/opt/y.js", true),
             ("node --test", "../y.js", true),
-            ("node --test", "t/y.js", false),
+            ("node --test", "t/y.js", true),
             ("node --test", "--test-only", false),
             ("node --watch", "t/y.js", true),
             ("node --run", "build", true),

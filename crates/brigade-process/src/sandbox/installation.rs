@@ -106,7 +106,10 @@ pub fn installation_in<'p>(
     programs: impl IntoIterator<Item = (&'p Path, NamedBy)>,
     around: &Surroundings,
 ) -> Installation {
-    let mut finder = Finder { around, found: Installation::default(), seen: BTreeSet::new() };
+    let homes = Names::of(around.home.as_deref());
+    let workspaces = Names::of(around.workspace.as_deref());
+    let mut finder =
+        Finder { around, homes, workspaces, found: Installation::default(), seen: BTreeSet::new() };
     for (program, named_by) in programs {
         finder.follow(program, named_by, 0);
     }
@@ -122,8 +125,24 @@ pub enum NamedBy {
     Workspace,
 }
 
+/// A directory by its name and by what that leads to.
+struct Names(Vec<PathBuf>);
+
+impl Names {
+    fn of(path: Option<&Path>) -> Names {
+        let real = path.and_then(|path| path.canonicalize().ok());
+        Names(path.map(Path::to_owned).into_iter().chain(real).collect())
+    }
+
+    fn any(&self, fits: impl Fn(&Path) -> bool) -> bool {
+        self.0.iter().any(|name| fits(name))
+    }
+}
+
 struct Finder<'a> {
     around: &'a Surroundings,
+    homes: Names,
+    workspaces: Names,
     found: Installation,
     seen: BTreeSet<(PathBuf, NamedBy)>,
 }
@@ -157,25 +176,28 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether a path is in the workspace, by name.
+    /// Tells whether a path is in the workspace, under whatever name. What a link there leads to is not.
     fn is_inside(&self, path: &Path) -> bool {
-        self.around.workspace.as_ref().is_some_and(|workspace| path.starts_with(workspace))
+        let is_below = |path: &Path| self.workspaces.any(|workspace| path.starts_with(workspace));
+        let real = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+        is_below(path) || real().is_some_and(|path| is_below(&path))
+    }
+
+    /// Tells whether a directory is a home, holds one, or holds what all programs of a user keep.
+    fn opens_home(&self, path: &Path) -> bool {
+        const BROAD: [&str; 7] =
+            [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
+        Names::of(Some(path)).any(|path| {
+            let is_broad = |home: &Path| BROAD.iter().any(|name| home.join(name) == path);
+            self.homes.any(|home| home.starts_with(path) || is_broad(home))
+        })
     }
 
     /// Grants a path if it exists and does not open the home.
     fn grant(&mut self, path: &Path) {
-        let opens_home = |home: &PathBuf| {
-            let broad = [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
-            home.starts_with(path) || broad.iter().any(|name| home.join(name) == path)
-        };
         let in_system = SYSTEM.iter().any(|system| path.starts_with(system));
         let at_root = path.components().count() < 2;
-        if at_root
-            || in_system
-            || self.is_inside(path)
-            || self.around.home.as_ref().is_some_and(opens_home)
-            || !path.exists()
-        {
+        if at_root || in_system || !path.exists() || self.is_inside(path) || self.opens_home(path) {
             return;
         }
         self.found.paths.insert(path.to_owned());
@@ -193,7 +215,7 @@ impl Finder<'_> {
             let root = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
             // `PREFIX/lib/node_modules` beside `PREFIX/bin/node`.
             if is_vouched_for
-                || (folder.ends_with("lib/node_modules") && is_executable(&root.join("bin/node")))
+                || (folder.ends_with("lib/node_modules") && is_node(&root.join("bin/node"), root))
             {
                 self.grant(&folder);
             }
@@ -208,11 +230,11 @@ impl Finder<'_> {
             return;
         };
         let configuration = root.join("pyvenv.cfg");
-        if configuration.is_file() && (is_vouched_for || is_python(program)) {
+        if configuration.is_file() && (is_vouched_for || (is_python(program) && is_binary(program))) {
             if is_vouched_for {
                 self.grant(root);
             } else {
-                self.grant_usual(root);
+                self.grant_environment(root);
             }
             if let Some(base) = python_home(&configuration) {
                 for name in ["python3", "python"] {
@@ -223,16 +245,14 @@ impl Finder<'_> {
             return;
         }
         if !is_vouched_for {
-            if belongs_to(program, root) {
-                self.grant_usual(root);
-            }
+            self.grant_usual(root, usual_of(program, root));
             return;
         }
         let known = ["conda-meta", "lib/node_modules", "lib/rustlib", "Cellar", "install_receipt.json"];
-        let deep = match &self.around.home {
-            Some(home) => root.strip_prefix(home).map_or(true, |below| 2 <= below.components().count()),
-            None => true,
-        };
+        let deep = Names::of(Some(root)).0.iter().all(|root| {
+            let is_deep = |below: &Path| 2 <= below.components().count();
+            self.homes.0.iter().all(|home| root.strip_prefix(home).map_or(true, is_deep))
+        });
         let libraries = || ["lib", "lib64", "libexec"].iter().any(|name| root.join(name).is_dir());
         if known.iter().any(|name| root.join(name).exists())
             || of_python(root).next().is_some()
@@ -240,32 +260,24 @@ impl Finder<'_> {
         {
             self.grant(root);
             // `~/.local` is never granted; what pip installed there for the user is.
-            if self.around.home.as_ref().is_some_and(|home| home.join(".local") == root) {
+            if Names::of(Some(root)).any(|root| self.homes.any(|home| home.join(".local") == root)) {
                 self.grant(&root.join("lib"));
             }
         }
     }
 
-    /// Grants the directories and settings that installations have.
-    fn grant_usual(&mut self, root: &Path) {
-        let names = [
-            "bin",
-            "sbin",
-            "lib",
-            "lib32",
-            "lib64",
-            "libexec",
-            "include",
-            "share",
-            "etc",
-            "ssl",
-            "Cellar",
-            "opt",
-            "conda-meta",
-            "pyvenv.cfg",
-        ];
-        for name in names {
-            self.grant(&root.join(name));
+    /// Grants directories of an installation. A home is none.
+    fn grant_usual(&mut self, root: &Path, names: &[&str]) {
+        if !self.opens_home(root) {
+            names.iter().for_each(|name| self.grant(&root.join(name)));
+        }
+    }
+
+    /// Grants what a virtual environment of Python has, which may stand in the root of any project.
+    fn grant_environment(&mut self, root: &Path) {
+        self.grant_usual(root, &["bin", "include", "pyvenv.cfg"]);
+        if !self.opens_home(root) {
+            of_python(root).for_each(|library| self.grant(&library));
         }
     }
 
@@ -397,10 +409,12 @@ impl Finder<'_> {
 
 /// Tells whether a program or a library is Python's, by its name: `python`, `python3`, `python3.11`, `python3.13t`.
 fn is_python(program: &Path) -> bool {
-    let version = program.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix("python"));
+    let name = program.file_name().and_then(OsStr::to_str);
+    let Some(version) = name.and_then(|name| name.strip_prefix("python")) else { return false };
     // Builds without a global lock end in `t`.
-    let version = version.map(|version| version.trim_end_matches('t'));
-    version.is_some_and(|version| version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+    let version = version.strip_suffix('t').filter(|version| version.contains('.')).unwrap_or(version);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    version.is_empty() || (version.split('.').count() <= 2 && version.split('.').all(is_number))
 }
 
 /// Lists the directories of libraries of Python.
@@ -409,16 +423,67 @@ fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
     entries.into_iter().map(|entry| entry.path()).filter(|path| is_python(path) && path.is_dir())
 }
 
-/// Tells whether a program is that of an installation: Python, node, a Rust toolchain, conda or Homebrew.
-fn belongs_to(program: &Path, root: &Path) -> bool {
+/// Returns which directories an installation has, if the program itself is that of one: Python, node, a Rust toolchain,
+/// conda or Homebrew. A script is none of them, whatever its name.
+fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     let name = program.file_name().unwrap_or_default();
     let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
-    (is_python(program) && of_python(root).any(|library| library.join("os.py").is_file()))
-        || (is_one_of(&["node"]) && root.join("lib/node_modules/npm/package.json").is_file())
-        || (is_one_of(&["cargo", "rustc", "rustdoc", "rustfmt"])
-            && root.join("lib/rustlib/components").is_file())
-        || root.join("conda-meta/history").is_file()
-        || root.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("Cellar"))
+    let has_library = |library: PathBuf| {
+        // `python` and `python3` may be any version.
+        let is_its = library.file_name() == Some(name) || is_one_of(&["python", "python3"]);
+        is_its && library.join("os.py").is_file()
+    };
+    let is_brewed = root.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("Cellar"));
+    if is_brewed && root.join("INSTALL_RECEIPT.json").is_file() {
+        return &["bin", "sbin", "lib", "libexec", "include", "share", "etc"];
+    }
+    if !is_binary(program) {
+        return &[];
+    }
+    if is_conda(root) {
+        return &[
+            "bin",
+            "sbin",
+            "lib",
+            "lib32",
+            "lib64",
+            "libexec",
+            "include",
+            "share",
+            "etc",
+            "ssl",
+            "conda-meta",
+        ];
+    }
+    if (is_python(program) && of_python(root).any(has_library)) || is_node(program, root) {
+        return &["bin", "lib", "lib64", "include"];
+    }
+    if is_one_of(&["cargo", "rustc", "rustdoc", "rustfmt"]) && root.join("lib/rustlib/components").is_file() {
+        return &["bin", "lib", "lib64", "libexec"];
+    }
+    &[]
+}
+
+/// Tells whether a program is node with npm.
+fn is_node(program: &Path, root: &Path) -> bool {
+    program.file_name().is_some_and(|name| name == "node")
+        && is_executable(program)
+        && is_binary(program)
+        && root.join("lib/node_modules/npm/package.json").is_file()
+}
+
+/// Tells whether a directory is an environment of conda, which notes each package that it installed.
+fn is_conda(root: &Path) -> bool {
+    let notes = root.join("conda-meta");
+    let is_note = |entry: fs::DirEntry| entry.path().extension().is_some_and(|end| end == "json");
+    notes.join("history").is_file() && notes.read_dir().into_iter().flatten().flatten().any(is_note)
+}
+
+/// Tells whether a program is no script.
+fn is_binary(program: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && &start == b"\x7fELF"
 }
 
 fn is_beside(program: &Path, name: &str) -> bool {
