@@ -18,7 +18,7 @@ use brigade_kitchen::adapter::{
     self, Adapter, Answer, Limit, Output, Permissions, PromptWay, Tokens, Wanted,
 };
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::signal::{Evidence, Exit, ResultFile, Role};
+use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
@@ -296,13 +296,13 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
     let (host, adapter) = (attempt.host, &attempt.cook.adapter);
     let read = || {
         let (stdout, stderr) = host.receipts.logs(attempt.run);
-        let (stdout, stderr) = (both_ends(&*host.fs, &stdout), both_ends(&*host.fs, &stderr));
-        let answer_file = match read_regular(private, &own(ANSWER), ANSWER_HALF) {
-            Left::Bytes(bytes) => {
-                Some(host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes())
-            }
-            Left::Absent | Left::NotRegular | Left::Unreadable => None,
-        };
+        // What is cut is no document any more.
+        let half = if adapter.is_document() { 4 * ANSWER_HALF } else { ANSWER_HALF };
+        let (stdout, stderr) = (both_ends(&*host.fs, &stdout, half), both_ends(&*host.fs, &stderr, half));
+        let is_file = private.link_metadata(&own(ANSWER)).is_ok_and(|found| found.kind == FileKind::File);
+        let answer_file = is_file.then(|| both_ends(private, &own(ANSWER), half));
+        let answer_file = answer_file
+            .map(|bytes| host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes());
         let answer_file = answer_file.as_deref();
         let output = Output { stdout: &stdout, stderr: &stderr, answer_file, succeeded };
         adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes)
@@ -355,21 +355,116 @@ fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Left {
     }
 }
 
-/// Reads the beginning and the end of a log.
-fn both_ends(fs: &dyn Fs, path: &RelPath) -> Vec<u8> {
+/// Reads the beginning and the end of a file, in whole lines. Where a code fence is open there, it is closed before the
+/// cut or opened behind it, so that each line is still within a fence or not.
+fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
     let read = || {
         let file = fs.open(path)?;
         let length = file.len()?;
-        let half = usize::try_from(ANSWER_HALF).unwrap_or(usize::MAX);
-        let mut bytes = file.read_range(0, half)?;
-        if ANSWER_HALF < length {
-            let from = length.saturating_sub(ANSWER_HALF).max(ANSWER_HALF);
-            if ANSWER_HALF < from {
-                bytes.push(b'\n');
-            }
-            bytes.extend(file.read_range(from, half)?);
+        let size = usize::try_from(half).unwrap_or(usize::MAX);
+        if length <= 2 * half {
+            return file.read_range(0, size.saturating_mul(2));
         }
+        let mut bytes = file.read_range(0, size)?;
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        let last = file.read_range(length - half, size)?;
+        let skipped = last.iter().position(|byte| *byte == b'\n').map_or(last.len(), |end| end + 1);
+        let mut lines = FenceLines::default();
+        lines.take(&bytes);
+        let before = lines.fences.line();
+        let (mut at, end) = (bytes.len() as u64, length - half + skipped as u64);
+        while at < end {
+            let part = file.read_range(at, usize::try_from((end - at).min(SLICE)).unwrap_or(1))?;
+            if part.is_empty() {
+                break;
+            }
+            lines.take(&part);
+            at += part.len() as u64;
+        }
+        for line in before.into_iter().chain(lines.fences.line()) {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(&last[skipped..]);
         Ok::<_, brigade_fs::FsError>(bytes)
     };
     read().unwrap_or_default()
+}
+
+/// How much of the part that is left out is read at once.
+const SLICE: u64 = 64 << 10;
+
+/// The part of a line that tells whether it opens or closes a fence.
+const LINE_START: usize = 4 << 10;
+
+/// Follows the code fences of a long text in slices.
+#[derive(Default)]
+struct FenceLines {
+    fences: Fences,
+    line: Vec<u8>,
+}
+
+impl FenceLines {
+    fn take(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_START.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                let text = String::from_utf8_lossy(&self.line);
+                // The cap of the log left something out here, and nobody knows what was open behind it.
+                if text.starts_with('[') && text.trim_end().ends_with(" bytes are left out]") {
+                    self.fences = Fences::default();
+                } else {
+                    self.fences.is_plain(text.trim_end_matches(['\n', '\r']));
+                }
+                self.line.clear();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_kitchen::signal::{Signal, Tags};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, promises: &[Signal]) {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let path = own("log");
+        fs.write_cache(&path, text.as_bytes()).unwrap();
+        let bytes = both_ends(&fs, &path, 1_000);
+        assert!(bytes.len() <= 2_020 && bytes.len() <= text.len() + 20, "{}", bytes.len());
+        let found = Tags::find(std::str::from_utf8(&bytes).unwrap()).promises;
+        assert_eq!(found, promises, "{}", &text[..text.len().min(80)]);
+    }
+
+    #[test]
+    fn a_cut_opens_and_closes_no_fence_and_makes_no_line() {
+        let done = "<promise>COMPLETE</promise>";
+        let lines = |count: usize| "a line\n".repeat(count);
+        check(&format!("{}{done}\n", lines(100)), &[Signal::Complete]);
+        check(&format!("{}{done}\n", lines(1_000)), &[Signal::Complete]);
+        // Closed in what is left out.
+        check(&format!("```\n{}```\n{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
+        // Opened there, and closed behind the promise.
+        check(&format!("{}~~~~ text\n{}{done}\n~~~~\nno.\n", lines(300), lines(300)), &[]);
+        check(&format!("{}- ```\n{}{done}\n  ```\nno.\n", lines(300), lines(300)), &[]);
+        // Open all the way.
+        check(&format!("```\n{}{done}\n", lines(600)), &[]);
+        // In the middle of a line, at each place around a cut.
+        for offset in 0..120 {
+            let quoted = format!("I say {done} is what I would say\n");
+            check(&format!("{}{}{quoted}{}", lines(100), "x".repeat(240 + offset), lines(600)), &[]);
+            check(
+                &format!("{}{}{quoted}{}{}\n", lines(600), "x".repeat(50), "y".repeat(860 + offset), ""),
+                &[],
+            );
+        }
+        // Behind the cap of the log.
+        let cap = "\n[123456 bytes are left out]\n";
+        check(&format!("```\n{}{cap}{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
+    }
 }

@@ -87,7 +87,8 @@ impl Adapter {
         [&self.answer].into_iter().chain(&self.failed).chain(&self.cost).chain(tokens)
     }
 
-    fn is_document(&self) -> bool {
+    /// Tells whether the whole output is one document, which must not be cut.
+    pub fn is_document(&self) -> bool {
         self.sources().any(|source| matches!(source, Source::Json(_)))
     }
 

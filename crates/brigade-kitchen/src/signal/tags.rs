@@ -45,20 +45,14 @@ impl Tags {
         let mut tags = Tags::default();
         let lines: Vec<&str> =
             answer.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-        let mut fence: Option<Fence> = None;
+        let mut fences = Fences::default();
         let mut at = 0;
         while at < lines.len() {
-            let line = lines[at];
-            match (fence, Fence::opened_by(line)) {
-                (None, Some(opened)) => fence = Some(opened),
-                (Some(open), _) if open.is_closed_by(line) => fence = None,
-                (Some(_), _) => {}
-                (None, None) => {
-                    if let Some((name, content, end)) = tag_at(&lines, at) {
-                        tags.add(name, content);
-                        at = end;
-                    }
-                }
+            if fences.is_plain(lines[at])
+                && let Some((name, content, end)) = tag_at(&lines, at)
+            {
+                tags.add(name, content);
+                at = end;
             }
             at += 1;
         }
@@ -112,8 +106,36 @@ fn plain(line: &str) -> Option<&str> {
     (line.len() - text.len() < 4 && !text.starts_with(['\t', '>'])).then(|| text.trim_end())
 }
 
+/// Which code fence is open, line by line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fences(Option<Fence>);
+
+impl Fences {
+    /// Takes the next line, and tells whether it is no part of a fence.
+    pub fn is_plain(&mut self, line: &str) -> bool {
+        match (self.0, Fence::opened_by(line)) {
+            (None, None) => true,
+            (None, opened) => {
+                self.0 = opened;
+                false
+            }
+            (Some(open), _) => {
+                self.0 = self.0.filter(|_| !open.is_closed_by(line));
+                false
+            }
+        }
+    }
+
+    /// Returns the line that closes the open fence, or opens one like it; `None` if none is open.
+    pub fn line(&self) -> Option<String> {
+        let Fence { mark, length, is_nested } = self.0?;
+        let indentation = if is_nested { "  " } else { "" };
+        Some(format!("{indentation}{}", mark.to_string().repeat(length)))
+    }
+}
+
 /// An open code fence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Fence {
     mark: char,
     length: usize,
