@@ -87,6 +87,8 @@ pub(crate) struct Spelling {
     pub(crate) flags: &'static str,
     /// Long options that take the next word.
     pub(crate) long_valued: &'static [&'static str],
+    /// Long options without a value that others begin with.
+    pub(crate) long_flags: &'static [&'static str],
     /// Short options with code as value.
     pub(crate) code: &'static str,
     /// Long options with code as value.
@@ -149,6 +151,10 @@ pub(crate) enum Finds {
     Loader,
     /// Classes in directories and archives that options of Java name.
     Java,
+    /// Options in files that words with `@` name.
+    OptionFiles,
+    /// Scripts in other directories, which options of gdb name.
+    Debugged,
 }
 
 /// Options that make a program run something.
@@ -266,7 +272,8 @@ impl Spelling {
     /// Tells whether an option takes the next word as its value. A long option also matches by any prefix.
     pub(crate) fn takes_next_word(&self, option: &str) -> bool {
         if option.starts_with("--") {
-            return self.long_valued.iter().any(|name| is_long(option, name));
+            return !self.long_flags.contains(&option)
+                && self.long_valued.iter().any(|name| is_long(option, name));
         }
         // In a bundle, the first option with a value takes the rest, or the next word if it is the last one.
         let bundle = &option[1..];

@@ -267,14 +267,15 @@ impl Finder<'_> {
             Finds::Ruby => self.ruby(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),
             Finds::GitCommands => {
+                // Each `-C` counts from the one before.
+                let moves = args.iter().zip(args.iter().skip(1)).filter(|(option, _)| *option == "-C");
+                let directory = moves.fold(self.directory.clone(), |folder, (_, to)| folder.join(to));
                 // Hooks of a template are those of what is cloned.
                 let folders = ["--exec-path", "--template"].into_iter();
                 let folders = folders.flat_map(|option| long_values(args, option));
-                reads.code.extend(folders.map(|folder| self.directory.join(folder)));
-                // Settings and hooks in it start programs.
+                reads.code.extend(folders.map(|folder| directory.join(folder)));
                 for folder in long_values(args, "--git-dir") {
-                    let parts = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
-                    reads.code.extend(parts.map(|part| self.directory.join(folder).join(part)));
+                    self.git_directory(&directory.join(folder), reads);
                 }
             }
             Finds::Parts => {
@@ -291,6 +292,36 @@ impl Finder<'_> {
             Finds::Compiler => self.compiler(known, args, reads),
             Finds::Loader => self.loader(args, reads),
             Finds::Java => self.java(args, reads),
+            Finds::OptionFiles => {
+                if args.iter().any(|word| word.starts_with('@')) {
+                    reads.unbound.insert(NotBound::Option("@file"));
+                }
+            }
+            Finds::Debugged => search::debugged(args, reads),
+        }
+    }
+
+    /// Finds the settings and hooks of a directory of git, which start programs: where a file in its place leads, and
+    /// what it shares with others.
+    fn git_directory(&self, named: &Path, reads: &mut Reads) {
+        let line = |path: &Path| {
+            let bytes = self.files.read(path, 4 << 10)?;
+            Some(String::from_utf8(bytes).ok()?.lines().next()?.trim().to_owned())
+        };
+        reads.code.insert(named.to_owned());
+        let leads_to =
+            line(named).and_then(|line| line.strip_prefix("gitdir:").map(|to| to.trim().to_owned()));
+        let folder = match leads_to {
+            Some(to) => named.parent().unwrap_or(named).join(to),
+            None => {
+                reads.code.remove(named);
+                named.to_owned()
+            }
+        };
+        let common = line(&folder.join("commondir")).map(|to| folder.join(to));
+        for folder in [Some(folder), common].into_iter().flatten() {
+            let parts = ["config", "config.worktree", "hooks", "info/attributes", "commondir"];
+            reads.code.extend(parts.map(|part| folder.join(part)));
         }
     }
 

@@ -208,11 +208,6 @@ pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
-/// Tells whether words that a shell would read as the end of a command are among these.
-pub(crate) fn has_separator(words: &[String]) -> bool {
-    words.iter().any(|word| shell_text::is_separator(word))
-}
-
 /// Tells whether a command line has a command in a text that cannot be read before the run.
 pub(crate) fn is_unread(words: &[String]) -> bool {
     Reading::of(words).is_unread
@@ -314,6 +309,20 @@ impl Reading {
             let Some(separator) = rest.get(cut) else { break };
             piped = matches!(separator.text.as_str(), "|" | "|&");
             rest = &rest[cut + 1..];
+        }
+        // No shell splits the words of a command line: behind an option, it may be a value, as in `awk -F ';'`, and
+        // behind `-exec` it is the end of a part.
+        let is_value = |pair: &[Word]| {
+            pair[0].text.starts_with('-') && pair[0].text != "-" && shell_text::is_separator(&pair[1].text)
+        };
+        if self.depth == 0 && (words.windows(2).any(is_value) || 1 < wrapper::find_commands(words).len()) {
+            let known = self.risks.len();
+            self.command(words);
+            for at in (known..self.risks.len()).rev() {
+                if self.risks[..known].contains(&self.risks[at]) {
+                    self.risks.remove(at);
+                }
+            }
         }
         // `curl … |sh` splits to a word `|sh`.
         for word in words.iter().skip(1) {

@@ -12,6 +12,7 @@ const PLAIN: Spelling = Spelling {
     attached: "",
     flags: "",
     long_valued: &[],
+    long_flags: &[],
     code: "",
     long_code: &[],
     ends: "",
@@ -76,6 +77,11 @@ impl Row {
     /// Short and long options that take the next word.
     const fn valued(self, short: &'static str, long: &'static [&'static str]) -> Row {
         Row { spelling: Spelling { valued: short, long_valued: long, ..self.spelling }, ..self }
+    }
+
+    /// Long options without a value that others begin with.
+    const fn long_flags(self, flags: &'static [&'static str]) -> Row {
+        Row { spelling: Spelling { long_flags: flags, ..self.spelling }, ..self }
     }
 
     /// Short options with an optional value in the rest of the bundle.
@@ -395,6 +401,8 @@ pub(super) const ROWS: &[Row] = &[
                 "--setgroups",
                 "--map-user",
                 "--map-group",
+                "--monotonic",
+                "--boottime",
             ],
         )
         .changes_directory('w', "--wd"),
@@ -476,25 +484,38 @@ pub(super) const ROWS: &[Row] = &[
                 "--group",
                 "--chuid",
                 "--chdir",
+                "--chroot",
+                "--iosched",
+                "--nicelevel",
+                "--notify-timeout",
                 "--output",
+                "--pid",
+                "--ppid",
+                "--procsched",
+                "--retry",
+                "--signal",
+                "--umask",
             ],
         )
+        .long_flags(&["--start"])
         .changes_directory('d', "--chdir"),
     // Names of gdb's options have one dash or two.
-    launcher(&["gdb"]).hooks(&[hook(
-        Value::File,
-        "x",
-        &[
-            "--command",
-            "-command",
-            "--init-command",
-            "-init-command",
-            "-ix",
-            "--early-init-command",
-            "-early-init-command",
-            "-eix",
-        ],
-    )]),
+    launcher(&["gdb"])
+        .hooks(&[hook(
+            Value::File,
+            "x",
+            &[
+                "--command",
+                "-command",
+                "--init-command",
+                "-init-command",
+                "-ix",
+                "--early-init-command",
+                "-early-init-command",
+                "-eix",
+            ],
+        )])
+        .finds(Finds::Debugged),
     launcher(&["parallel"]).hooks(&[hook(Value::File, "a", &["--arg-file"])]),
     launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
     launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
@@ -574,6 +595,8 @@ pub(super) const ROWS: &[Row] = &[
     .finds(Finds::Compiler)
     .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
+    other(&["ar", "as", "javac", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "nm", "objdump"])
+        .finds(Finds::OptionFiles),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
     other(&["emacs"]).hooks(&[

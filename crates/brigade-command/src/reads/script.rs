@@ -106,10 +106,6 @@ pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Optio
 /// interpreter. Such a word is an argument of a call, and no approval binds the file that it names.
 pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let words = argv.words();
-    // No shell reads them, so what follows is one more word of the same program, such as `find`.
-    if risk::has_separator(&words[..reviewed.min(words.len())]) {
-        return None;
-    }
     let entry = risk::started(&words[..reviewed.min(words.len())]);
     let is_certain = |command: &&Started| command.standing != Standing::Guessed;
     let code = |commands: &[Started]| -> Vec<String> {
@@ -124,8 +120,60 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
         .iter()
         .enumerate()
         .find(|(at, word)| last.is_some_and(|last| takes_as_code(&last.words, word, *at == 0)));
-    let named = arguments.iter().find(|word| found.contains(word) && !known.contains(word));
+    // A whole word, or what is attached to an option or to a name.
+    let holds = |word: &String, code: &String| {
+        word == code || (word.ends_with(code.as_str()) && (word.starts_with('-') || word.contains('=')))
+    };
+    let is_new = |code: &&String| !code.is_empty() && !known.contains(*code);
+    let named =
+        arguments.iter().find(|word| found.iter().filter(is_new).any(|code: &String| holds(word, code)));
     first.map(|(_, word)| word).or(named).map(String::as_str)
+}
+
+/// Options by which compilers find or load programs and libraries.
+const OF_COMPILERS: &[&str] = &[
+    "--prefix",
+    "--specs",
+    "-B",
+    "-Wa,",
+    "-Wl,",
+    "-Wp,",
+    "-Xlinker",
+    "-fplugin",
+    "-fuse-ld",
+    "-iplugindir",
+    "-specs",
+    "-wrapper",
+];
+
+/// Options by which package managers and node find settings and code.
+const OF_JAVASCRIPT: &[&str] = &[
+    "--experimental-loader",
+    "--import",
+    "--loader",
+    "--node-options",
+    "--prefix",
+    "--preload",
+    "--require",
+    "--script-shell",
+    "--test-reporter",
+    "--userconfig",
+];
+
+/// Returns whether a word is an option that makes a program load code by its value, or the value of one.
+fn loads_code(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
+    // What stands behind a script is its own.
+    if script_of(words).is_some() {
+        return false;
+    }
+    let options = match row.finds {
+        Finds::Compiler => OF_COMPILERS,
+        Finds::JavaScript | Finds::Packages => OF_JAVASCRIPT,
+        Finds::Perl | Finds::Ruby => &["-I", "-M", "-m", "-r"][..],
+        _ => return false,
+    };
+    let begins = |word: &str| options.iter().any(|option| word.starts_with(option));
+    begins(word) || (is_next && words.last().is_some_and(|last| options.contains(&last.as_str())))
 }
 
 /// Words behind a program that do not name what it runs yet.
@@ -148,8 +196,8 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let Some(known) = Program::of(program) else { return false };
     let row = known.row();
-    if row.finds == Finds::Compiler {
-        return word.starts_with('@');
+    if row.finds == Finds::Compiler && word.starts_with('@') || loads_code(row, words, word, is_next) {
+        return true;
     }
     if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(row, words, is_next) {
         return true;
@@ -250,10 +298,14 @@ pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
     match known.row().finds {
         Finds::Python => found.extend(python::module_words(args)),
         Finds::PythonCoverage => python::launched_words("coverage", args, &mut found),
-        Finds::Make => found.extend(args.iter().map(String::as_str).filter(|word| changes_make(word))),
+        Finds::Make => {
+            found.extend(args.iter().map(String::as_str).filter(|word| changes_make(word)));
+            found.extend(short_values(&known.row().spelling, args, 'C'));
+            found.extend(long_values(args, "--directory"));
+        }
         _ => {}
     }
-    let hooks = known.row().hooks.iter().filter(|hook| hook.value == Value::File);
+    let hooks = known.row().hooks.iter().filter(|hook| hook.value != Value::Output);
     for hook in hooks {
         let short = hook.short.chars().flat_map(|option| short_values(&known.row().spelling, args, option));
         found.extend(short.chain(hook.long.iter().flat_map(|option| long_values(args, option))));
@@ -273,11 +325,48 @@ pub(super) fn own_directory(words: &[String]) -> PathBuf {
     ['C', 'X'].into_iter().flat_map(|option| short_values(&known.row().spelling, args, option)).collect()
 }
 
+/// Variables of make that are programs, or options of make.
+const OF_MAKE: &[&str] = &[
+    ".SHELLFLAGS",
+    "AR",
+    "AS",
+    "CC",
+    "CO",
+    "CPP",
+    "CTANGLE",
+    "CWEAVE",
+    "CXX",
+    "FC",
+    "GET",
+    "GNUMAKEFLAGS",
+    "LD",
+    "LEX",
+    "LINT",
+    "M2C",
+    "MAKE",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MAKEINFO",
+    "MFLAGS",
+    "NODE",
+    "PC",
+    "PERL",
+    "PYTHON",
+    "RANLIB",
+    "RM",
+    "SHELL",
+    "TANGLE",
+    "TEX",
+    "TEXI2DVI",
+    "WEAVE",
+    "YACC",
+];
+
 /// Tells whether a word sets a variable of make that is a program, or options of make.
 fn changes_make(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.trim_end_matches([':', '+', '?', '!']).trim();
-    matches!(name, "SHELL" | ".SHELLFLAGS" | "MAKE" | "MAKEFILES" | "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS")
+    OF_MAKE.contains(&name)
 }
 
 /// Returns a script of one of these commands that does not exist.
@@ -326,8 +415,37 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_node_runs_is_code() {
+    fn an_argument_that_chooses_code_is_found() {
         for (command, argument, is_code) in [
+            ("make", "-fsub/Makefile", true),
+            ("make", "--file=sub/Makefile", true),
+            ("make", "-Csub", true),
+            ("make", "--directory=sub", true),
+            ("make -f Mk", "CC=bin/cc", true),
+            ("make -f Mk", "CC:=nice bin/cc", true),
+            ("make -f Mk", "VERSION=1.2", false),
+            ("make -f Mk", "test", false),
+            ("env", "-Sbin/cc", true),
+            ("awk", "-fx.awk", true),
+            ("awk -F ;", "-fx.awk", true),
+            ("awk -f a.awk", "x=;", false),
+            ("env -u && python3", "x.py", true),
+            ("xargs -d ; -a bin/list python3", "x.py", true),
+            ("tar cf x.tar", "-Ibin/cc", true),
+            ("tar cf x.tar", "--use-compress-program=bin/cc", true),
+            ("tar cf x.tar", "bin/cc", false),
+            ("gcc -c a.c", "-Bl/", true),
+            ("gcc -c a.c -B", "l/", true),
+            ("gcc -c a.c", "-fplugin=l/p.so", true),
+            ("gcc -c a.c", "-Wl,-plugin,l/p.so", true),
+            ("gcc -c", "a.c", false),
+            ("gcc -c a.c", "-O2", false),
+            ("npm test", "--prefix=sub", true),
+            ("npm test", "--watch", false),
+            ("node", "--require=./x.js", true),
+            ("node bin/x.js", "--require=./x.js", false),
+            ("perl -MFoo", "-Il", true),
+            ("perl x.pl", "-Il", false),
             ("node --test", "t/y", true),
             ("node --test", "t/*", true),
             ("node --test t/a.test.js", "t/y", true),

@@ -10,6 +10,26 @@ const MAX_OPTIONS: u64 = 64 << 10;
 /// How many such files are read.
 const MAX_OPTION_FILES: usize = 16;
 
+/// Options of Java that say where classes are.
+const CLASS_PATHS: [&str; 4] = ["-cp", "-classpath", "--class-path", "-Djava.class.path"];
+
+/// Finds options of gdb that make it take files from elsewhere: other directories, and commands that go there.
+pub(super) fn debugged(args: &[String], reads: &mut Reads) {
+    let moves = |word: &String| {
+        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or_default();
+        let name = name.split('=').next().unwrap_or_default();
+        name == "cd" || name == "d" || (2 < name.len() && "directory".starts_with(name))
+    };
+    let goes = |word: &String| {
+        let command =
+            word.split_once('=').filter(|_| word.starts_with('-')).map_or(word.as_str(), |(_, text)| text);
+        command.trim_start().starts_with("cd ")
+    };
+    if args.iter().any(|word| moves(word) || goes(word)) {
+        reads.unbound.insert(NotBound::Option("-cd"));
+    }
+}
+
 impl Finder<'_> {
     /// Finds the directories in `-I` and `-Mlib=` of Perl, and the modules in `-M`.
     pub(super) fn perl(&self, known: Program, args: &[String], reads: &mut Reads) {
@@ -82,18 +102,35 @@ impl Finder<'_> {
     /// Finds the directories, archives and libraries that options of Java name.
     pub(super) fn java(&self, args: &[String], reads: &mut Reads) {
         let lists = ["-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"];
-        let behind = ["-Xbootclasspath/a:", "-Xbootclasspath:", "-javaagent:", "-agentpath:"];
+        let behind =
+            ["-Xbootclasspath/a:", "-Xbootclasspath:", "-javaagent:", "-agentpath:", "-Djava.class.path="];
+        let names_path = args.iter().any(|word| {
+            word == "-jar"
+                || word.ends_with(".java")
+                || CLASS_PATHS.iter().any(|option| word == option || word.starts_with(&format!("{option}=")))
+        });
+        if !names_path && args.iter().any(|word| !word.starts_with(['-', '@'])) {
+            self.tree(&self.directory, &[".class"], reads);
+        }
         for (at, word) in args.iter().enumerate() {
             let own = lists.iter().any(|option| word == option).then(|| args.get(at + 1).map(String::as_str));
             let attached = lists.iter().find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
             let agent = behind.iter().find_map(|option| word.strip_prefix(option));
             let found = own.flatten().or(attached).or(agent.and_then(|list| list.split('=').next()));
-            for path in found.into_iter().flat_map(|list| list.split(':')).filter(|path| !path.is_empty()) {
+            // An empty part of a list is the directory itself.
+            for path in found.into_iter().flat_map(|list| list.split(':')) {
+                if path.is_empty() {
+                    self.tree(&self.directory, &[".class"], reads);
+                    continue;
+                }
                 // `l/*` is every archive of the directory.
                 reads.code.insert(self.directory.join(path.strip_suffix('*').unwrap_or(path)));
             }
             if word.starts_with('@') {
                 reads.unbound.insert(NotBound::Option("@file"));
+            }
+            if word.starts_with("--patch-module") {
+                reads.unbound.insert(NotBound::Option("--patch-module"));
             }
         }
     }
@@ -112,7 +149,13 @@ impl Finder<'_> {
             let text = self.files.read(&path, MAX_OPTIONS).and_then(|bytes| String::from_utf8(bytes).ok());
             files += 1;
             match text.and_then(|text| Argv::parse(&text).ok()).filter(|_| files <= MAX_OPTION_FILES) {
-                Some(options) => drop(words.splice(at..=at, options.words().iter().cloned())),
+                Some(options) => {
+                    // Any of them may name a file of code.
+                    let names = options.words().iter().flat_map(|word| word.split(['=', ',']));
+                    let names = names.filter(|name| !name.starts_with(['-', '@']) && name.contains('/'));
+                    reads.code.extend(names.map(|name| self.directory.join(name)));
+                    words.splice(at..=at, options.words().iter().cloned());
+                }
                 None => {
                     if !matches!(
                         self.files.look(&path),
@@ -141,6 +184,9 @@ impl Finder<'_> {
         for word in args {
             let handed = ["-Wl,", "-Wa,", "-Wp,"].into_iter().find_map(|option| word.strip_prefix(option));
             let parts = handed.into_iter().flat_map(|list| list.split([',', '=']));
+            if parts.clone().any(|part| part.starts_with('@')) {
+                reads.unbound.insert(NotBound::Option("@file"));
+            }
             let paths = parts.filter(|part| !part.is_empty() && !part.starts_with('-'));
             let paths = paths.map(|path| self.directory.join(path));
             reads.code.extend(paths.filter(|path| !self.is_folder(path)));

@@ -225,6 +225,14 @@ fn what_a_word_names_is_code_wherever_it_lies() {
 fn code_is_found_in_each_spelling_of_an_option() {
     let mut files = Fake::new(&["pkg/sub.pyc", "lib/pkg/package.json", "gd/config", "gd/options"], &[]);
     files.heads.insert("/work/gd/options".into(), "-O2 '-Bgd/l'\n@gd/none");
+    for (name, text) in [
+        ("gf", "gitdir: gd\n"),
+        ("wt/commondir", "../gd\n"),
+        ("gd/linked", "-plugin gd/p.so"),
+        ("gd/X.class", ""),
+    ] {
+        files = files.with(name, text);
+    }
     for (command, expect) in [
         ("make --dir=gd", "gd/Makefile"),
         ("make -sC gd", "gd/Makefile"),
@@ -268,6 +276,21 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("npm run x --workspaces", "lib/pkg/package.json"),
         ("git --git-dir=gd status", "gd/config"),
         ("git --git-dir gd status", "gd/hooks"),
+        ("git -C lib --git-dir=../gd status", "lib/../gd/config"),
+        ("git -C lib -C .. --git-dir=gd status", "lib/../gd/config"),
+        ("git --git-dir=gf status", "gf"),
+        ("git --git-dir=gf status", "gd/config"),
+        ("git --git-dir=wt status", "wt/../gd/config"),
+        ("git -C lib clone --template=../l . ../dst", "lib/../l"),
+        ("start-stop-daemon --start -d gd --exec /bin/sh -- run.sh", "gd/run.sh"),
+        ("start-stop-daemon -S --umask 0 -d gd --exec /bin/sh -- run.sh", "gd/run.sh"),
+        ("unshare --monotonic 1 -T -w gd sh run.sh", "gd/run.sh"),
+        ("gcc @gd/linked x.c", "gd/p.so"),
+        ("java -Djava.class.path=l X", "l"),
+        ("env -C gd java X", "gd/X.class"),
+        ("env -C gd java -cp '' X", "gd/X.class"),
+        ("xargs -d ';' -a list python3 -m pkg", "pkg"),
+        ("find gd -exec true ';' -exec python3 -m pkg ';'", "pkg"),
         ("ruby -C gd x.rb", "gd/x.rb"),
         ("ruby -wCgd x.rb", "gd/x.rb"),
         ("ruby -X gd x.rb", "gd/x.rb"),
@@ -337,6 +360,26 @@ fn what_only_env_can_tell_is_a_reason() {
     for command in ["env -S 'python3 ${X}'", "nice env -vS 'python3 $X'", "env --split='a \"b'"] {
         let unread = BTreeSet::from([NotBound::Option("--split-string")]);
         assert_eq!(reads(command, &files).unbound, unread, "{command}");
+    }
+}
+
+#[test]
+fn options_in_files_and_other_directories_of_gdb_are_a_reason() {
+    let files = Fake::new(&["l/args", "gd/run.gdb"], &[]);
+    for (command, option) in [
+        ("gcc -Wl,@l/args x.c", "@file"),
+        ("ld @l/args", "@file"),
+        ("javac @l/args", "@file"),
+        ("gdb -cd gd -x run.gdb -batch", "-cd"),
+        ("gdb --cd=gd -x run.gdb", "-cd"),
+        ("gdb -batch -dir gd -x run.gdb", "-cd"),
+        ("gdb -batch -ex 'cd gd' -x run.gdb", "-cd"),
+        ("java --patch-module m=l X", "--patch-module"),
+    ] {
+        assert_eq!(reads(command, &files).unbound, BTreeSet::from([NotBound::Option(option)]), "{command}");
+    }
+    for command in ["ld -Bstatic a.o", "gdb -batch -x gd/run.gdb ./prog", "java -version", "ar rcs a.a a.o"] {
+        assert_eq!(reads(command, &files).unbound, BTreeSet::new(), "{command}");
     }
 }
 

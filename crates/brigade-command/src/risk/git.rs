@@ -218,7 +218,16 @@ fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
             break;
         }
         let value = |value: &str| Word { text: value.to_owned(), at: word.at };
-        if subcommand == "clone" && (text == "-c" || is_long(text, "--config")) {
+        // `-qc NAME=VALUE` is a bundle.
+        let bundled = text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+        let setting = bundled.and_then(|bundle| bundle.split_once('c')).filter(|(before, _)| {
+            subcommand == "clone" && before.chars().all(|letter| "lnqsv".contains(letter))
+        });
+        if let Some((_, attached)) = setting
+            && !attached.is_empty()
+        {
+            found.extend(by_setting(word, attached));
+        } else if subcommand == "clone" && (setting.is_some() || is_long(text, "--config")) {
             found.extend(args.get(at + 1).and_then(|setting| by_setting(setting, &setting.text)));
         } else if subcommand == "clone"
             && let Some((name, setting)) = text.split_once('=')

@@ -410,7 +410,8 @@ impl Finder<'_> {
 /// Tells whether a program or a library is Python's, by its name: `python`, `python3`, `python3.11`, `python3.13t`.
 fn is_python(program: &Path) -> bool {
     let name = program.file_name().and_then(OsStr::to_str);
-    let Some(version) = name.and_then(|name| name.strip_prefix("python")) else { return false };
+    let version = name.and_then(|name| name.strip_prefix("python").or_else(|| name.strip_prefix("pypy")));
+    let Some(version) = version else { return false };
     // Builds without a global lock end in `t`.
     let version = version.strip_suffix('t').filter(|version| version.contains('.')).unwrap_or(version);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
