@@ -308,8 +308,10 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
         adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes)
     };
     let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    let answer = std::thread::scope(|scope| scope.spawn(read).join());
-    answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, &read) {
+        Ok(reader) => reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => read(),
+    })
 }
 
 fn own(name: &str) -> RelPath {

@@ -9,8 +9,8 @@ use brigade_policy::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::gather::{PrdSearch, Standing};
-use crate::git::GitPlace;
 use crate::git::spare::SPARE;
+use crate::git::{GitPlace, worktrees_path};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::paths::KITCHEN;
@@ -164,7 +164,9 @@ impl Kitchen<'_> {
     /// Tells whether a service that was killed left worktrees for tasks to come.
     fn has_spares(&self, name: &PrdName, worktree_path: &str) -> Result<bool, FsError> {
         // The folder may lie outside of the workspace.
-        let Ok(worktrees) = DiskFs::open(&self.fs.root().join(worktree_path)) else { return Ok(false) };
+        let Ok(worktrees) = DiskFs::open(&worktrees_path(self.fs.root(), worktree_path)) else {
+            return Ok(false);
+        };
         match worktrees.list_dir(&rel(name.as_str())) {
             Ok(entries) => Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE))),
             Err(error) if error.is_not_found() => Ok(false),

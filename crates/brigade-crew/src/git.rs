@@ -20,9 +20,11 @@ mod tidy;
 #[cfg(test)]
 mod tests;
 
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use brigade_core::RunId;
+use brigade_core::{Fingerprint, RunId};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_kitchen::{PrdName, TaskId};
@@ -68,6 +70,16 @@ pub struct GitOptions {
     pub done: Vec<DoneWork>,
 }
 
+/// Returns the folder of worktrees. One outside of the workspace may be that of many workspaces, so each has a folder of
+/// its own there.
+pub(crate) fn worktrees_path(workspace: &Path, setting: &str) -> PathBuf {
+    let path = workspace.join(setting);
+    if setting.parse::<RelPath>().is_ok() {
+        return path;
+    }
+    path.join(Fingerprint::of_bytes(workspace.as_os_str().as_bytes()).short())
+}
+
 /// Tasks in worktrees of a git repository. See the [module](self).
 #[derive(Debug)]
 pub struct GitPlace {
@@ -93,7 +105,7 @@ impl GitPlace {
     /// Fails if the name is none of a branch, the branch is held by a rebase or checked out with changes, git fails or
     /// is too old, or the disk fails.
     pub fn open(
-        workspace: &std::path::Path,
+        workspace: &Path,
         host: &HostEnvironment,
         options: GitOptions,
     ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
@@ -114,7 +126,7 @@ impl GitPlace {
     /// # Errors
     /// Fails if the name is none of a branch, git fails or is too old, or the disk fails.
     pub fn open_to_clean(
-        workspace: &std::path::Path,
+        workspace: &Path,
         host: &HostEnvironment,
         options: GitOptions,
     ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
@@ -127,7 +139,7 @@ impl GitPlace {
             Err(why) => return Ok(Err(why)),
         };
         let inside = options.worktrees.parse::<RelPath>().ok();
-        let path = workspace.root().join(&options.worktrees);
+        let path = worktrees_path(workspace.root(), &options.worktrees);
         let kitchen = DiskFs::make(&workspace.root().join(".brigade/kitchen"))?;
         let worktrees = DiskFs::make(&path)?;
         let mine: RelPath = ".gitignore".parse().map_err(|_| unsafe_name(".gitignore"))?;
@@ -180,7 +192,7 @@ impl GitPlace {
     }
 
     /// Returns the folder of worktrees.
-    pub fn worktrees(&self) -> &std::path::Path {
+    pub fn worktrees(&self) -> &Path {
         self.folders.worktrees.root()
     }
 }

@@ -147,6 +147,7 @@ impl From<ServeError> for Failure {
             ServeError::Place(PlaceError::WorkLost { .. }) => {
                 Failure::new(ErrorKind::Refused, message).coded(codes::BRANCH_LOST_WORK)
             }
+            ServeError::Place(PlaceError::Fs(error)) => error.into(),
             ServeError::Place(_) => Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED),
         }
     }

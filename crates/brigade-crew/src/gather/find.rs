@@ -164,11 +164,17 @@ impl Kitchen<'_> {
             let recorded = PrdJournal::read(&*self.fs, &found.name)?;
             return Ok((found, recorded));
         };
+        let read = || PrdJournal::read(&*self.fs, &name);
         let (found, recorded) = std::thread::scope(|scope| {
-            let journal = scope.spawn(|| PrdJournal::read(&*self.fs, &name));
-            (self.prd(search, lints), journal.join())
+            let journal = std::thread::Builder::new().spawn_scoped(scope, read);
+            let found = self.prd(search, lints);
+            // Where no thread can be made, one after the other.
+            let recorded = match journal {
+                Ok(journal) => journal.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(_) => read(),
+            };
+            (found, recorded)
         });
-        let recorded = recorded.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok((found?, recorded?))
     }
 

@@ -143,20 +143,20 @@ fn open(task: &Task, own: &TaskLife, settings: &Settings) -> Step {
         stuck,
         absorbed_by: None,
     };
+    let above = tier.above().filter(|_| may_escalate(tier, settings));
+    let due = escalation(tier, own, settings);
+    // Only a worker that says so is blocked, also in the last attempt; failures go on in the tier until the attempts
+    // are used up.
+    if let (Some(reason), None, true) = (&due, above, own.asks_for_more.is_some()) {
+        return end(TaskOutcome::Blocked, reason.clone(), false);
+    }
     if settings.max_iterations <= own.iterations {
         let s = if own.iterations == 1 { "" } else { "s" };
         let reason = format!("{} attempt{s} without success{}", own.iterations, last(own));
         return end(TaskOutcome::Failed, reason, false);
     }
-    let above = tier.above().filter(|_| may_escalate(tier, settings));
-    let due = escalation(tier, own, settings);
-    match (due, above) {
-        (Some(reason), Some(to)) => return Step::Escalate { from: tier, to, reason },
-        // Only a worker that says so is blocked; failures go on in the tier until the attempts are used up.
-        (Some(reason), None) if own.asks_for_more.is_some() => {
-            return end(TaskOutcome::Blocked, reason, false);
-        }
-        _ => {}
+    if let (Some(reason), Some(to)) = (due, above) {
+        return Step::Escalate { from: tier, to, reason };
     }
     if 0 < settings.stuck_after && settings.stuck_after <= own.repeats {
         let reason = format!("{} times the same failure, and nothing changed{}", own.repeats, last(own));

@@ -371,6 +371,20 @@ fn attempts_are_bounded_in_all_tiers_together() {
 }
 
 #[test]
+fn who_is_blocked_in_the_last_attempt_is_blocked() {
+    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    book.settings.max_iterations = 1;
+    book.settings.escalation_enabled = false;
+    book.said("a", Signal::Blocked, true);
+    assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Blocked, .. }));
+    // With a tier above there is none to go there, so it failed.
+    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    book.settings.max_iterations = 1;
+    book.said("a", Signal::Blocked, true);
+    assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Failed, .. }));
+}
+
+#[test]
 fn limits_and_interruptions_do_not_count() {
     let mut book = Book::new(prd(&[("a", JUNIOR)]));
     for _ in 0..9 {

@@ -368,3 +368,25 @@ fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
         assert_eq!(git(&root, &["fsck", "--no-dangling"]), "", "{folder}");
     }
 }
+
+#[test]
+fn workspaces_with_one_folder_of_worktrees_have_each_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared = folder.path().to_str().unwrap();
+    let (mut one, mut two) = (Bench::new(), Bench::new());
+    one.options.worktrees = shared.to_owned();
+    two.options.worktrees = shared.to_owned();
+    let (of_one, of_two) = (one.open(), two.open());
+    let (first, _) = of_one.begin(&name("a")).unwrap();
+    write(&first.folder.join("precious.txt"), "not done yet\n");
+    let (second, begun) = of_two.begin(&name("a")).unwrap();
+    assert_eq!(begun, Begun::New);
+    assert_ne!(first.folder, second.folder);
+    of_two.finish(&second).unwrap();
+    of_two.leave(&second.name.prd).unwrap();
+    let (again, begun) = of_one.begin(&name("a")).unwrap();
+    assert_eq!(
+        (begun, read(&again.folder.join("precious.txt"))),
+        (Begun::Found, "not done yet\n".to_owned())
+    );
+}
