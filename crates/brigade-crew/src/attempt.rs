@@ -24,7 +24,7 @@ use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
 use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
 
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
+use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
 
 /// How much of each half of an output is searched for the answer. A log has no more than its cap.
 const ANSWER_HALF: u64 = 1 << 20;
@@ -238,6 +238,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         env_labels,
         may_change,
     });
+    let objects = task_objects(host, attempt.prd, attempt.task);
     let ran = run_order(Order {
         host,
         policy: attempt.policy,
@@ -255,7 +256,11 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         work,
         timeout: attempt.timeout,
         directory: attempt.directory,
-        own: attempt.own.map(|path| WorkFolder { path, is_writable: may_change }),
+        own: attempt.own.map(|path| WorkFolder {
+            path,
+            is_writable: may_change,
+            objects: objects.as_deref(),
+        }),
         closed: attempt.closed,
         // By Brigade itself it calls tools.
         also: attempt.gateway.and_then(|_| current_program().ok()),

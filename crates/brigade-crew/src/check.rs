@@ -13,7 +13,7 @@ use brigade_policy::{CrewWork, PolicyState};
 use brigade_process::{Input, PrivateFolder};
 
 use crate::receipts::{RunEnd, RunKind};
-use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order};
+use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
 
 /// How many lines of an output the next attempt is told.
 const LAST_LINES: usize = 40;
@@ -90,6 +90,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
     ];
     variables.extend(check.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
     let input = if check.input.is_empty() { Input::Null } else { Input::Bytes(check.input.clone()) };
+    let objects = task_objects(check.host, Some(check.prd), check.task);
     let ran = run_order(Order {
         host: check.host,
         policy: check.policy,
@@ -107,7 +108,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         work: CrewWork::Command { needs_shell: check.command.needs_shell(), effects: check.effects },
         timeout: Some(check.timeout),
         directory: check.directory,
-        own: check.own.map(|path| WorkFolder { path, is_writable: true }),
+        own: check.own.map(|path| WorkFolder { path, is_writable: true, objects: objects.as_deref() }),
         closed: check.closed,
         also: None,
         variables,

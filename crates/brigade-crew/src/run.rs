@@ -26,6 +26,7 @@ use brigade_process::{
 use brigade_redact::{Redactor, SecretValue};
 use thiserror::Error;
 
+use crate::paths::KITCHEN;
 use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
 use crate::run_log::{Logged, RunLogs};
 use crate::service::Printed;
@@ -502,6 +503,13 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
         return Err(NotStarted::Log(receipt.problem.unwrap_or_else(|| "the disk failed".to_owned())));
     }
     Ok(Ran { end, exit_code, seconds, last, problem: receipt.problem })
+}
+
+/// Returns where Brigade keeps the commits of a task until they are in the branch, which git in its worktree reads.
+pub(crate) fn task_objects(host: &Host, prd: Option<&PrdName>, task: Option<&TaskId>) -> Option<PathBuf> {
+    let (prd, task) = (prd?, task?);
+    let path = host.fs.root().join(format!("{KITCHEN}/{prd}/git/{task}/objects"));
+    path.is_dir().then_some(path)
 }
 
 /// Lists where the programs of a command are installed, which a sandbox opens for reading. Of a text for a shell, every

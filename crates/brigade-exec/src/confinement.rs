@@ -46,6 +46,8 @@ pub struct WorkFolder<'a> {
     pub path: &'a Path,
     /// Whether the program may write there.
     pub is_writable: bool,
+    /// What git there reads besides: objects of the repository that only Brigade writes.
+    pub objects: Option<&'a Path>,
 }
 
 /// The sandbox of a run.
@@ -108,6 +110,7 @@ pub(crate) fn confine(
         Some(work) => read.push(work.path.to_owned()),
         None => {}
     }
+    read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
     let mut kept = Kept::of(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
