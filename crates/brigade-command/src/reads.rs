@@ -133,6 +133,8 @@ pub enum NotBound {
     Variable(String),
     /// Files that `find` finds, or files beside them.
     FoundFiles,
+    /// A path that means something else in each process, such as `/proc/self/cwd/x.py`.
+    OfProcess,
     /// An option that makes a program start another one.
     Option(&'static str),
 }
@@ -172,6 +174,17 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     reads
 }
 
+/// Returns whether a path means something else in each process.
+fn is_of_a_process(path: &str) -> bool {
+    let below = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest);
+    let below = below.and_then(|rest| {
+        rest.split('/')
+            .find(|part| !matches!(*part, "" | "task") && !part.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    path.starts_with("/dev/fd/") && path != "/dev/fd/0"
+        || below.is_some_and(|part| matches!(part, "cwd" | "exe" | "fd" | "root"))
+}
+
 /// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     for (at, command) in risk::started(words).iter().enumerate() {
@@ -199,6 +212,11 @@ impl Finder<'_> {
     fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
         if let Some(script) = script::script_of(&command.words) {
             reads.scripts.insert(self.directory.join(script.word));
+        }
+        let starts = command.words.first().filter(|program| program.contains('/'));
+        let code = code_words(&command.words).into_iter().chain(starts.map(String::as_str));
+        if code.into_iter().any(is_of_a_process) {
+            reads.unbound.insert(NotBound::OfProcess);
         }
         chain::note_finder(&command.words, reads);
         // Its words were covered with the command before it.

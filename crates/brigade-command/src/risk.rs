@@ -422,8 +422,14 @@ impl Reading {
                 self.any_suffix(args);
             }
             Role::Subcommands(names) => {
-                if args.first().is_some_and(|subcommand| names.contains(&subcommand.text.as_str())) {
-                    self.any_suffix(&args[1..]);
+                let mut at = 0;
+                while let Some(option) = args.get(at).filter(|word| word.text.starts_with('-')) {
+                    let takes_next =
+                        !option.text.contains('=') && known.row().spelling.takes_next_word(&option.text);
+                    at += 1 + usize::from(takes_next);
+                }
+                if args.get(at).is_some_and(|subcommand| names.contains(&subcommand.text.as_str())) {
+                    self.any_suffix(&args[at + 1..]);
                 }
             }
             Role::Git => self.git(head, args),

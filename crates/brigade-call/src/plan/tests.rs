@@ -516,7 +516,7 @@ fn an_argument_is_no_code() {
         "julia --project=. x.jl",
         "cargo run --",
         "cargo test",
-        "go test",
+        "go vet",
         "go run ./cmd",
         "rake",
         "yarn workspace w build",

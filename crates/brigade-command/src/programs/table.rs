@@ -154,6 +154,20 @@ const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 pub(crate) const JUSTFILES: &[&str] =
     &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
 
+const NPM_VALUED: &[&str] = &[
+    "--cache",
+    "--call",
+    "--globalconfig",
+    "--include",
+    "--loglevel",
+    "--omit",
+    "--package",
+    "--prefix",
+    "--registry",
+    "--userconfig",
+    "--workspace",
+];
+
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
 const READS_FILE: Hook = hook(Value::File, "f", &["--file"]);
@@ -527,7 +541,7 @@ pub(super) const ROWS: &[Row] = &[
     launcher(&["entr"]).hooks(&[hook(Value::ShellText, "s", &[])]),
     launcher(&["script", "scriptlive"]).hooks(&[hook(Value::ShellText, "c", &["--command"])]),
     launcher(&["npx"])
-        .valued("cpw", &["--call", "--package", "--workspace"])
+        .valued("cpw", NPM_VALUED)
         .hooks(&[hook(Value::ShellText, "c", &["--call"])])
         .finds(Finds::Packages)
         .files(NPM_FILES),
@@ -542,7 +556,7 @@ pub(super) const ROWS: &[Row] = &[
     subcommands(&["adb"], &["shell"]),
     subcommands(&["asdf", "bundle", "incus", "lxc", "pyenv", "rbenv"], &["exec"]),
     subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
-    subcommands(&["npm"], &["exec", "x"]).finds(Finds::Packages).files(NPM_FILES),
+    subcommands(&["npm"], &["exec", "x"]).valued("wCcp", NPM_VALUED).finds(Finds::Packages).files(NPM_FILES),
     subcommands(&["perf"], &["c2c", "kmem", "kvm", "lock", "mem", "record", "sched", "stat", "trace"]),
     subcommands(&["pnpm"], &["dlx", "exec"]).finds(Finds::Packages).files(&[
         "package.json",

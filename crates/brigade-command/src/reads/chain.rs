@@ -141,10 +141,13 @@ impl Finder<'_> {
             _ => BTreeSet::new(),
         };
         for at in 0..operands.len() {
+            if let ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script" | "rum" | "urn", rest @ ..]) =
+                (manager, &operands[at..])
+            {
+                // Values of options may come before the name; a name that is no script leads nowhere.
+                names.extend(rest.iter().take(4));
+            }
             names.extend(match (manager, &operands[at..]) {
-                ("npm" | "pnpm" | "yarn" | "bun", ["run" | "run-script" | "rum" | "urn", name, ..]) => {
-                    Some(*name)
-                }
                 ("npm" | "pnpm", ["test" | "t" | "tst", ..]) => Some("test"),
                 ("npm" | "pnpm", [name @ ("start" | "stop" | "restart"), ..]) => Some(*name),
                 _ => None,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{NotBound, Reads};
-use crate::programs::{Program, Script};
+use crate::programs::{Finds, Program, Script};
 
 /// Records commands after `-exec` and similar options that run a found file, or a file beside it.
 pub(super) fn find_runs(args: &[String], reads: &mut Reads) {
@@ -23,8 +23,13 @@ pub(super) fn find_runs(args: &[String], reads: &mut Reads) {
         // `env` and similar programs may come before the program.
         let runs = command.iter().enumerate().any(|(at, word)| {
             let script = command[at + 1..].iter().find(|word| !word.starts_with('-'));
-            let takes_script = Program::of(word).is_some_and(|known| known.row().script != Script::Unknown);
-            takes_script && script.is_some_and(|script| is_unknown(script))
+            let Some(row) = Program::of(word).map(|known| known.row()) else { return false };
+            let takes_script = row.script != Script::Unknown;
+            // Some find their code in the directory by themselves.
+            let finds_there = in_folder_of_file
+                && (!row.files.is_empty()
+                    || (!takes_script && !matches!(row.finds, Finds::Nothing | Finds::GitCommands)));
+            finds_there || (takes_script && script.is_some_and(|script| is_unknown(script)))
         });
         let program = command
             .first()
@@ -50,6 +55,9 @@ mod tests {
             (". -exec sh ./a.sh {} ;", false),
             (". -exec ./a.sh {} ;", false),
             (". -execdir grep -l x {} +", false),
+            (". -execdir make ;", true),
+            (". -execdir env npm test ;", true),
+            (". -exec make ;", false),
             (". -execdir /usr/bin/sh /opt/a.sh {} ;", false),
             (". -name {} -print", false),
         ] {

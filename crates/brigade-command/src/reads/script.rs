@@ -177,7 +177,7 @@ fn loads_code(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
 }
 
 /// Words behind a program that do not name what it runs yet.
-const VERBS: &[&str] = &["dlx", "exec", "run", "run-script", "shell", "tool", "x"];
+const VERBS: &[&str] = &["dlx", "exec", "rum", "run", "run-script", "shell", "tool", "urn", "x"];
 
 /// The same behind interpreters.
 const INTERPRETER_VERBS: &[&str] = &["bench", "run", "serve", "start", "task", "test", "watch"];
@@ -210,6 +210,8 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     // `yarn workspace NAME` is as `yarn` there.
     let named = match named[..] {
         ["workspace", _, ref rest @ ..] if row.finds == Finds::Packages => rest,
+        // This script of npm starts what follows.
+        ["run" | "run-script" | "rum" | "urn", "env"] if row.finds == Finds::Packages => return true,
         ref named => named,
     };
     let one_before = usize::from(ONE_BEFORE.contains(&known.name));
@@ -220,6 +222,14 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
         _ if row.finds == Finds::Java => names_none,
         Role::Launcher => {
             names_none || last.is_some_and(|last| last == "--" || BEFORE_PROGRAM.contains(&last))
+        }
+        Role::Interpreter if row.finds == Finds::Python => {
+            let tests = args.iter().position(|word| matches!(word.as_str(), "unittest" | "pytest"));
+            let is_module = |at: usize| at.checked_sub(1).is_some_and(|before| args[before].ends_with('m'));
+            tests.filter(|at| is_module(*at)).is_some_and(|at| {
+                !is_found_test(word)
+                    || args[at + 1..].iter().any(|word| !word.starts_with('-') && word != "discover")
+            })
         }
         Role::Interpreter => {
             let has_code = |word: &String| {
@@ -241,9 +251,19 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
                 starts && is_none(&named[1..])
             }
         },
-        _ if row.finds == Finds::Go => named == ["run"],
+        _ if row.finds == Finds::Go => matches!(named, ["run" | "test"]),
+        _ if row.finds == Finds::PythonTests => !is_found_test(word) || !named.is_empty(),
         _ => false,
     }
+}
+
+/// Returns whether a runner of tests, which was given none, finds what a word names among the tests that an approval
+/// binds: below the directory, and not where tests are not looked for.
+fn is_found_test(word: &str) -> bool {
+    let is_outside = word.starts_with('/') || word.starts_with('~');
+    let parts = word.split('/').filter(|part| *part != ".");
+    !is_outside
+        && !parts.into_iter().any(|part| part.starts_with('.') || matches!(part, "node_modules" | "venv"))
 }
 
 /// Lists the words that are certainly no options nor values of options. Where the options of a program are not known,
@@ -446,6 +466,22 @@ mod tests {
             ("node bin/x.js", "--require=./x.js", false),
             ("perl -MFoo", "-Il", true),
             ("perl x.pl", "-Il", false),
+            ("pytest", "tests/test_a.py", false),
+            ("pytest -q", ".h/y.py", true),
+            ("pytest tests", "sub/y.py", true),
+            ("python3 -m unittest", "tests.a", false),
+            ("python3 -B -m unittest tests.z", "sub.y", true),
+            ("python3 -m unittest -v", "node_modules/y.py", true),
+            ("python3 -m json.tool", "a.json", false),
+            ("npm run --prefix ./sub", "build", true),
+            ("npm exec -w ./w", "y", true),
+            ("npx --cache ./c", "y", true),
+            ("npm rum", "x", true),
+            ("npm run env", "y", true),
+            ("npm run build", "y", false),
+            ("npm run --prefix ./sub build", "y", false),
+            ("go test", "./cmd", true),
+            ("go vet", "./cmd", false),
             ("node --test", "t/y", true),
             ("node --test", "t/*", true),
             ("node --test t/a.test.js", "t/y", true),

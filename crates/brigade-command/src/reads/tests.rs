@@ -378,6 +378,19 @@ fn options_in_files_and_other_directories_of_gdb_are_a_reason() {
     ] {
         assert_eq!(reads(command, &files).unbound, BTreeSet::from([NotBound::Option(option)]), "{command}");
     }
+    for command in [
+        "python3 /proc/self/cwd/x.py",
+        "env /proc/thread-self/cwd/s",
+        "/proc/1/root/bin/x",
+        "/proc/self/task/1/cwd/x",
+        "make -f /proc/self/cwd/Mk",
+        "sh /dev/fd/3",
+    ] {
+        assert!(reads(command, &files).unbound.contains(&NotBound::OfProcess), "{command}");
+    }
+    for command in ["grep x /proc/self/status", "python3 x.py /proc/self/cwd/y", "cat /proc/self/cwd/x"] {
+        assert!(!reads(command, &files).unbound.contains(&NotBound::OfProcess), "{command}");
+    }
     for command in ["ld -Bstatic a.o", "gdb -batch -x gd/run.gdb ./prog", "java -version", "ar rcs a.a a.o"] {
         assert_eq!(reads(command, &files).unbound, BTreeSet::new(), "{command}");
     }

@@ -31,6 +31,10 @@ impl fmt::Display for NotBound {
             NotBound::FoundFiles => {
                 f.write_str("the command runs files that `find` finds, and an approval does not bind them")
             }
+            NotBound::OfProcess => f.write_str(
+                "the command runs code by a path of /proc or /dev that means something else in each process, and an \
+                 approval does not bind it",
+            ),
             NotBound::Option(option) => {
                 write!(f, "the option `{option}` runs code that an approval does not bind")
             }

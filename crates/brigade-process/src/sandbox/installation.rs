@@ -189,7 +189,9 @@ impl Finder<'_> {
             [".local", ".local/share", ".local/state", ".config", ".cache", ".cargo", ".volta"];
         Names::of(Some(path)).any(|path| {
             let is_broad = |home: &Path| BROAD.iter().any(|name| home.join(name) == path);
-            self.homes.any(|home| home.starts_with(path) || is_broad(home))
+            let is_of_another = is_home(path)
+                || BROAD.iter().any(|name| path.ends_with(name) && path.ancestors().any(is_home));
+            is_of_another || self.homes.any(|home| home.starts_with(path) || is_broad(home))
         })
     }
 
@@ -405,6 +407,12 @@ impl Finder<'_> {
         }
         found
     }
+}
+
+/// Tells whether a directory is where somebody's home usually is, or holds homes.
+fn is_home(path: &Path) -> bool {
+    let holds_homes = |path: &Path| path == Path::new("/home") || path == Path::new("/Users");
+    path == Path::new("/root") || holds_homes(path) || path.parent().is_some_and(holds_homes)
 }
 
 /// Tells whether a program or a library is Python's, by its name: `python`, `python3`, `python3.11`, `python3.13t`.
