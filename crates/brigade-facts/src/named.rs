@@ -61,7 +61,9 @@ impl NamedFiles {
                 NotBound::Variable(_) => {
                     "name the code in `command` itself, or set the variable in a script of the workspace that the command runs"
                 }
-                NotBound::FoundFiles | NotBound::Option(_) => "name the file to run in `command`",
+                NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => {
+                    "name the file to run in `command`"
+                }
             };
             Blocker::new(reasons::CODE_NOT_BOUND, what.to_string())
                 .at(tool.place_of("command"))
@@ -124,7 +126,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     named.code.finders = reads.chain.finders.clone();
     named.code.finders.extend(left.difference(&named.too_much).filter_map(|what| match what {
         NotBound::Folder(path) | NotBound::Link(path) => Some(path.clone()),
-        NotBound::Variable(_) | NotBound::FoundFiles | NotBound::Option(_) => None,
+        NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
     }));
     named.code.starts.clone_from(&reads.chain.starts);
     for path in &reads.programs {
