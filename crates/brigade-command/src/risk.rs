@@ -310,19 +310,14 @@ impl Reading {
             piped = matches!(separator.text.as_str(), "|" | "|&");
             rest = &rest[cut + 1..];
         }
-        // No shell splits the words of a command line: behind an option, it may be a value, as in `awk -F ';'`, and
-        // behind `-exec` it is the end of a part.
-        let is_value = |pair: &[Word]| {
-            pair[0].text.starts_with('-') && pair[0].text != "-" && shell_text::is_separator(&pair[1].text)
-        };
-        if self.depth == 0 && (words.windows(2).any(is_value) || 1 < wrapper::find_commands(words).len()) {
+        // No shell splits the words of a command line.
+        if self.depth == 0 && wrapper::has_values_like_separators(words) {
             let known = self.risks.len();
             self.command(words);
-            for at in (known..self.risks.len()).rev() {
-                if self.risks[..known].contains(&self.risks[at]) {
-                    self.risks.remove(at);
-                }
-            }
+            let found = self.risks.split_off(known);
+            self.risks.extend(
+                found.into_iter().filter(|risk| !self.risks[..known].contains(risk)).collect::<Vec<_>>(),
+            );
         }
         // `curl … |sh` splits to a word `|sh`.
         for word in words.iter().skip(1) {
@@ -422,14 +417,8 @@ impl Reading {
                 self.any_suffix(args);
             }
             Role::Subcommands(names) => {
-                let mut at = 0;
-                while let Some(option) = args.get(at).filter(|word| word.text.starts_with('-')) {
-                    let takes_next =
-                        !option.text.contains('=') && known.row().spelling.takes_next_word(&option.text);
-                    at += 1 + usize::from(takes_next);
-                }
-                if args.get(at).is_some_and(|subcommand| names.contains(&subcommand.text.as_str())) {
-                    self.any_suffix(&args[at + 1..]);
+                if let Some(launched) = wrapper::launched(known, names, args) {
+                    self.any_suffix(launched);
                 }
             }
             Role::Git => self.git(head, args),

@@ -70,8 +70,8 @@ pub struct GitOptions {
     pub done: Vec<DoneWork>,
 }
 
-/// Returns the folder of worktrees. One outside of the workspace may be that of many workspaces, so each has a folder of
-/// its own there.
+/// Returns the folder of worktrees. One outside of the workspace may be that of many workspaces, so each has a folder
+/// of its own there.
 pub(crate) fn worktrees_path(workspace: &Path, setting: &str) -> PathBuf {
     let path = workspace.join(setting);
     if setting.parse::<RelPath>().is_ok() {

@@ -250,6 +250,26 @@ pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     }
 }
 
+/// Returns the words behind a subcommand that starts others, whatever options come before it.
+pub(super) fn launched<'w>(known: Program, names: &[&str], args: &'w [Word]) -> Option<&'w [Word]> {
+    let mut at = 0;
+    while let Some(option) = args.get(at).filter(|word| word.text.starts_with('-')) {
+        let takes_next = !option.text.contains('=') && known.row().spelling.takes_next_word(&option.text);
+        at += 1 + usize::from(takes_next);
+    }
+    let subcommand = args.get(at)?;
+    names.contains(&subcommand.text.as_str()).then(|| &args[at + 1..])
+}
+
+/// Tells whether words that look like separators of commands may be none: values of options, as in `awk -F ';'`, and
+/// ends of parts behind `-exec`.
+pub(super) fn has_values_like_separators(words: &[Word]) -> bool {
+    let is_value = |pair: &[Word]| {
+        pair[0].text.starts_with('-') && pair[0].text != "-" && shell_text::is_separator(&pair[1].text)
+    };
+    words.windows(2).any(is_value) || 1 < find_commands(words).len()
+}
+
 /// Gives the commands after `-exec` and its like.
 pub(super) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
     let starts = |word: &Word| {
