@@ -304,7 +304,8 @@ fn what_is_only_called_like_an_installation_opens_itself() {
     fs::remove_file(home.join("mono/pyvenv.cfg")).unwrap();
     make("mono/lib/python/os.py", "");
     make("mono/lib/python3.11/os.py", "");
-    check(&make("mono/bin/python3.11", script), &["mono/bin/python3.11"]);
+    let own = ["mono/bin", "mono/bin/python3.11", "mono/include", "mono/lib"];
+    check(&make("mono/bin/python3.11", script), &own);
     check(&make("mono/bin/python3.12", "\x7fELF"), &["mono/bin/python3.12"]);
     make("mono/lib/python.../os.py", "");
     check(&make("mono/bin/python.t", "\x7fELF"), &["mono/bin/python.t"]);
@@ -312,7 +313,7 @@ fn what_is_only_called_like_an_installation_opens_itself() {
     make("mono/conda-meta/history", "");
     check(&make("mono/bin/tool", "\x7fELF"), &["mono/bin/tool"]);
     make("web/bin/node", script);
-    make("web/lib/node_modules/npm/package.json", "{}");
+    make("web/lib/node_modules/other/package.json", "{}");
     check(&make("web/lib/node_modules/p/tool", script), &["web/lib/node_modules/p/tool"]);
     // The home is the root of no installation, whatever lies in it.
     make("pyvenv.cfg", "");
@@ -320,7 +321,7 @@ fn what_is_only_called_like_an_installation_opens_itself() {
     make("conda-meta/python-3.11.json", "{}");
     check(&make("bin/python", "\x7fELF"), &["bin/python"]);
     // A project with a virtual environment in its root: no more than that has.
-    make("mono/pyvenv.cfg", "");
+    make("mono/pyvenv.cfg", "home = /usr/bin\n");
     let python = make("mono/bin/python3", "\x7fELF");
     let environment = ["bin", "bin/python3", "include", "pyvenv.cfg"];
     let libraries = ["lib/python", "lib/python3.11"];

@@ -57,7 +57,7 @@ impl Chain {
     }
 
     /// Follows a line of a file that a shell runs in a directory.
-    fn follow(&mut self, link: Link, is_readable: bool, directory: &Path, files: &dyn Files) {
+    pub(super) fn follow(&mut self, link: Link, is_readable: bool, directory: &Path, files: &dyn Files) {
         if MOST <= self.starts.len() || DEPTH <= self.depth {
             self.finders.insert(link.by);
             return;

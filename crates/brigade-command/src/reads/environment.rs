@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Finder, Kind, NotBound, Reads, Seen};
-use crate::programs::Program;
+use crate::programs::{Finds, Program};
 use crate::risk::sets_variable;
 use crate::variables::{moves_settings, names_code};
 
@@ -16,6 +16,12 @@ impl Finder<'_> {
             if sets_variable(word) {
                 let (name, value) = word.split_once('=').unwrap_or_default();
                 self.words_of_value(value, reads);
+                if args
+                    .iter()
+                    .any(|word| matches!(Program::of(word), Some(known) if known.row().finds == Finds::Make))
+                {
+                    self.make_variable(name, value, &self.directory, reads);
+                }
                 if names_code(name, value) || (moves_settings(name) && self.may_be_inside(value)) {
                     reads.unbound.insert(NotBound::Variable(name.to_owned()));
                 }

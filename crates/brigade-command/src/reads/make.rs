@@ -1,6 +1,10 @@
 //! Finds the files of make and just.
 
-use super::{Finder, Reads};
+use std::path::Path;
+
+use super::chain::Link;
+use super::script::OF_MAKE;
+use super::{Finder, NotBound, Reads};
 use crate::programs::{JUSTFILES, Program, long_values, short_values};
 
 impl Finder<'_> {
@@ -17,10 +21,31 @@ impl Finder<'_> {
         names.extend(values('f', &["--file", "--makefile"]));
         names.extend(values('I', &["--include-dir"]));
         reads.code.extend(names.into_iter().map(|name| directory.join(name)));
-        for (_, value) in args.iter().filter_map(|word| word.split_once('=')) {
+        for (name, value) in args.iter().filter_map(|word| word.split_once('=')) {
             self.words_of_value(value, reads);
+            if !name.starts_with('-') {
+                self.make_variable(
+                    name.trim_end_matches([':', '+', '?', '!']).trim(),
+                    value,
+                    &directory,
+                    reads,
+                );
+            }
         }
     }
+
+    /// Follows the value of a variable of make as recipes use it: as the beginning of a line for a shell.
+    pub(super) fn make_variable(&self, name: &str, value: &str, directory: &Path, reads: &mut Reads) {
+        let is_program = OF_MAKE.contains(&name);
+        if is_program && value.contains(['$', '`']) {
+            reads.unbound.insert(NotBound::Variable(name.to_owned()));
+        } else if is_program || value.contains([';', '|', '&', '(', '<', '>', '"', '\'']) {
+            let command = value.trim_start_matches(['@', '-', '+', ' ']).to_owned();
+            let link = Link { by: name.to_owned(), command };
+            reads.chain.follow(link, !value.contains(['$', '`']), directory, self.files);
+        }
+    }
+
     /// Reads the options of just, and recipes of another directory such as `sub/build`.
     pub(super) fn just(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;

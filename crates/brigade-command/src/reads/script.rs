@@ -205,13 +205,14 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     if !is_next {
         return false;
     }
-    let named = certain_names(row, args);
+    let is_file = may_be_file(word);
+    let named = names(row, args, is_file);
     let last = args.last().map(String::as_str);
     // `yarn workspace NAME` is as `yarn` there.
     let named = match named[..] {
         ["workspace", _, ref rest @ ..] if row.finds == Finds::Packages => rest,
         // This script of npm starts what follows.
-        ["run" | "run-script" | "rum" | "urn", "env"] if row.finds == Finds::Packages => return true,
+        ["run" | "run-script" | "rum" | "urn", "env"] if row.finds == Finds::Packages => return is_file,
         ref named => named,
     };
     let one_before = usize::from(ONE_BEFORE.contains(&known.name));
@@ -346,7 +347,7 @@ pub(super) fn own_directory(words: &[String]) -> PathBuf {
 }
 
 /// Variables of make that are programs, or options of make.
-const OF_MAKE: &[&str] = &[
+pub(super) const OF_MAKE: &[&str] = &[
     ".SHELLFLAGS",
     "AR",
     "AS",

@@ -43,7 +43,9 @@ impl GitPlace {
         self.folders.remove(dir)?;
         let given = self.files_to_give()?;
         self.folders.make_ours(&self.repository, dir, &base, &given.paths())?;
-        if !self.take_spare(dir, &base)? {
+        if self.take_spare(dir, &base)? {
+            self.note_none_ignored(dir)?;
+        } else {
             make_dirs(&self.folders.worktrees, &dir.tree)?;
             let sight = self.folders.sight(&self.repository, dir)?;
             let order = self.repository.git.order("read-tree").seeing(&sight);

@@ -29,6 +29,11 @@ impl GitPlace {
         Ok(self.folders.kitchen.write_cache(&path, &list)?)
     }
 
+    /// Keeps that there are no ignored files.
+    pub(super) fn note_none_ignored(&self, dir: &TaskDir) -> Result<(), PlaceError> {
+        Ok(self.folders.kitchen.write_cache(&below(&dir.ours, BEFORE)?, b"")?)
+    }
+
     /// Lists ignored files; a folder of which everything is ignored counts as one.
     fn ignored(&self, dir: &TaskDir) -> Result<BTreeSet<Vec<u8>>, PlaceError> {
         let sight = self.folders.sight(&self.repository, dir)?;

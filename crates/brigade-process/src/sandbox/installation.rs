@@ -232,13 +232,14 @@ impl Finder<'_> {
             return;
         };
         let configuration = root.join("pyvenv.cfg");
-        if configuration.is_file() && (is_vouched_for || (is_python(program) && is_binary(program))) {
+        let base = python_home(&configuration);
+        if configuration.is_file() && (is_vouched_for || (is_python(program) && base.is_some())) {
             if is_vouched_for {
                 self.grant(root);
             } else {
                 self.grant_environment(root);
             }
-            if let Some(base) = python_home(&configuration) {
+            if let Some(base) = base {
                 for name in ["python3", "python"] {
                     self.follow(&base.join(name), named_by, depth + 1);
                 }
@@ -433,7 +434,7 @@ fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns which directories an installation has, if the program itself is that of one: Python, node, a Rust toolchain,
-/// conda or Homebrew. A script is none of them, whatever its name.
+/// conda or Homebrew, and something beside it that only those have.
 fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     let name = program.file_name().unwrap_or_default();
     let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
@@ -446,10 +447,7 @@ fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     if is_brewed && root.join("INSTALL_RECEIPT.json").is_file() {
         return &["bin", "sbin", "lib", "libexec", "include", "share", "etc"];
     }
-    if !is_binary(program) {
-        return &[];
-    }
-    if is_conda(root) {
+    if is_conda(root) && is_binary(program) {
         return &[
             "bin",
             "sbin",
@@ -477,7 +475,6 @@ fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
 fn is_node(program: &Path, root: &Path) -> bool {
     program.file_name().is_some_and(|name| name == "node")
         && is_executable(program)
-        && is_binary(program)
         && root.join("lib/node_modules/npm/package.json").is_file()
 }
 
