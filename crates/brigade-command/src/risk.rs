@@ -208,6 +208,11 @@ pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
+/// Tells whether a shell would read a word as the end of a command.
+pub(crate) fn is_separator(word: &str) -> bool {
+    shell_text::is_separator(word)
+}
+
 /// Tells whether a command line has a command in a text that cannot be read before the run.
 pub(crate) fn is_unread(words: &[String]) -> bool {
     Reading::of(words).is_unread

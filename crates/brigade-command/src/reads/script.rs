@@ -125,8 +125,12 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
         word == code || (word.ends_with(code.as_str()) && (word.starts_with('-') || word.contains('=')))
     };
     let is_new = |code: &&String| !code.is_empty() && !known.contains(*code);
-    let named =
-        arguments.iter().find(|word| found.iter().filter(is_new).any(|code: &String| holds(word, code)));
+    // Behind the end of a part, as with `find -exec … ;`, it is one more word of the same program.
+    let is_behind_end = words[..reviewed.min(words.len())]
+        .last_chunk::<2>()
+        .is_some_and(|[before, last]| risk::is_separator(last) && !before.starts_with('-'));
+    let mut candidates = arguments.iter().skip(usize::from(is_behind_end));
+    let named = candidates.find(|word| found.iter().filter(is_new).any(|code: &String| holds(word, code)));
     first.map(|(_, word)| word).or(named).map(String::as_str)
 }
 
@@ -199,7 +203,7 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     if row.finds == Finds::Compiler && word.starts_with('@') || loads_code(row, words, word, is_next) {
         return true;
     }
-    if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(row, words, is_next) {
+    if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(row, words, word, is_next) {
         return true;
     }
     if !is_next {
@@ -217,17 +221,20 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     };
     let one_before = usize::from(ONE_BEFORE.contains(&known.name));
     let verbs = if row.role == Role::Interpreter { INTERPRETER_VERBS } else { VERBS };
-    let is_none = |names: &[&str]| names.iter().skip_while(|word| verbs.contains(word)).count() <= one_before;
-    let names_none = is_none(named);
+    let names_none = if is_file {
+        named.iter().skip_while(|word| verbs.contains(word)).count() <= one_before
+    } else {
+        named.len() < 2 && named.first().is_none_or(|word| VERBS.contains(word))
+    };
     match row.role {
         _ if row.finds == Finds::Java => names_none,
         Role::Launcher => {
-            names_none || last.is_some_and(|last| last == "--" || BEFORE_PROGRAM.contains(&last))
+            names_none || (is_file && last.is_some_and(|last| last == "--" || BEFORE_PROGRAM.contains(&last)))
         }
         Role::Interpreter if row.finds == Finds::Python => {
             let tests = args.iter().position(|word| matches!(word.as_str(), "unittest" | "pytest"));
             let is_module = |at: usize| at.checked_sub(1).is_some_and(|before| args[before].ends_with('m'));
-            tests.filter(|at| is_module(*at)).is_some_and(|at| {
+            tests.filter(|at| is_file && is_module(*at)).is_some_and(|at| {
                 !is_found_test(word)
                     || args[at + 1..].iter().any(|word| !word.starts_with('-') && word != "discover")
             })
@@ -249,11 +256,11 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
             Some(verb) => {
                 let starts =
                     launching.contains(verb) || (row.finds == Finds::Packages && VERBS.contains(verb));
-                starts && is_none(&named[1..])
+                starts && (named.len() < 2 || (is_file && named.len() <= 1 + one_before))
             }
         },
-        _ if row.finds == Finds::Go => matches!(named, ["run" | "test"]),
-        _ if row.finds == Finds::PythonTests => !is_found_test(word) || !named.is_empty(),
+        _ if row.finds == Finds::Go => is_file && matches!(named, ["run" | "test"]),
+        _ if row.finds == Finds::PythonTests => is_file && (!is_found_test(word) || !named.is_empty()),
         _ => false,
     }
 }
@@ -267,9 +274,14 @@ fn is_found_test(word: &str) -> bool {
         && !parts.into_iter().any(|part| part.starts_with('.') || matches!(part, "node_modules" | "venv"))
 }
 
-/// Lists the words that are certainly no options nor values of options. Where the options of a program are not known,
-/// whatever stands behind one may be its value.
-fn certain_names<'w>(row: &Row, args: &'w [String]) -> Vec<&'w str> {
+/// Returns whether a word may name a file or a module in a directory.
+fn may_be_file(word: &str) -> bool {
+    word.contains(['/', '.'])
+}
+
+/// Lists the words that are no options nor values of options. Where the options of a program are not known, whatever
+/// stands behind one may be its value; if that is not certain, what looks like a file is none.
+fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
     let spelling = &row.spelling;
     let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();
     let mut names = Vec::new();
@@ -291,7 +303,9 @@ fn certain_names<'w>(row: &Row, args: &'w [String]) -> Vec<&'w str> {
                 !is_complete
             };
             if takes_next && !word.contains('=') {
-                words.next();
+                let value = words.next();
+                let is_file = |value: &&str| may_be_file(value) && !value.starts_with("/dev/");
+                names.extend(value.filter(|value| !is_certain && !is_known && is_file(value)));
             }
         }
     }
@@ -300,13 +314,14 @@ fn certain_names<'w>(row: &Row, args: &'w [String]) -> Vec<&'w str> {
 
 /// Returns whether options or a verb make a JavaScript interpreter run what its next operand names: a script, or with
 /// `--test` each of them.
-fn runs_operands(row: &Row, words: &[String], is_next: bool) -> bool {
+fn runs_operands(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
     let args = &words[1..];
     let has = |option: &str| args.iter().any(|arg| arg == option) && script_of(words).is_none();
-    let named = certain_names(row, args);
+    let named = names(row, args, true);
     // The first operand of `bun` and `tsx` may be a verb.
     let is_verb = matches!(named[..], ["exec" | "run" | "test" | "watch" | "x"]);
-    has("--test") || (is_next && (is_verb || (named.is_empty() && (has("--run") || has("--watch")))))
+    (has("--test") && may_be_file(word))
+        || (is_next && (is_verb || (named.is_empty() && (has("--run") || has("--watch")))))
 }
 
 /// Lists the words of a command that name what runs: the program, the script of an interpreter, the module of Python
@@ -478,7 +493,14 @@ mod tests {
             ("npm exec -w ./w", "y", true),
             ("npx --cache ./c", "y", true),
             ("npm rum", "x", true),
-            ("npm run env", "y", true),
+            ("npm run env", "./y", true),
+            ("npm --prefix p run x", "1", false),
+            ("node --test", "1", false),
+            ("python3 -m unittest test_a", "1", false),
+            ("python3 -m pytest tests", "1", false),
+            ("find . -exec sh ./a.sh {} ;", "1", false),
+            ("gdb -x a.gdb", "1", false),
+            ("strace -o ./o ls", "1", false),
             ("npm run build", "y", false),
             ("npm run --prefix ./sub build", "y", false),
             ("go test", "./cmd", true),
