@@ -31,6 +31,8 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
+pub(crate) use shell_text::is_separator;
+
 pub use device::raw_devices;
 pub use linked::behind_links;
 pub use starts::{StartedCommand, started_commands};
@@ -208,11 +210,6 @@ pub(crate) fn started(words: &[String]) -> Vec<Started> {
     Reading::of(words).started
 }
 
-/// Tells whether a shell would read a word as the end of a command.
-pub(crate) fn is_separator(word: &str) -> bool {
-    shell_text::is_separator(word)
-}
-
 /// Tells whether a command line has a command in a text that cannot be read before the run.
 pub(crate) fn is_unread(words: &[String]) -> bool {
     Reading::of(words).is_unread
@@ -306,7 +303,7 @@ impl Reading {
         let mut rest = words;
         let mut piped = false;
         loop {
-            let cut = rest.iter().position(|word| shell_text::is_separator(&word.text)).unwrap_or(rest.len());
+            let cut = rest.iter().position(|word| is_separator(&word.text)).unwrap_or(rest.len());
             self.command(&rest[..cut]);
             if piped {
                 self.pipe_target(&rest[..cut]);

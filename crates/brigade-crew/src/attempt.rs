@@ -313,7 +313,7 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
         adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes)
     };
     let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, &read) {
+    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, read) {
         Ok(reader) => reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         Err(_) => read(),
     })

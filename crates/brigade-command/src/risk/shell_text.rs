@@ -22,7 +22,7 @@ pub(super) struct Command {
 }
 
 /// Tells whether a word is a separator of commands.
-pub(super) fn is_separator(word: &str) -> bool {
+pub(crate) fn is_separator(word: &str) -> bool {
     matches!(word, "|" | "|&" | "||" | "&&" | ";" | "&")
 }
 
