@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::chain::Link;
+use super::chain::{Chain, Link};
 use super::script::OF_MAKE;
 use super::{Finder, NotBound, Reads};
 use crate::programs::{JUSTFILES, Program, long_values, short_values};
@@ -34,15 +34,19 @@ impl Finder<'_> {
         }
     }
 
-    /// Follows the value of a variable of make as recipes use it: as the beginning of a line for a shell.
+    /// Follows the program in a variable of make as recipes use it: as the beginning of a line for a shell.
     pub(super) fn make_variable(&self, name: &str, value: &str, directory: &Path, reads: &mut Reads) {
-        let is_program = OF_MAKE.contains(&name);
-        if is_program && value.contains(['$', '`']) {
+        if !OF_MAKE.contains(&name) {
+            return;
+        }
+        if value.contains(['$', '`']) {
             reads.unbound.insert(NotBound::Variable(name.to_owned()));
-        } else if is_program || value.contains([';', '|', '&', '(', '<', '>', '"', '\'']) {
+        } else {
             let command = value.trim_start_matches(['@', '-', '+', ' ']).to_owned();
             let link = Link { by: name.to_owned(), command };
-            reads.chain.follow(link, !value.contains(['$', '`']), directory, self.files);
+            let mut chain = Chain::default();
+            chain.follow(link, true, directory, self.files);
+            reads.code.extend(chain.files);
         }
     }
 
