@@ -94,7 +94,7 @@ fn remove_file(folder: &OwnedFd, name: &CStr) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use std::ffi::{CString, OsStr};
     use std::os::unix::ffi::OsStrExt;
 
     use crate::Fs;
@@ -112,11 +112,13 @@ mod tests {
         std::fs::write(folder.path().join("kept"), "x").unwrap();
         std::os::unix::fs::symlink("../kept", run.join("link")).unwrap();
         std::fs::create_dir_all(run.join(".removed-1/.removed-2")).unwrap();
-        // Deeper than the longest path.
+        // Deeper than the longest path (4,096 bytes). Few directories with long names: some file
+        // systems refuse thousands of new ones within a few seconds.
+        let name = CString::new("deeper".repeat(40)).unwrap();
         let mut deep = open(rustix::fs::CWD, &run).unwrap();
-        for _ in 0..1_000 {
-            rustix::fs::mkdirat(&deep, "deeper", Mode::RWXU).unwrap();
-            deep = open(&deep, "deeper").unwrap();
+        for _ in 0..40 {
+            rustix::fs::mkdirat(&deep, &*name, Mode::RWXU).unwrap();
+            deep = open(&deep, &name).unwrap();
         }
         rustix::fs::fchmod(&deep, Mode::empty()).unwrap();
         fs.remove_tree(&path).unwrap();
