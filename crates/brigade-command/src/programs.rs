@@ -155,6 +155,8 @@ pub(crate) enum Finds {
     OptionFiles,
     /// Scripts in other directories, which options of gdb name.
     Debugged,
+    /// Scripts and libraries that commands such as `.read` of sqlite3 name.
+    DotCommands,
 }
 
 /// Options that make a program run something.

@@ -316,6 +316,7 @@ impl Finder<'_> {
                 }
             }
             Finds::Debugged => search::debugged(args, reads),
+            Finds::DotCommands => self.dot_commands(args, reads),
         }
     }
 

@@ -20,6 +20,7 @@ mod tidy;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -91,6 +92,8 @@ pub struct GitPlace {
     options: GitOptions,
     /// The branch moves for one task at a time.
     moving: Mutex<()>,
+    /// The commits that this process made and that wait for the branch, with the one that each stands on.
+    made: Mutex<HashMap<CommitId, CommitId>>,
     /// What the branch has to hold.
     done: Mutex<done::Done>,
     /// What a person should know of how the branch was made.
@@ -157,6 +160,7 @@ impl GitPlace {
             notes: Vec::new(),
             options,
             moving: Mutex::new(()),
+            made: Mutex::default(),
         }))
     }
 

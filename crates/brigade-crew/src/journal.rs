@@ -19,7 +19,9 @@ use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
 use thiserror::Error;
 
+pub(crate) mod glance;
 mod saved;
+mod sealed;
 
 use crate::paths::PrdFiles;
 
@@ -284,6 +286,8 @@ pub struct Recorded {
     pub faults: Vec<JournalFault>,
     /// Whether there is a journal.
     pub exists: bool,
+    /// The file, and how much of it was read.
+    pub(crate) covered: Option<(FileId, u64)>,
 }
 
 impl PrdJournal {
@@ -301,7 +305,8 @@ impl PrdJournal {
     /// Fails on a disk error.
     pub fn read_at(fs: &dyn Fs, files: &PrdFiles) -> Result<Recorded, FsError> {
         let read = Read::with_cache(fs, files)?;
-        Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some() })
+        let covered = read.file.map(|file| (file, read.offset));
+        Ok(Recorded { life: read.life, faults: read.faults, exists: read.file.is_some(), covered })
     }
 
     /// Reads a journal for changing it. Creates nothing before the first append.

@@ -47,6 +47,11 @@ impl PrdFiles {
         self.inside("journal.cache")
     }
 
+    /// Returns the cache of the shortest form of a status.
+    pub fn glance_cache(&self) -> RelPath {
+        self.inside("glance.cache")
+    }
+
     /// Returns the lock that every writer of the journal takes for a moment.
     pub fn journal_lock(&self) -> RelPath {
         self.inside("journal.lock")

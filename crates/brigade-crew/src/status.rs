@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use brigade_core::{ErrorKind, RunId, codes};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
-use brigade_kitchen::Tier;
 use brigade_kitchen::life::Stage;
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::show::{
-    Brief, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, View, brief, cost, status, summary,
+    Brief, Glance, KitchenCostReport, SUMMARY_HEAD, StatusReport, SummaryReport, cost, status, summary,
 };
+use brigade_kitchen::{PrdName, Tier};
 use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
 use crate::branch::Look;
-use crate::gather::{PrdSearch, Standing};
+use crate::gather::{PRD_LIMIT, PrdSearch, Standing};
+use crate::journal::glance as glance_cache;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
@@ -88,24 +89,40 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
-        let configuration = self.configuration()?;
-        let (found, recorded) = self.prd_and_journal(&search.to_show(), Lints::NONE)?;
+        let search = search.to_show();
+        if let Some((glance, name)) = self.glance_before(&search)? {
+            return self.brief_of(&glance, &name);
+        }
+        let (found, recorded) = self.prd_and_journal(&search, Lints::NONE)?;
         let (path, name) = (found.path.clone(), found.name.clone());
-        let prd = found.valid()?;
+        let (prd, bytes) = found.valid_with_bytes()?;
+        let files = PrdFiles::of(&name);
+        let covered = recorded.covered;
         let life = self.life_of(&path, &name, &prd, recorded)?.life;
-        // The rest of a standing, such as the fingerprint, is in no brief.
-        Ok(brief(&View {
-            prd: &prd,
-            name: &name,
-            path: path.as_str(),
-            life: &life,
-            settings: &configuration.config.for_prd(&prd),
-            workplace: brigade_kitchen::life::Workplace::InPlace,
-            fingerprint: None,
-            running: ServiceLock::holder(&*self.fs, &name)?.is_some(),
-            limits: brigade_kitchen::life::Limits::default(),
-            now: self.now(),
-        }))
+        let glance = Glance::of(&prd, &life);
+        if let Some(covered) = covered
+            && let Err(error) = glance_cache::keep(&*self.fs, &files, &bytes, covered, &glance)
+        {
+            tracing::debug!(%error, "a cache is not written");
+        }
+        self.brief_of(&glance, &name)
+    }
+
+    fn brief_of(&self, glance: &Glance, name: &PrdName) -> Result<Brief, Failure> {
+        Ok(glance.brief(ServiceLock::holder(&*self.fs, name)?.is_some(), self.now()))
+    }
+
+    /// Returns what the last brief saw of a PRD that is named, if neither its file nor its journal has changed.
+    fn glance_before(&self, search: &PrdSearch) -> Result<Option<(Glance, PrdName)>, Failure> {
+        let PrdSearch::At(path) = search else { return Ok(None) };
+        let Location::Inside(path) = self.fs.resolve(path.as_str(), None)? else { return Ok(None) };
+        let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(None) };
+        let files = PrdFiles::of(&name);
+        if !self.fs.exists(&files.glance_cache())? {
+            return Ok(None);
+        }
+        let Ok(bytes) = self.fs.read(&path, PRD_LIMIT) else { return Ok(None) };
+        Ok(glance_cache::recall(&*self.fs, &files, &bytes).map(|glance| (glance, name)))
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every

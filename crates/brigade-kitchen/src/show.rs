@@ -2,6 +2,7 @@
 //! when it is missing or damaged.
 
 mod activity;
+mod brief;
 mod cost;
 mod events;
 mod state_file;
@@ -11,12 +12,13 @@ mod summary;
 pub use activity::{
     activity_done, activity_escalated, activity_failed, activity_working, counted, duration, slow, worker_log,
 };
+pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{Event, EventLine, events};
 pub use state_file::StateFile;
 pub use status::{
-    Brief, BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
-    TaskRow, TaskStatus, View, brief, decision_row, status,
+    BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
+    TaskRow, TaskStatus, View, decision_row, status,
 };
 pub use summary::{SUMMARY_HEAD, SummaryReport, summary};
 

@@ -233,8 +233,17 @@ pub(super) const ROWS: &[Row] = &[
                 "--env-file",
                 "--title",
                 "--project",
+                "--test-concurrency",
+                "--test-name-pattern",
+                "--test-reporter",
+                "--test-reporter-destination",
+                "--test-shard",
+                "--test-skip-pattern",
+                "--test-timeout",
+                "--watch-path",
             ],
         )
+        .long_flags(&["--test", "--watch"])
         .finds(Finds::JavaScript)
         .ends_of_code(JAVASCRIPT_ENDS),
     interpreter(&["bun"])
@@ -432,10 +441,14 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "-cp",
             "-classpath",
+            "--add-exports",
             "--add-modules",
+            "--add-opens",
+            "--add-reads",
             "--class-path",
             "--limit-modules",
             "--module-path",
+            "--source",
             "--upgrade-module-path",
         ],
     ),
@@ -586,7 +599,25 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
         .ends_of_code(&[".rake"]),
-    other(&["py.test", "pytest"]).finds(Finds::PythonTests).versioned(),
+    other(&["py.test", "pytest"])
+        .script(Script::Unknown, "hlqsvx")
+        .valued(
+            "Wcknmopr",
+            &[
+                "--basetemp",
+                "--confcutdir",
+                "--deselect",
+                "--durations",
+                "--ignore",
+                "--junitxml",
+                "--maxfail",
+                "--rootdir",
+                "--tb",
+                "--timeout",
+            ],
+        )
+        .finds(Finds::PythonTests)
+        .versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["run-parts"]).finds(Finds::Parts),
     other(&["go"]).finds(Finds::Go).ends_of_code(&[".go"]).versioned(),
@@ -619,7 +650,7 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
-    other(&["sqlite3"]).hooks(&[hook(Value::File, "", &["--init", "-init"])]),
+    other(&["sqlite3"]).hooks(&[hook(Value::File, "", &["--init", "-init"])]).finds(Finds::DotCommands),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::{Dialect, Json};
 
+use super::javascript::is_directory;
 use super::{Files, Finder, Kind, Reads, Seen};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
 
@@ -135,6 +136,7 @@ impl Finder<'_> {
     ///
     /// Which of the words is the value of an option is not known for each of them, so each word may be the verb.
     fn package_scripts(&self, manager: &str, args: &[String], operands: &[&str], reads: &mut Reads) {
+        let mut packages = BTreeSet::new();
         let mut names: BTreeSet<&str> = match manager {
             "node" | "nodejs" => long_values(args, "--run").into_iter().collect(),
             "pnpm" | "yarn" => operands.iter().take(2).copied().collect(),
@@ -149,14 +151,22 @@ impl Finder<'_> {
             }
             names.extend(match (manager, &operands[at..]) {
                 ("npm" | "pnpm", ["test" | "t" | "tst", ..]) => Some("test"),
-                ("npm" | "pnpm", [name @ ("start" | "stop" | "restart"), ..]) => Some(*name),
+                ("npm" | "pnpm", [name @ ("start" | "stop" | "restart" | "version"), ..]) => Some(*name),
                 _ => None,
             });
+            if let ("npm" | "pnpm" | "yarn" | "bun", [verb, rest @ ..]) = (manager, &operands[at..])
+                && let Some(scripts) = scripts_of_verb(verb)
+            {
+                names.extend(scripts);
+                packages.extend(rest.iter().copied().filter(|word| is_directory(word)));
+            }
         }
         if names.is_empty() {
             return;
         }
         let mut folders = BTreeSet::from([self.directory.clone()]);
+        let packages = packages.iter().map(|name| name.strip_prefix("file:").unwrap_or(name));
+        folders.extend(packages.map(|folder| self.directory.join(folder)));
         for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
             folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
         }
@@ -241,6 +251,18 @@ impl Finder<'_> {
     /// Returns a path relative to the workspace.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.files.root()).unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
+/// Lists the scripts that a package manager runs by itself for a verb, besides those before and after them.
+fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
+    match verb {
+        "ci" | "i" | "in" | "install" | "install-test" | "it" | "link" | "ln" | "rebuild" => {
+            Some(&["install", "prepare"])
+        }
+        "pack" => Some(&["pack", "prepare"]),
+        "publish" => Some(&["pack", "prepare", "prepublishOnly", "publish"]),
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::{Dialect, Json};
 
+use super::script::PACKAGE_VERBS;
 use super::{Finder, NotBound, Reads};
 use crate::programs::{JAVASCRIPT_ENDS, is_long};
 
@@ -17,6 +18,16 @@ const PRELOADING: &[&str] =
 /// Extensions that JavaScript interpreters try, unordered.
 fn script_ends() -> impl Iterator<Item = &'static str> {
     JAVASCRIPT_ENDS.iter().copied().chain([".json"])
+}
+
+/// Returns whether a word behind a package manager is a directory, and not the name of a package.
+pub(super) fn is_directory(word: &str) -> bool {
+    word == "."
+        || word == ".."
+        || word.starts_with(['/', '~'])
+        || word.starts_with("./")
+        || word.starts_with("../")
+        || word.starts_with("file:")
 }
 
 /// Lists a path with each of these extensions.
@@ -129,6 +140,11 @@ impl Finder<'_> {
                 }
                 name => operands.push(name),
             }
+        }
+        if operands.first().is_some_and(|verb| PACKAGE_VERBS.contains(verb)) {
+            let packages = operands[1..].iter().filter(|name| is_directory(name));
+            let packages = packages.map(|name| name.strip_prefix("file:").unwrap_or(name));
+            folders.extend(packages.map(|folder| self.directory.join(folder)));
         }
         for folder in &folders[1..] {
             reads.code.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));

@@ -39,7 +39,7 @@ impl Finder<'_> {
         if !OF_MAKE.contains(&name) {
             return;
         }
-        if value.contains(['$', '`']) {
+        if value.contains(['$', '`', '*', '?', '[']) {
             reads.unbound.insert(NotBound::Variable(name.to_owned()));
         } else {
             let command = value.trim_start_matches(['@', '-', '+', ' ']).to_owned();

@@ -14,6 +14,8 @@ const LAUNCHING_MODULES: &[&str] = &[
     "kernprof",
     "memory_profiler",
     "pdb",
+    // What it loads can start anything.
+    "pickle",
     "profile",
     "pydoc",
     "pyinstrument",
@@ -108,7 +110,7 @@ pub(super) fn launched_words<'a>(module: &str, args: &'a [String], found: &mut V
         _ => return,
     };
     // These run everything that they get.
-    let runs_all = matches!(module, "doctest" | "inspect" | "pydoc");
+    let runs_all = matches!(module, "doctest" | "inspect" | "pickle" | "pydoc");
     let valued = LAUNCHING_OPTIONS.iter().find(|(name, _)| *name == module).map_or(&[][..], |(_, all)| all);
     let mut at = 0;
     while let Some(word) = args.get(at) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::search::is_dot_command;
 use super::{Files, Seen, python};
 use crate::argv::Argv;
 use crate::programs::{Finds, Program, Role, Row, Script, Value, long_values, short_values};
@@ -110,16 +111,20 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let is_certain = |command: &&Started| command.standing != Standing::Guessed;
     let code = |commands: &[Started]| -> Vec<String> {
         let certain = commands.iter().filter(is_certain);
-        certain.flat_map(|command| code_words(&command.words)).map(str::to_owned).collect()
+        let of_command = |command: &Started| -> Vec<String> {
+            let launched = launched(&command.words).flat_map(code_words).filter(|word| may_be_file(word));
+            code_words(&command.words).into_iter().chain(launched).map(str::to_owned).collect()
+        };
+        certain.flat_map(of_command).collect()
     };
     let known = code(&entry);
     let found = code(&risk::started(words));
     let arguments = &words[reviewed.min(words.len())..];
-    let last = entry.iter().rfind(|command| is_certain(command));
-    let first = arguments
-        .iter()
-        .enumerate()
-        .find(|(at, word)| last.is_some_and(|last| takes_as_code(&last.words, word, *at == 0)));
+    let last = entry.iter().rfind(is_certain);
+    let first = arguments.iter().enumerate().find(|(at, word)| {
+        let takes = |words: &[String]| takes_as_code(words, word, *at == 0);
+        last.is_some_and(|last| takes(&last.words) || (may_be_file(word) && launched(&last.words).any(takes)))
+    });
     // A whole word, or what is attached to an option or to a name.
     let holds = |word: &String, code: &String| {
         word == code || (word.ends_with(code.as_str()) && (word.starts_with('-') || word.contains('=')))
@@ -132,6 +137,14 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let mut candidates = arguments.iter().skip(usize::from(is_behind_end));
     let named = candidates.find(|word| found.iter().filter(is_new).any(|code: &String| holds(word, code)));
     first.map(|(_, word)| word).or(named).map(String::as_str)
+}
+
+/// Lists the commands that may begin within the words of one that starts others: where they have a known program.
+fn launched(words: &[String]) -> impl Iterator<Item = &[String]> {
+    let known = |word: &String| Program::of(word);
+    let starts_others = words.first().and_then(known).is_some_and(Program::starts_others);
+    let places = (1..words.len()).filter(move |at| starts_others && known(&words[*at]).is_some());
+    places.map(|at| &words[at..])
 }
 
 /// Options by which compilers find or load programs and libraries.
@@ -190,6 +203,10 @@ const INTERPRETER_VERBS: &[&str] = &["bench", "run", "serve", "start", "task", "
 const ONE_BEFORE: &[&str] =
     &["aws-vault", "direnv", "envdir", "faketime", "runcon", "rustup", "s6-envdir", "switch_root"];
 
+/// Verbs of package managers behind which a directory is a package whose scripts run.
+pub(super) const PACKAGE_VERBS: &[&str] =
+    &["add", "i", "in", "install", "install-test", "it", "link", "ln", "pack", "publish", "rebuild"];
+
 /// Options of launchers with a program as value, or before one.
 const BEFORE_PROGRAM: &[&str] = &["--args", "--command", "--exec", "--startas", "-c", "-e", "-f", "-x"];
 
@@ -206,11 +223,18 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     if row.finds == Finds::JavaScript && !word.starts_with('-') && runs_operands(row, words, word, is_next) {
         return true;
     }
-    if !is_next {
-        return false;
+    if row.finds == Finds::DotCommands && is_dot_command(word) {
+        return true;
     }
     let is_file = may_be_file(word);
     let named = names(row, args, is_file);
+    let is_of_packages = named.first().is_some_and(|verb| PACKAGE_VERBS.contains(verb));
+    if row.finds == Finds::Packages && matches!(row.role, Role::Subcommands(_)) && is_file && is_of_packages {
+        return true;
+    }
+    if !is_next {
+        return false;
+    }
     let last = args.last().map(String::as_str);
     // `yarn workspace NAME` is as `yarn` there.
     let named = match named[..] {
@@ -518,6 +542,24 @@ mod tests {
             ("node bin/x.js --test", "t/y", false),
             ("bun run", "build", true),
             ("bun run build", "x", false),
+            ("java --source 17", "A.java", true),
+            ("java --source 17 A.java", "b.txt", false),
+            ("node --test-reporter spec --test", "t/y.js", true),
+            ("node --test-reporter spec --test", "1", false),
+            ("npx node --test", "t/y.js", true),
+            ("npx node --test", "1", false),
+            ("npx node", "t/y.js", true),
+            ("npx node t/x.js", "t/y.js", false),
+            ("npx eslint", "src/a.js", false),
+            ("uv run pytest -q", "tests/y.py", false),
+            ("pytest -q tests/t.py", "sub/y.py", true),
+            ("pytest -k name", "tests/y.py", false),
+            ("sqlite3 x.db", ".read", true),
+            ("sqlite3 x.db", "SELECT", false),
+            ("npm pack", "./p", true),
+            ("npm pack", "1", false),
+            ("npm install ./a", "./p", true),
+            ("python3 -m pickle", "x.pkl", true),
         ] {
             let reviewed = Argv::parse(command).unwrap().words().len();
             let argv = Argv::parse(&format!("{command} {argument}")).unwrap();

@@ -30,7 +30,32 @@ pub(super) fn debugged(args: &[String], reads: &mut Reads) {
     }
 }
 
+/// The word of sqlite3 that loads a library, in SQL.
+const LOADS_LIBRARY: &str = "load_extension";
+
+/// Returns whether a word behind sqlite3 may name a script or a library: a command with a dot, or SQL that loads one.
+pub(super) fn is_dot_command(word: &str) -> bool {
+    word.lines().any(|line| line.trim_start().starts_with('.'))
+        || word.to_ascii_lowercase().contains(LOADS_LIBRARY)
+}
+
 impl Finder<'_> {
+    /// Finds the scripts and libraries in commands such as `.read FILE` of sqlite3, whose names may be cut short.
+    pub(super) fn dot_commands(&self, args: &[String], reads: &mut Reads) {
+        for line in args.iter().flat_map(|word| word.lines()) {
+            let mut words = line.split_whitespace();
+            let name = words.next().and_then(|name| name.strip_prefix('.')).unwrap_or_default();
+            let is_one = |full: &str, least: usize| least <= name.len() && full.starts_with(name);
+            if is_one("read", 3) || is_one("load", 1) {
+                let quotes = ['"', '\''];
+                reads.code.extend(words.map(|path| self.directory.join(path.trim_matches(quotes))));
+            }
+        }
+        if args.iter().any(|word| word.to_ascii_lowercase().contains(LOADS_LIBRARY)) {
+            reads.unbound.insert(NotBound::Option(LOADS_LIBRARY));
+        }
+    }
+
     /// Finds the directories in `-I` and `-Mlib=` of Perl, and the modules in `-M`.
     pub(super) fn perl(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;

@@ -565,6 +565,12 @@ fn what_texts_of_the_workspace_start_is_followed() {
         &["package.json: test", "python3"],
     );
     check_chain("npm install", &files, &[], &[], &[]);
+    let packed = Fake::new(&["p/gen.js"], &[])
+        .with("p/package.json", r#"{"scripts": {"prepack": "node gen.js", "postinstall": "node gen.js"}}"#);
+    let packs = [("p/package.json: prepack", "node gen.js")];
+    check_chain("npm pack ./p", &packed, &packs, &["p/package.json", "p/gen.js"], &["node"]);
+    let installs = [("p/package.json: postinstall", "node gen.js")];
+    check_chain("npm install ./p", &packed, &installs, &["p/gen.js"], &["node"]);
     let below = Fake::new(&["sub/run.js", "sub/server.js"], &[])
         .with("sub/package.json", r#"{"scripts": {"go": "node run.js"}}"#);
     let go = [("sub/package.json: go", "node run.js")];

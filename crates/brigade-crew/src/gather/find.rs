@@ -20,7 +20,7 @@ const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
 pub(crate) const LATEST: &str = "latest.json";
 
 /// The largest PRD that is read.
-const PRD_LIMIT: u64 = 64 << 20;
+pub(crate) const PRD_LIMIT: u64 = 64 << 20;
 
 /// The most errors of an invalid PRD that a refusal repeats.
 const MAX_REASONS: usize = 20;
@@ -45,8 +45,13 @@ impl PrdFile {
     /// # Errors
     /// Fails with its errors.
     pub fn valid(self) -> Result<ValidPrd, Failure> {
-        let path = self.path;
-        self.reading.valid().map_err(|errors| {
+        self.valid_with_bytes().map(|(prd, _)| prd)
+    }
+
+    /// Returns the PRD if it has no errors, and the bytes that it was read from.
+    pub(crate) fn valid_with_bytes(self) -> Result<(ValidPrd, Vec<u8>), Failure> {
+        let (path, bytes) = (self.path, self.bytes);
+        self.reading.valid().map(|prd| (prd, bytes)).map_err(|errors| {
             let message = match errors.len() {
                 1 => format!("`{path}` has an error"),
                 count => format!("`{path}` has {count} errors"),

@@ -127,7 +127,7 @@ impl Kitchen<'_> {
         prd: &ValidPrd,
         recorded: Recorded,
     ) -> Result<Known, Failure> {
-        let Recorded { mut life, faults, exists } = recorded;
+        let Recorded { mut life, faults, exists, .. } = recorded;
         let (mut foreign_state, mut state_problem) = (None, None);
         if !exists {
             match projections::foreign_state(&*self.fs, path, name)? {

@@ -187,6 +187,7 @@ impl GitPlace {
             name.prd.shown(&name.task),
         );
         let commit = self.commit_tree(&sight, &changes.tree, &[&parent], &message)?;
+        self.made().insert(commit.clone(), parent);
         Ok(Made { commit: Some(commit), squashed })
     }
 

@@ -1,5 +1,8 @@
 //! The way of a commit into the branch.
 
+use std::collections::HashMap;
+use std::sync::{MutexGuard, PoisonError};
+
 use brigade_core::RunId;
 
 use super::attempt::{RUN_TRAILER, TASK_TRAILER, base_of};
@@ -23,7 +26,7 @@ impl GitPlace {
         self.repository.check()?;
         let base = base_of(place)?;
         let dir = self.folders.of(&place.name.prd, &place.name.task)?;
-        let _moving = self.moving.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         self.finish_checkout()?;
         let branch = &self.options.branch;
         let checkouts = self.repository.checkouts_of(branch)?;
@@ -31,7 +34,8 @@ impl GitPlace {
             return Err(PlaceError::Busy(state));
         }
         let sight = self.folders.sight(&self.repository, &dir)?;
-        if !self.stands_on(&sight, &commit, &base)? {
+        let made_on = self.made().remove(&commit);
+        if made_on.as_ref() != Some(&base) && !self.stands_on(&sight, &commit, &base)? {
             // The service was killed after the work was put on a new tip. The commit is from before.
             let changes = Box::new(self.changes(&dir, &base)?);
             return Ok(Integration::Moved { place: Box::new(place.clone()), changes });
@@ -56,6 +60,10 @@ impl GitPlace {
             return Ok(Integration::Done(Some(commit)));
         }
         self.put_on(place, &dir, &commit, &base, &tip)
+    }
+
+    pub(super) fn made(&self) -> MutexGuard<'_, HashMap<CommitId, CommitId>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether a commit comes after another one.

@@ -139,22 +139,19 @@ impl GitPlace {
         // An index that knows no times, so that the bytes of each file are read.
         git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
         let index = self.folders.kitchen.link_metadata(&below(&dir.ours, "index")?)?;
-        let listed = git.order("ls-files").seeing(&sight).words(["-z", "--stage"]).run()?;
-        let is_told = |entry: &[u8]| {
-            let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
-            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            entry.starts_with(b"160000 ") || TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling))
-        };
-        if listed.parts().any(is_told) || !is_plain(&tree, &RelPath::root(), &Fresh::of(index.mode))? {
+        if !is_plain(&tree, &RelPath::root(), &Fresh::of(index.mode))? {
             return Ok(false);
         }
         git.order("update-index").seeing(&sight).words(["-q", "--refresh"]).ask()?;
-        let differing = || {
+        let look = || {
             let order = git.order("ls-files").seeing(&sight);
-            order.words(["-z", "-t", "--modified", "--deleted", "--others", "--directory"]).run()
+            order.words(["-z", "-t", "--stage", "--modified", "--deleted", "--others", "--directory"]).run()
         };
-        let found = differing()?;
-        if found.stdout.is_empty() {
+        let found = look()?;
+        if found.parts().any(tells_or_holds) {
+            return Ok(false);
+        }
+        if !found.parts().any(differs) {
             return Ok(true);
         }
         for part in found.parts() {
@@ -167,8 +164,21 @@ impl GitPlace {
             remove_any(&tree, &path)?;
         }
         git.order("checkout-index").seeing(&sight).words(["-f", "-u", "-a", "-q"]).ask()?;
-        Ok(differing()?.stdout.is_empty())
+        Ok(!look()?.parts().any(differs))
     }
+}
+
+/// Returns whether what git lists is more than a file of the index.
+fn differs(entry: &[u8]) -> bool {
+    !entry.starts_with(b"H ")
+}
+
+/// Returns whether a file of the index says how others are converted, or is another repository.
+fn tells_or_holds(entry: &[u8]) -> bool {
+    let Some(entry) = entry.strip_prefix(b"H ") else { return false };
+    let path = entry.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default();
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    entry.starts_with(b"160000 ") || TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling))
 }
 
 /// What git gives a file or directory that it makes.

@@ -1,5 +1,7 @@
 use brigade_fs::{Crash, Fault, FaultyFs, FileMode, MemoryFs};
 use brigade_kitchen::life::Stage;
+use brigade_kitchen::prd::Lints;
+use brigade_kitchen::show::Glance;
 
 use super::*;
 
@@ -259,6 +261,43 @@ fn a_long_journal_is_read_from_where_it_was_read_to() {
         fs.write_atomic(&files.journal(), shorter.as_bytes(), FileMode::Private).unwrap();
         assert_eq!(PrdJournal::read(&*fs, &name()).unwrap().life, *open(&fs).life());
     }
+}
+
+#[test]
+fn a_glance_is_kept_until_the_prd_or_its_journal_changes() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let files = PrdFiles::of(&name());
+    let mut journal = open(&fs);
+    journal.append(record("a")).unwrap();
+    let text = br#"{"featureName": "A", "tasks": [{"id": "a", "title": "A"}]}"#;
+    let Ok(valid) = brigade_kitchen::prd::read("prd-a.json", text, Lints::NONE).valid() else { panic!() };
+    let glance = Glance::of(&valid, journal.life());
+    let keep = |prd: &[u8]| {
+        let covered = PrdJournal::read(&*fs, &name()).unwrap().covered.unwrap();
+        glance::keep(&*fs, &files, prd, covered, &glance).unwrap();
+    };
+    keep(b"{}");
+    assert!(!fs.exists(&files.glance_cache()).unwrap(), "a short one needs none");
+    let prd = vec![b' '; 300 << 10];
+    keep(&prd);
+    assert_eq!(glance::recall(&*fs, &files, &prd), Some(glance.clone()));
+    let mut edited = prd.clone();
+    edited[1_000] = b'\n';
+    for other in [&prd[1..], &edited] {
+        assert_eq!(glance::recall(&*fs, &files, other), None);
+    }
+    let cache = fs.read(&files.glance_cache(), 1 << 20).unwrap();
+    for bytes in [&cache[..cache.len() - 1], b""] {
+        fs.write_atomic(&files.glance_cache(), bytes, FileMode::Private).unwrap();
+        assert_eq!(glance::recall(&*fs, &files, &prd), None);
+    }
+    keep(&prd);
+    journal.append(record("b")).unwrap();
+    assert_eq!(glance::recall(&*fs, &files, &prd), None);
+    keep(&prd);
+    assert!(glance::recall(&*fs, &files, &prd).is_some());
+    fs.remove(&files.journal()).unwrap();
+    assert_eq!(glance::recall(&*fs, &files, &prd), None);
 }
 
 fn text_of(fs: &dyn Fs) -> String {

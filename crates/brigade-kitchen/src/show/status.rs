@@ -5,6 +5,7 @@ use brigade_core::{Fingerprint, Json, Report, SchemaId, Timestamp};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
+use super::brief::Glance;
 use crate::approval::Taken;
 use crate::config::Settings;
 use crate::life::{
@@ -321,27 +322,6 @@ pub struct BudgetRow {
     pub limits: Limits,
 }
 
-/// The status in its shortest form, and the status file of supervisors: six members in this order, and the reason only
-/// with attention.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Brief {
-    /// How many tasks are done.
-    pub done: u64,
-    /// How many there are.
-    pub total: u64,
-    /// The task that runs; of several the oldest.
-    pub current: Option<TaskId>,
-    /// Its tier.
-    pub worker: Option<Tier>,
-    /// Seconds since its attempt began.
-    pub elapsed: u64,
-    /// Whether somebody should look.
-    pub attention: bool,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
 /// Returns the decision as people and programs see it.
 pub fn decision_row(prd: &PrdName, decided: &Decided) -> DecisionRow {
     let (decision, answer) = (&decided.decision, decided.answer.as_ref());
@@ -425,61 +405,6 @@ fn phases(life: &Life) -> Vec<PhaseRow> {
         timestamp: event.at,
     });
     before.chain(ours).collect()
-}
-
-/// Returns why somebody should look.
-fn attention(view: &View<'_>) -> Option<String> {
-    let shown = |task: &Option<TaskId>| task.as_ref().map_or_else(String::new, |task| format!("{task}: "));
-    if let Some(decision) = view.life.waiting().next() {
-        return Some(format!("{}{}", shown(&decision.task), decision.context));
-    }
-    if view.life.budgets.values().any(|reached| *reached) {
-        return Some("a budget is used up".to_owned());
-    }
-    let service = view.life.service.as_ref()?;
-    // A service that has no end in the journal and does not run was killed.
-    (service.ended.is_none() && !view.running).then(|| "the service was interrupted".to_owned())
-}
-
-/// Returns the running attempt, of several the oldest.
-fn oldest(life: &Life) -> Option<(&TaskId, &TaskLife, Timestamp)> {
-    let running = life.tasks.iter().filter_map(|(id, own)| match &own.stage {
-        Stage::Attempting { since, .. } => Some((id, own, *since)),
-        _ => None,
-    });
-    running.min_by_key(|(_, _, since)| *since)
-}
-
-/// Makes the shortest form of a status.
-///
-/// ```
-/// use brigade_kitchen::show::Brief;
-///
-/// let brief = Brief {
-///     done: 3,
-///     total: 13,
-///     current: Some("US-004".parse()?),
-///     worker: Some(brigade_kitchen::Tier::Sous),
-///     elapsed: 125,
-///     attention: false,
-///     reason: None,
-/// };
-/// let text = r#"{"done":3,"total":13,"current":"US-004","worker":"sous","elapsed":125,"attention":false}"#;
-/// assert_eq!(serde_json::to_string(&brief)?, text);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn brief(view: &View<'_>) -> Brief {
-    let running = oldest(view.life).filter(|_| view.running);
-    let reason = attention(view);
-    Brief {
-        done: view.prd.tasks.iter().filter(|task| view.life.is_done(&task.id)).count() as u64,
-        total: view.prd.tasks.len() as u64,
-        current: running.map(|(id, ..)| id.clone()),
-        worker: running.and_then(|(_, own, _)| own.tier),
-        elapsed: running.map_or(0, |(.., since)| view.now.since(since).as_secs()),
-        attention: reason.is_some(),
-        reason,
-    }
 }
 
 fn task_status(own: &TaskLife, is_unreachable: bool, is_served: bool) -> TaskStatus {
@@ -570,7 +495,7 @@ pub fn status(view: &View<'_>) -> StatusReport {
     let surplus = |count: u64, kept: usize| count.saturating_sub(kept as u64);
     let ended = view.prd.tasks.iter().filter_map(|task| life.tasks.get(&task.id));
     let last = ended.filter(|own| own.commit.is_some()).max_by_key(|own| own.ended_at);
-    let attention_reason = attention(view);
+    let attention_reason = Glance::of(view.prd, life).attention(view.running);
     let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
     let approved = life.approval.as_ref().map(|approval| approval.fingerprint);
     StatusReport {
