@@ -169,6 +169,23 @@ impl FingerprintBuilder {
         self
     }
 
+    /// Adds the key-value pairs that `fill` puts, as [`FingerprintBuilder::table`] does.
+    #[must_use]
+    pub fn table_of(
+        mut self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn FnMut(&str, &str)),
+    ) -> FingerprintBuilder {
+        self.part(b'N', name.as_bytes());
+        self.part(b'{', b"");
+        fill(&mut |key, value| {
+            self.part(b'N', key.as_bytes());
+            self.part(b'T', value.as_bytes());
+        });
+        self.part(b'}', b"");
+        self
+    }
+
     /// Adds a JSON value. Numbers count as they are written, so `1` and `1.0` differ.
     #[must_use]
     pub fn json(mut self, name: &str, value: &Json) -> FingerprintBuilder {

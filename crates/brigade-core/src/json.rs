@@ -43,6 +43,7 @@ pub use rows::Rows;
 pub use ser::{hand_over, to_json};
 pub use token::Text;
 pub use tree::{PlacedData, PlacedEntry, PlacedValue};
+pub use write::write_strings;
 
 /// The members of a JSON object, sorted by key.
 pub type Object = BTreeMap<String, Json>;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Hint, NextStep, Object, RunId, Spell, Timestamp};
+use brigade_core::{Clock, Hint, NextStep, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
@@ -135,12 +135,12 @@ pub struct KeptWay<'a> {
 }
 
 impl Way<'_> {
-    fn receipt_keys(&self, redactor: &Redactor) -> Option<Object> {
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
         match self {
-            Way::Wait => None,
-            Way::Talk(peer) => Some(peer.receipt_keys(redactor)),
-            Way::Kept(kept) => Some(kept.peer.receipt_keys(redactor)),
-            Way::Inside(inside) => Some(inside.receipt_keys(redactor)),
+            Way::Wait => receipt,
+            Way::Talk(peer) => peer.complete(receipt, redactor),
+            Way::Kept(kept) => kept.peer.complete(receipt, redactor),
+            Way::Inside(inside) => inside.complete(receipt, redactor),
         }
     }
 }
@@ -246,8 +246,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         observed,
         bound_labels: execution.environment.bound(execution.call).into_keys().collect(),
         redactor: &redactor,
-        spoken: way.receipt_keys(&redactor),
     });
+    let receipt = way.complete(receipt, &redactor);
     Finished {
         status,
         receipt,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_core::Object;
+use brigade_call::Receipt;
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
 
@@ -11,8 +11,8 @@ pub trait Inside {
     /// Does it. Returns what the log of standard output keeps, raw, and why it failed if it did.
     fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted;
 
-    /// Returns the extra members of the receipt of such a run.
-    fn receipt_keys(&self, redactor: &Redactor) -> Object;
+    /// Returns the receipt of such a run with what was done.
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt;
 }
 
 /// The limits of a call within this process.

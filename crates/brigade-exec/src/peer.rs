@@ -1,6 +1,6 @@
 //! Talks to programs over their standard streams.
 
-use brigade_core::Object;
+use brigade_call::Receipt;
 use brigade_process::{Control, Outcome, Sink, Spec};
 use brigade_redact::Redactor;
 
@@ -15,8 +15,10 @@ pub trait Peer {
     /// streams.
     fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
 
-    /// Returns the extra members of the receipt of such a run, even if the conversation did not start.
-    fn receipt_keys(&self, redactor: &Redactor) -> Object;
+    /// Returns the receipt of such a run with what is known of the conversation, even if it did not start.
+    fn complete(&self, receipt: Receipt, _: &Redactor) -> Receipt {
+        receipt
+    }
 }
 
 /// Talks to a program that runs already, and goes on after.
@@ -27,8 +29,8 @@ pub trait KeptPeer {
     /// problem of the result, which has no secrets.
     fn ask(&mut self, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken;
 
-    /// Returns the extra members of the receipt of such a run.
-    fn receipt_keys(&self, redactor: &Redactor) -> Object;
+    /// Returns the receipt of such a run with what is known of the conversation.
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt;
 }
 
 /// The result of talking to a program.

@@ -7,7 +7,7 @@ use brigade_call::{
     StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
-use brigade_core::{Number, Object, RunId, Timestamp};
+use brigade_core::{Number, RunId, Timestamp};
 use brigade_process::{Exit, Outcome};
 use brigade_redact::Redactor;
 
@@ -56,8 +56,6 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) observed: Option<RunObserved>,
     pub(crate) bound_labels: Vec<String>,
     pub(crate) redactor: &'a Redactor,
-    /// Extra members for a program with a peer.
-    pub(crate) spoken: Option<Object>,
 }
 
 /// Builds a receipt.
@@ -104,16 +102,8 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         observed: parts.observed,
         ..Receipt::of_call(call, plan.contract(), parts.run_id, parts.status)
     };
-    let receipt = match parts.call.resume() {
+    match parts.call.resume() {
         Some(resume) => resumed(receipt, resume),
-        None => receipt,
-    };
-    match parts.spoken {
-        Some(members) => {
-            let mut document = receipt.to_members();
-            document.extend(members);
-            Receipt::from_members(document).expect("a receipt with more members is one")
-        }
         None => receipt,
     }
 }

@@ -288,6 +288,8 @@ impl Control {
                     &args.tags,
                 );
                 let rows: Vec<Value> = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
+                let workspace = workspace();
+                let query = blocking(move || workspace.agent_calls().masked(&query)).await;
                 self.done(json!({"query": query, "tools": rows, "total": found.len()}))
             }
             Control::Describe => {

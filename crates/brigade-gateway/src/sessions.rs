@@ -144,7 +144,9 @@ impl Gateway {
             Step::Narrower(profile) => self.narrow(asker, profile).await,
             Step::Wider => return Ok(None),
         }
-        Ok(Some(done(MODE, switch("mode_switched", args))))
+        let (workspace, reason) = (asker.workspace(&self.workspace, None), text(args, "reason").to_owned());
+        let reason = blocking(move || workspace.agent_calls().masked(&reason)).await;
+        Ok(Some(done(MODE, switch("mode_switched", text(args, "target_mode"), &reason))))
     }
 
     async fn narrow(self: &Arc<Self>, asker: &Asker, profile: ProfileName) {
@@ -163,8 +165,8 @@ fn text<'a>(args: &'a Json, name: &str) -> &'a str {
     args.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-fn switch(action: &str, args: &Json) -> Value {
-    json!({"action": action, "target_mode": text(args, "target_mode"), "reason": text(args, "reason")})
+fn switch(action: &str, target_mode: &str, reason: &str) -> Value {
+    json!({"action": action, "target_mode": target_mode, "reason": reason})
 }
 
 fn done(tool: &str, structured: Value) -> Answer {
@@ -175,7 +177,8 @@ fn done(tool: &str, structured: Value) -> Answer {
 
 /// Says that a person was asked for another mode.
 pub(crate) fn requested(call: &brigade::Call) -> Answer {
-    let mut structured = switch("mode_switch_requested", &call.args);
+    let args = &call.args;
+    let mut structured = switch("mode_switch_requested", text(args, "target_mode"), text(args, "reason"));
     structured["call_id"] = json!(call.id.to_string());
     let text = format!(
         "another mode needs a person's approval: `brigade tools call approve {id}`. Then `call.wait` with call_id \

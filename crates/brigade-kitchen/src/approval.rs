@@ -13,8 +13,10 @@
 mod report;
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 
 use brigade_core::Fingerprint;
+use brigade_core::json::write_strings;
 use brigade_policy::KitchenGrants;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,7 @@ pub use report::{
 };
 
 use crate::adapter::{Adapter, Permissions};
+use crate::command::Command;
 use crate::config::{KEYS, Key, Settings};
 use crate::names::Tier;
 use crate::prd::{Complexity, Task, ValidPrd};
@@ -102,152 +105,173 @@ pub enum ChangeKind {
     Changed,
 }
 
-/// Collects named texts, without empty ones.
-#[derive(Default)]
-struct Fields(Vec<(String, String)>);
+/// Passes named texts on, without empty ones.
+struct Fields<'s> {
+    each: &'s mut dyn FnMut(&str, &str),
+    name: String,
+    text: String,
+}
 
-impl Fields {
-    fn put(&mut self, name: impl Into<String>, text: impl Into<String>) {
-        let text = text.into();
+impl<'s> Fields<'s> {
+    fn new(each: &'s mut dyn FnMut(&str, &str)) -> Fields<'s> {
+        Fields { each, name: String::new(), text: String::new() }
+    }
+
+    fn put(&mut self, name: fmt::Arguments<'_>, text: &str) {
         if !text.is_empty() {
-            self.0.push((name.into(), text));
+            self.name.clear();
+            let _ = self.name.write_fmt(name);
+            (self.each)(&self.name, text);
         }
     }
 
-    fn list(&mut self, name: impl Into<String>, texts: &[String]) {
-        self.put(name, list(texts));
+    fn list<T: AsRef<str>>(&mut self, name: fmt::Arguments<'_>, texts: impl IntoIterator<Item = T>) {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        write_strings(texts, &mut text);
+        self.put(name, &text);
+        self.text = text;
     }
 
-    /// Puts a list that is left out when it is empty.
-    fn some(&mut self, name: impl Into<String>, texts: &[String]) {
+    /// Passes on a list that is left out when it is empty.
+    fn some(&mut self, name: fmt::Arguments<'_>, texts: &[String]) {
         if !texts.is_empty() {
             self.list(name, texts);
         }
     }
-
-    fn fingerprint(self, domain: &'static str) -> Fingerprint {
-        Fingerprint::builder(domain).table("fields", self.0).finish()
-    }
-
-    fn items(self) -> BTreeMap<String, String> {
-        let short = |text: &str| Fingerprint::of_bytes(text.as_bytes()).short();
-        self.0.into_iter().map(|(name, text)| (name, short(&text))).collect()
-    }
 }
 
-fn list(texts: &[String]) -> String {
-    brigade_core::Json::from(texts.to_vec()).to_compact()
+/// Returns the fingerprint of fields.
+fn fingerprint(domain: &'static str, fields: impl FnOnce(&mut Fields<'_>)) -> Fingerprint {
+    Fingerprint::builder(domain).table_of("fields", |each| fields(&mut Fields::new(each))).finish()
+}
+
+/// Returns the start of a hash for each field.
+fn items(fields: impl FnOnce(&mut Fields<'_>)) -> BTreeMap<String, String> {
+    let mut items = BTreeMap::new();
+    fields(&mut Fields::new(&mut |name, text| {
+        items.insert(name.to_owned(), Fingerprint::of_bytes(text.as_bytes()).short());
+    }));
+    items
 }
 
 impl Tiers<'_> {
-    fn config(&self, fields: &mut Fields, enters: impl Fn(&Key) -> bool) {
+    fn config(&self, fields: &mut Fields<'_>, enters: impl Fn(&Key) -> bool) {
         for key in KEYS.iter().filter(|key| key.bound && enters(key)) {
-            fields.put(format!("config.{}", key.toml), self.settings.shown(key).unwrap_or_default());
+            fields.put(format_args!("config.{}", key.toml), &self.settings.shown(key).unwrap_or_default());
         }
     }
 
-    fn fields(&self, fields: &mut Fields) {
+    fn fields(&self, fields: &mut Fields<'_>) {
         for worker in self.workers {
             let tier = worker.tier;
-            fields.list(format!("worker.{tier}.argv"), &worker.argv);
-            fields.put(format!("worker.{tier}.program"), worker.program.clone().unwrap_or_default());
+            fields.list(format_args!("worker.{tier}.argv"), &worker.argv);
+            fields.put(format_args!("worker.{tier}.program"), worker.program.as_deref().unwrap_or_default());
             let bytes = worker.bytes.map(|bytes| bytes.to_string());
-            fields.put(format!("worker.{tier}.bytes"), bytes.unwrap_or_default());
-            fields.put(format!("worker.{tier}.permissions"), worker.permissions.as_str());
-            fields.some(format!("worker.{tier}.env_labels"), &worker.env_labels);
+            fields.put(format_args!("worker.{tier}.bytes"), &bytes.unwrap_or_default());
+            fields.put(format_args!("worker.{tier}.permissions"), worker.permissions.as_str());
+            fields.some(format_args!("worker.{tier}.env_labels"), &worker.env_labels);
             for (name, words) in worker.adapter.bound() {
-                fields.some(format!("worker.{tier}.adapter.{name}"), &words);
+                fields.some(format_args!("worker.{tier}.adapter.{name}"), &words);
             }
         }
         for (file, text) in self.role_texts {
-            fields.put(format!("chef.{file}"), *text);
+            fields.put(format_args!("chef.{file}"), text);
         }
         let grants = self.grants;
+        let mut policy = |name: &str, text: &str| fields.put(format_args!("policy.{name}"), text);
         let number = |number: Option<f64>| number.map(|number| format!("{number:?}")).unwrap_or_default();
-        fields.put("policy.sandbox", self.sandbox);
-        if let Some(workers) = &grants.workers {
-            fields.list("policy.workers", workers);
+        policy("sandbox", self.sandbox);
+        policy("workers", &grants.workers.as_ref().map(|workers| list(workers)).unwrap_or_default());
+        policy("shell", grants.shell.as_str());
+        policy("skip_permissions", &grants.skip_permissions.to_string());
+        policy("merge", &grants.merge.to_string());
+        policy("push", &grants.push.to_string());
+        policy("worker_effects", &list(&grants.worker_effects));
+        if !grants.worker_write_paths.is_empty() {
+            policy("worker_write_paths", &list(&grants.worker_write_paths));
         }
-        fields.put("policy.shell", grants.shell.as_str().to_owned());
-        fields.put("policy.skip_permissions", grants.skip_permissions.to_string());
-        fields.put("policy.merge", grants.merge.to_string());
-        fields.put("policy.push", grants.push.to_string());
-        fields.list("policy.worker_effects", &grants.worker_effects);
-        fields.some("policy.worker_write_paths", &grants.worker_write_paths);
-        fields.list("policy.verification_effects", &grants.verification_effects);
-        fields.put("policy.max_minutes", number(grants.max_minutes));
-        fields.put("policy.max_cost_usd", number(grants.max_cost_usd));
-        fields
-            .put("policy.max_parallel", grants.max_parallel.map(|most| most.to_string()).unwrap_or_default());
+        policy("verification_effects", &list(&grants.verification_effects));
+        policy("max_minutes", &number(grants.max_minutes));
+        policy("max_cost_usd", &number(grants.max_cost_usd));
+        policy("max_parallel", &grants.max_parallel.map(|most| most.to_string()).unwrap_or_default());
     }
 
     /// Lists what enters the fingerprint of the tiers alone.
-    fn own_fields(&self) -> Fields {
-        let mut fields = Fields::default();
-        self.config(&mut fields, |key| key.toml.starts_with("tier.") || TIER_KEYS.contains(&key.toml));
-        self.fields(&mut fields);
-        fields
+    fn own_fields(&self, fields: &mut Fields<'_>) {
+        self.config(fields, |key| key.toml.starts_with("tier.") || TIER_KEYS.contains(&key.toml));
+        self.fields(fields);
     }
 
     /// Returns the fingerprint of the tiers alone, which a person approves for `plan` and `map`.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.own_fields().fingerprint(TIERS_DOMAIN)
+        fingerprint(TIERS_DOMAIN, |fields| self.own_fields(fields))
     }
 
     /// Returns what is stored with an approval, as [`Execution::items`] does.
     pub fn items(&self) -> BTreeMap<String, String> {
-        self.own_fields().items()
+        items(|fields| self.own_fields(fields))
     }
 }
 
 impl Execution<'_> {
     /// Lists what enters the fingerprint: names and whole texts, in a fixed order.
-    fn fields(&self) -> Fields {
-        let mut fields = Fields::default();
+    fn fields(&self, fields: &mut Fields<'_>) {
         let prd = self.prd;
-        fields.put("prd.branchName", prd.branch_name.clone().unwrap_or_default());
-        fields.put("prd.walkaway", prd.walkaway.to_string());
-        fields.some("prd.constraints", &prd.constraints);
-        fields.some("prd.decisions", &prd.decisions);
-        let test = prd.test_command.as_ref().map(|command| command.text().to_owned());
-        fields.put("prd.testCommand", test.unwrap_or_default());
-        let ids: Vec<String> = prd.tasks.iter().map(|task| task.id.to_string()).collect();
-        fields.list("prd.tasks", &ids);
-        for task in &prd.tasks {
-            task_fields(task, &mut fields);
+        let mut of_prd = |name: &str, text: &str| fields.put(format_args!("prd.{name}"), text);
+        of_prd("branchName", prd.branch_name.as_deref().unwrap_or_default());
+        of_prd("walkaway", if prd.walkaway { "true" } else { "false" });
+        for (name, texts) in [("constraints", &prd.constraints), ("decisions", &prd.decisions)] {
+            if !texts.is_empty() {
+                of_prd(name, &list(texts));
+            }
         }
-        self.tiers.config(&mut fields, |_| true);
-        self.tiers.fields(&mut fields);
-        fields
+        of_prd("testCommand", prd.test_command.as_ref().map(Command::text).unwrap_or_default());
+        fields.list(format_args!("prd.tasks"), prd.tasks.iter().map(|task| task.id.as_str()));
+        for task in &prd.tasks {
+            task_fields(task, fields);
+        }
+        self.tiers.config(fields, |_| true);
+        self.tiers.fields(fields);
     }
 
     /// Returns the execution fingerprint.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fields().fingerprint(DOMAIN)
+        fingerprint(DOMAIN, |fields| self.fields(fields))
     }
 
     /// Returns what is stored with an approval, for showing later what changed: the start of a hash for each field.
     pub fn items(&self) -> BTreeMap<String, String> {
-        self.fields().items()
+        items(|fields| self.fields(fields))
     }
 }
 
-fn task_fields(task: &Task, fields: &mut Fields) {
+fn list(texts: &[String]) -> String {
+    let mut text = String::new();
+    write_strings(texts, &mut text);
+    text
+}
+
+fn task_fields(task: &Task, fields: &mut Fields<'_>) {
     let id = &task.id;
-    let name = |field: &str| format!("task.{id}.{field}");
-    fields.put(name("title"), task.title.clone());
-    fields.put(name("description"), task.description.clone().unwrap_or_default());
-    fields.some(name("acceptanceCriteria"), &task.acceptance_criteria);
-    let entry =
-        |entry: &crate::prd::Verification| format!("{}:{}", entry.kind.as_str(), entry.command.text());
-    fields.some(name("verification"), &task.verification.iter().map(entry).collect::<Vec<_>>());
-    let needs: Vec<String> = task.depends_on.iter().map(ToString::to_string).collect();
-    fields.some(name("dependsOn"), &needs);
-    fields.put(name("complexity"), task.complexity.map(Complexity::as_str).unwrap_or_default());
-    fields.put(name("exclusive"), task.exclusive.clone().unwrap_or_default());
-    fields.some(name("manualVerification"), &task.manual_verification);
+    fields.put(format_args!("task.{id}.title"), &task.title);
+    fields.put(format_args!("task.{id}.description"), task.description.as_deref().unwrap_or_default());
+    fields.some(format_args!("task.{id}.acceptanceCriteria"), &task.acceptance_criteria);
+    if !task.verification.is_empty() {
+        let entry =
+            |entry: &crate::prd::Verification| format!("{}:{}", entry.kind.as_str(), entry.command.text());
+        fields.list(format_args!("task.{id}.verification"), task.verification.iter().map(entry));
+    }
+    if !task.depends_on.is_empty() {
+        let needs = task.depends_on.iter().map(|need| need.as_str());
+        fields.list(format_args!("task.{id}.dependsOn"), needs);
+    }
+    let complexity = task.complexity.map(Complexity::as_str).unwrap_or_default();
+    fields.put(format_args!("task.{id}.complexity"), complexity);
+    fields.put(format_args!("task.{id}.exclusive"), task.exclusive.as_deref().unwrap_or_default());
+    fields.some(format_args!("task.{id}.manualVerification"), &task.manual_verification);
     for (other, value) in &task.other {
-        fields.put(name(other), value.to_compact());
+        fields.put(format_args!("task.{id}.{other}"), &value.to_compact());
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_call::{McpPinState, McpRequestId, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::{Fingerprint, Json, Object};
+use brigade_core::{Json, Number, Object};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -253,48 +254,41 @@ impl Exchange {
         }
     }
 
-    /// Writes the keys that the receipt of an MCP call has besides those of every receipt.
-    pub fn receipt_keys(&self, request: &McpRequest<'_>, redactor: &Redactor) -> Object {
-        let clean = |text: &str| Json::from(redactor.redact_str(text));
-        let mut keys = Object::new();
-        let mut put = |key: &str, value: Json| drop(keys.insert(key.to_owned(), value));
-        put("mcp_server_id", Json::from(request.server_id));
-        put("mcp_tool_name", Json::from(request.tool_name));
-        put(
-            "mcp_protocol_version",
-            Json::from(self.protocol_version.as_deref().map(|text| redactor.redact_str(text))),
-        );
-        put("mcp_server", self.server.as_ref().map_or(Json::Null, |server| redactor.redact_json(server)));
-        put("mcp_server_exit", Json::from(self.exit.map(ServerExit::as_str)));
-        put("mcp_request_id", Json::from(self.request_id));
-        put("mcp_request_payload", self.request.clone().unwrap_or_default());
-        put("mcp_response_count", Json::from(self.responses));
-        put("mcp_response_summary", self.response());
-        put("mcp_response_text", Json::from(self.response_text()));
-        put("mcp_response_error", self.error.clone().unwrap_or_default());
+    /// Returns the receipt of an MCP call with what only such a receipt has.
+    pub fn complete(&self, receipt: Receipt, request: &McpRequest<'_>, redactor: &Redactor) -> Receipt {
+        let clean = |text: &str| redactor.redact_str(text);
+        let object = |json: &Json| json.as_object().cloned();
         let answer = self.answer.as_ref();
-        put("mcp_is_error", Json::from(answer.map(|answer| answer.is_error)));
-        put("mcp_content", Json::from(answer.map(|answer| answer.content.clone())));
-        put("mcp_content_count", Json::from(answer.map(|answer| answer.blocks)));
-        put(
-            "mcp_structured_content",
-            answer.and_then(|answer| answer.structured.clone()).unwrap_or_default(),
-        );
-        put("mcp_error_type", Json::from(self.fault.as_ref().map(|_| "mcp_execution_failed")));
-        put("mcp_error_kind", Json::from(self.fault.as_ref().map(|fault| fault.kind.as_str())));
-        put("mcp_log_lines", Json::from(self.log_lines));
-        put("mcp_listed_tools", Json::from(self.tools.len()));
         let answered = self.answered_after.map(|after| (after.as_secs_f64() * 1000.0).round() / 1000.0);
-        put("mcp_answer_seconds", Json::from(answered));
-        put("mcp_pin", self.pin_key());
-        put(
-            "mcp_pin_changes",
-            self.changes.iter().take(CHANGES).map(|change| clean(&change.message)).collect::<Vec<_>>().into(),
-        );
-        keys
+        let changes = self.changes.iter().take(CHANGES).map(|change| clean(&change.message));
+        Receipt {
+            mcp_server_id: Some(request.server_id.to_owned()),
+            mcp_tool_name: Some(request.tool_name.to_owned()),
+            mcp_protocol_version: self.protocol_version.as_deref().map(clean),
+            mcp_server: self.server.as_ref().and_then(|server| object(&redactor.redact_json(server))),
+            mcp_server_exit: self.exit.map(|exit| exit.as_str().to_owned()),
+            mcp_request_id: self.request_id.map(McpRequestId::Number),
+            mcp_request_payload: self.request.as_ref().and_then(object),
+            mcp_response_count: Some(self.responses),
+            mcp_response_summary: Some(self.response()),
+            mcp_response_text: self.response_text(),
+            mcp_response_error: self.error.as_ref().and_then(object),
+            mcp_is_error: answer.map(|answer| answer.is_error),
+            mcp_content: answer.map(|answer| answer.content.clone()),
+            mcp_content_count: answer.map(|answer| answer.blocks as u64),
+            mcp_structured_content: answer.and_then(|answer| answer.structured.clone()).unwrap_or_default(),
+            mcp_error_type: self.fault.as_ref().map(|_| "mcp_execution_failed".to_owned()),
+            mcp_error_kind: self.fault.as_ref().map(|fault| fault.kind.as_str().to_owned()),
+            mcp_log_lines: Some(self.log_lines),
+            mcp_listed_tools: Some(self.tools.len() as u64),
+            mcp_answer_seconds: answered.map(Number::from),
+            mcp_pin: Some(self.pin_state()),
+            mcp_pin_changes: Some(changes.collect()),
+            ..receipt
+        }
     }
 
-    fn pin_key(&self) -> Json {
+    fn pin_state(&self) -> McpPinState {
         let seen = self.tool.as_ref().map(ListedTool::fingerprint);
         let state = match (&self.pin, &seen) {
             (_, None) => "unknown",
@@ -302,17 +296,18 @@ impl Exchange {
             (Some(pin), Some(seen)) if pin.fingerprint() == *seen => "unchanged",
             (Some(_), Some(_)) => "changed",
         };
-        Json::object([
-            ("state", Json::from(state)),
-            ("listed", Json::from(seen.map(Fingerprint::to_hex))),
-            ("pinned", Json::from(self.pin.as_ref().map(|pin| pin.fingerprint().to_hex()))),
-            ("pinned_at", Json::from(self.pin.as_ref().map(|pin| pin.pinned_at().to_string()))),
-        ])
+        McpPinState {
+            state: state.to_owned(),
+            listed: seen,
+            pinned: self.pin.as_ref().map(Pin::fingerprint),
+            pinned_at: self.pin.as_ref().map(Pin::pinned_at),
+            ..McpPinState::default()
+        }
     }
 
     /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was
     /// none.
-    fn response(&self) -> Json {
+    fn response(&self) -> Object {
         let mut response = Object::new();
         let mut put = |key: &str, value: Json| drop(response.insert(key.to_owned(), value));
         if let Some(answer) = &self.answer {
@@ -327,11 +322,11 @@ impl Exchange {
         } else if let Some(error) = &self.error {
             put("error", error.clone());
         } else {
-            return Json::Object(response);
+            return response;
         }
         put("jsonrpc", Json::from("2.0"));
         put("id", Json::from(self.request_id));
-        Json::Object(response)
+        response
     }
 
     /// Returns the answer in one line, or why there is none.

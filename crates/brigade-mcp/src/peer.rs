@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use brigade_call::VerifiedCall;
+use brigade_call::{Receipt, VerifiedCall};
 use brigade_catalog::Reads;
-use brigade_core::{Json, Object};
 use brigade_exec::{KeptPeer, Peer, Spoken, Talk, talk};
 use brigade_process::{Control, Sink, Spec};
 use brigade_redact::Redactor;
@@ -62,8 +61,8 @@ impl Peer for ToolCall<'_> {
         spoken(&mut self.exchange)
     }
 
-    fn receipt_keys(&self, redactor: &Redactor) -> Object {
-        self.exchange.receipt_keys(&self.request, redactor)
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
+        self.exchange.complete(receipt, &self.request, redactor)
     }
 }
 
@@ -105,10 +104,8 @@ impl KeptPeer for KeptCall<'_> {
         spoken(&mut self.call.exchange)
     }
 
-    fn receipt_keys(&self, redactor: &Redactor) -> Object {
-        let mut keys = self.call.receipt_keys(redactor);
-        keys.insert("mcp_start_id".to_owned(), Json::from(self.start_id));
-        keys
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
+        Receipt { mcp_start_id: Some(self.start_id.to_owned()), ..self.call.complete(receipt, redactor) }
     }
 }
 
@@ -122,10 +119,6 @@ impl Peer for Listing {
     fn speak(&mut self, spec: &Spec, sink: &mut dyn Sink, control: &Control, redactor: &Redactor) -> Spoken {
         self.exchange = list_tools(spec, sink, control, redactor);
         spoken(&mut self.exchange)
-    }
-
-    fn receipt_keys(&self, _: &Redactor) -> Object {
-        Object::new()
     }
 }
 

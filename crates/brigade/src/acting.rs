@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{Caller, TouchedFile, VerifiedCall};
-use brigade_core::json::to_json;
+use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
 use brigade_core::text::short;
 use brigade_core::{Json, Object};
 use brigade_exec::{Acted, Inside, InsideLimits};
@@ -321,20 +320,22 @@ impl Inside for Acting<'_> {
         Acted { output, problem, duration }
     }
 
-    fn receipt_keys(&self, redactor: &Redactor) -> Object {
-        let mut keys = Object::new();
-        keys.insert("executor".to_owned(), Json::from(BUILTIN));
-        keys.insert("executor_version".to_owned(), Json::from(env!("CARGO_PKG_VERSION")));
-        let Some(done) = &self.done else { return keys };
+    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
+        let receipt = Receipt {
+            executor: Some(BUILTIN.to_owned()),
+            executor_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            ..receipt
+        };
+        let Some(done) = &self.done else { return receipt };
         let text = |document: &Json| {
             let block = document.get("content")?.as_array()?.first()?;
             Some(short(&redactor.redact_str(block.get("text")?.as_str()?), SUMMARY))
         };
-        keys.insert("touched".to_owned(), to_json(&done.touched).unwrap_or_default());
-        keys.insert("stdout_summary".to_owned(), Json::from(text(&done.document).unwrap_or_default()));
-        if let Some((code, _)) = &done.failure {
-            keys.insert("error_code".to_owned(), Json::from(*code));
+        Receipt {
+            touched: Some(done.touched.clone()),
+            stdout_summary: text(&done.document).unwrap_or_default(),
+            error_code: done.failure.as_ref().map(|(code, _)| (*code).to_owned()),
+            ..receipt
         }
-        keys
     }
 }

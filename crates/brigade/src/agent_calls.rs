@@ -195,6 +195,11 @@ fn check_arguments(row: &Definition, args: &Json) -> Result<(), Error> {
 }
 
 impl AgentCalls {
+    /// Masks a text of the agent that is shown without a call.
+    pub fn masked(&self, text: &str) -> String {
+        Redactor::new(&gather::secrets(&self.room)).redact_str(text)
+    }
+
     /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
     /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
     /// ran last and was cut off: a person decides about what may have happened already.

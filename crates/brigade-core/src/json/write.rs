@@ -95,6 +95,18 @@ fn indent(out: &mut String, level: usize) {
 }
 
 /// Writes a string in double quotes with the escapes of RFC 8785.
+/// Appends a list of strings, as [`Json::to_compact`] writes it.
+pub fn write_strings<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, out: &mut String) {
+    out.push('[');
+    for (index, text) in texts.into_iter().enumerate() {
+        if 0 < index {
+            out.push(',');
+        }
+        write_string(text.as_ref(), out);
+    }
+    out.push(']');
+}
+
 pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut written = 0;
