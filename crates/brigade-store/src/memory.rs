@@ -6,7 +6,7 @@ mod rules;
 
 use brigade_core::{Timestamp, words};
 use brigade_redact::Redactor;
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 pub use self::core::{CoreChange, CoreMemory};
@@ -327,18 +327,23 @@ impl Store {
         if self.access() != crate::Access::Write {
             return;
         }
+        let count = |connection: &mut Connection| -> rusqlite::Result<()> {
+            connection.pragma_update(None, "synchronous", "normal")?;
+            let transaction = connection.transaction()?;
+            let mut statement =
+                transaction.prepare_cached("UPDATE memory SET uses = uses + 1 WHERE id = ?1")?;
+            for one in found {
+                statement.execute([&one.memory.id])?;
+            }
+            drop(statement);
+            transaction.commit()
+        };
         let counted = || -> rusqlite::Result<()> {
             let mut connection = self.connection();
             let patience: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
             connection.busy_timeout(std::time::Duration::ZERO)?;
-            connection.pragma_update(None, "synchronous", "normal")?;
-            let transaction = connection.transaction()?;
-            for one in found {
-                transaction
-                    .prepare_cached("UPDATE memory SET uses = uses + 1 WHERE id = ?1")?
-                    .execute([&one.memory.id])?;
-            }
-            let counted = transaction.commit();
+            let counted = count(&mut connection);
+            // Whatever came of it, everything else waits, and is durable.
             connection.pragma_update(None, "synchronous", "full")?;
             connection
                 .busy_timeout(std::time::Duration::from_millis(u64::try_from(patience).unwrap_or(0)))?;

@@ -1,7 +1,5 @@
 //! Searching memories: full text, then how new they are and how long they are meant to last.
 
-use std::collections::HashMap;
-
 use brigade_core::Timestamp;
 use rusqlite::{Transaction, params};
 
@@ -82,7 +80,7 @@ pub(super) fn search(
     };
     let mission = query.mission.map(|mission| super::owner(Scope::Mission, agent, Some(mission)));
     let mut statement = transaction.prepare_cached(
-        "SELECT m.row, bm25(memory_text) AS rank FROM memory_text JOIN memory m ON m.row = memory_text.rowid \
+        "SELECT m.row, bm25(memory_text) AS rank, m.tier, m.updated_at, m.id FROM memory_text JOIN memory m ON m.row = memory_text.rowid \
          WHERE memory_text MATCH ?1 \
          AND (?2 = 0 OR m.scope = 'project' OR (m.scope = 'agent' AND m.owner = ?3) \
               OR (m.scope = 'mission' AND m.owner = ?4)) \
@@ -98,33 +96,40 @@ pub(super) fn search(
             query.scope.map_or("", Scope::as_str),
             RANKED
         ],
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, f64>(1)?)),
+        |row| {
+            let updated_at = Timestamp::from_unix_micros(row.get(3)?);
+            let score = score(row.get(1)?, row.get(2)?, updated_at, now);
+            Ok(Ranked { row: row.get(0)?, score, updated_at, id: row.get(4)? })
+        },
     )?;
-    let ranked: Vec<(i64, f64)> = rows.collect::<Result<_, _>>()?;
-    let ranks: HashMap<i64, f64> = ranked.iter().copied().collect();
-    let mut found = Vec::with_capacity(ranked.len());
+    let mut ranked: Vec<Ranked> = rows.collect::<Result<_, _>>()?;
+    ranked.sort_by(|left, right| {
+        let newest = right.updated_at.cmp(&left.updated_at);
+        right.score.total_cmp(&left.score).then(newest).then(left.id.cmp(&right.id))
+    });
+    // Only what is returned is read whole.
     let sql = format!("SELECT {COLUMNS} FROM memory WHERE row = ?1");
     let mut by_row = transaction.prepare_cached(&sql)?;
-    for (row, _) in &ranked {
-        let memory = by_row.query_row([row], read)?;
-        let score = score(ranks[row], &memory, now);
-        found.push(Found { memory, score });
-    }
-    found.sort_by(|left, right| {
-        let newest = right.memory.updated_at.cmp(&left.memory.updated_at);
-        right.score.total_cmp(&left.score).then(newest).then(left.memory.id.cmp(&right.memory.id))
-    });
-    found.truncate(query.limit.min(MAX_FOUND));
-    Ok(found)
+    let best = ranked.into_iter().take(query.limit.min(MAX_FOUND));
+    best.map(|Ranked { row, score, .. }| Ok(Found { memory: by_row.query_row([row], read)?, score }))
+        .collect()
+}
+
+/// What decides the order of memories that fit.
+struct Ranked {
+    row: i64,
+    score: f64,
+    updated_at: Timestamp,
+    id: String,
 }
 
 /// Returns a score from 0 to 1. A better rank of the full-text search is further below zero.
-fn score(rank: f64, memory: &super::Memory, now: Timestamp) -> f64 {
+fn score(rank: f64, tier: i64, updated_at: Timestamp, now: Timestamp) -> f64 {
     let fits = (-rank).max(0.0);
     let fits = fits / (fits + 1.0);
-    let days = now.since(memory.updated_at).as_secs_f64() / 86_400.0;
+    let days = now.since(updated_at).as_secs_f64() / 86_400.0;
     let newness = 0.5_f64.powf(days / HALF_LIFE_DAYS);
-    let lasting = match memory.tier {
+    let lasting = match tier {
         1 => 1.0,
         2 => 0.95,
         _ => 0.9,
