@@ -11,7 +11,7 @@ use brigade_redact::MARK;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::{RunInputs, group_inputs};
-use crate::receipt::{Receipt, RunObserved};
+use crate::receipt::{Receipt, RunObserved, RunStatus};
 
 /// Directories that no pattern may name: the state of Brigade and of git.
 const LEFT_OUT: [&str; 2] = [".brigade", ".git"];
@@ -31,7 +31,8 @@ pub struct ToolUse {
     pub unbound: Vec<UnboundFile>,
     /// Effects that were used, or tried and denied, and are not declared.
     pub effects_undeclared: Vec<EffectUse>,
-    /// Effects that are declared and were not used. Empty unless everything was seen.
+    /// Effects that are declared and were not used. Empty unless everything was seen, and every run completed: what
+    /// failed may not have come to them.
     pub effects_unused: Vec<String>,
     /// Whether everything was seen in each run.
     pub is_complete: bool,
@@ -96,8 +97,10 @@ impl ToolUse {
         let (code, data) = (globs(&tool.code), globs(&tool.data));
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut used = Used { is_complete: true, ..Used::default() };
+        let mut came_to_all = true;
         for (receipt, observed) in runs {
             used.is_complete &= observed.complete;
+            came_to_all &= receipt.status == RunStatus::Completed;
             let inputs = group_inputs(receipt, observed, root, |path| is_in(&data, path));
             used.add(inputs, observed);
         }
@@ -134,7 +137,11 @@ impl ToolUse {
         ToolUse {
             unbound: unbound.collect(),
             effects_undeclared: undeclared.map(|(_, found)| found.clone()).collect(),
-            effects_unused: if used.is_complete { unused.cloned().collect() } else { Vec::new() },
+            effects_unused: if used.is_complete && came_to_all {
+                unused.cloned().collect()
+            } else {
+                Vec::new()
+            },
             is_complete: used.is_complete,
         }
     }
@@ -315,7 +322,11 @@ mod tests {
     }
 
     fn used(tool: &Tool, observed: &RunObserved) -> ToolUse {
-        let receipt = Receipt { argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
+        used_by(RunStatus::Completed, tool, observed)
+    }
+
+    fn used_by(status: RunStatus, tool: &Tool, observed: &RunObserved) -> ToolUse {
+        let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
         ToolUse::of(tool, [(&receipt, observed)], Path::new("/work"))
     }
 
@@ -400,6 +411,8 @@ mod tests {
             |port| ObservedAddress { address: "10.0.0.1".into(), port, ..ObservedAddress::default() };
         let connected = |port| RunObserved { connected: Some(vec![address(port)]), ..seen() };
         check_effects(&["network", "local-write", "odd"], &seen(), &[], &["network", "local-write"]);
+        let failed = used_by(RunStatus::Failed, &tool(&["local-write"], &[], &[]), &seen());
+        assert_eq!(failed.effects_unused, Vec::<String>::new(), "it may not have come to that");
         let partly = RunObserved { complete: false, ..seen() };
         check_effects(&["network", "local-write"], &partly, &[], &[]);
         check_effects(&["remote-read"], &connected(Some(443)), &[], &[]);

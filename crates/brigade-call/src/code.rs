@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The code of the note about code that programs find by themselves.
 const FOUND_BY_PROGRAM: &str = "code_found_by_program";
 
+/// The code of the note about a pattern of `code` that binds nothing.
+const MATCHES_NOTHING: &str = "code_matches_nothing";
+
 /// What binds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +36,8 @@ pub struct CodeFacts {
     pub starts: Vec<Link>,
     /// What finds or starts further code by itself.
     pub finders: BTreeSet<String>,
+    /// Patterns of `code` that match nothing.
+    pub empty: BTreeSet<String>,
 }
 
 /// What an approval binds of the code, and what it does not.
@@ -74,7 +79,7 @@ pub struct StartedCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CodeNote {
-    /// The kind of note: `code_found_by_program`.
+    /// The kind of note: `code_found_by_program` or `code_matches_nothing`.
     pub code: String,
     /// What it is, as a sentence.
     pub message: String,
@@ -105,10 +110,17 @@ impl BoundCode {
                 redactor.redact_str(finder)
             ),
         });
+        let empty = facts.empty.iter().map(|pattern| CodeNote {
+            code: MATCHES_NOTHING.to_owned(),
+            message: format!(
+                "`{}` in `code` of the entry matches no file; `DIRECTORY/**` is everything below a directory",
+                redactor.redact_str(pattern)
+            ),
+        });
         BoundCode {
             files: bound.collect(),
             starts: starts.collect(),
-            notes: notes.collect(),
+            notes: notes.chain(empty).collect(),
             unbound: Vec::new(),
         }
     }

@@ -585,16 +585,29 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
                 format!("argument `{name}` names the workspace, which is closed to reading")
             } else if facts.files.keys().any(holds) {
                 format!("argument `{name}` names a directory with code that the approval binds")
+            } else if is_beside_code(facts, &path) {
+                format!("argument `{name}` names a file of code beside code that the approval binds")
             } else {
                 continue;
             };
-            blockers
-                .push(Blocker::new(reasons::ARGUMENT_OPENS_CODE, message).field(format!("args.{name}")).hint(
-                "name the files, or a directory without code; or declare the files as `data` in the entry",
-            ));
+            let hint = if is_beside_code(facts, &path) {
+                "declare it as `code` in the entry, so that an approval binds it, or put it elsewhere"
+            } else {
+                "name the files, or a directory without code; or declare the files as `data` in the entry"
+            };
+            let blocker = Blocker::new(reasons::ARGUMENT_OPENS_CODE, message);
+            blockers.push(blocker.field(format!("args.{name}")).hint(hint));
             break;
         }
     }
+}
+
+/// Returns whether a path has the name of code and stands in a directory with bound code, which may find it there.
+fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
+    let is_code = path.to_str().is_some_and(brigade_command::is_code_name);
+    let beside = |file: &String| Path::new(file).parent() == path.parent();
+    let is_bound = path.to_str().is_some_and(|path| facts.files.contains_key(path));
+    is_code && !is_bound && facts.files.keys().any(beside)
 }
 
 /// Refuses families that are only projected. An entry without a family already has an error.

@@ -2,7 +2,7 @@
 
 use brigade_call::{Patterns, ToolUse};
 use brigade_core::NextStep;
-use brigade_exec::{Matching, matching_files};
+use brigade_exec::{Matching, PatternOf, matching_files};
 use brigade_facts::CATALOG;
 use brigade_upkeep::{Seams, load};
 
@@ -40,7 +40,8 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let found = queue.read()?.observed_runs(seams.journal(), tool.id.as_str(), runs)?;
     let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
     let used = ToolUse::of(tool, seen, seams.fs.root());
-    let fits = |pattern: &str| matches!(matching_files(&*seams.fs, pattern), Ok(Matching::All(_)));
+    let fits =
+        |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
     let patterns = used.patterns(&fits);
     let written = declare == Declare::Write
         && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;

@@ -129,6 +129,8 @@ pub enum NotBound {
     Folder(String),
     /// A link to a directory outside of the workspace.
     Link(String),
+    /// A directory with a name that is not UTF-8, which nothing can bind.
+    OddName(String),
     /// A variable that the command sets and that changes where code is found.
     Variable(String),
     /// Files that `find` finds, or files beside them.
@@ -440,7 +442,11 @@ fn names_in(word: &str) -> BTreeSet<&str> {
             }
         }
     }
-    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
+    let behind: Vec<&str> = names
+        .iter()
+        .flat_map(|name| [name.strip_prefix('@'), name.strip_prefix("file://")])
+        .flatten()
+        .collect();
     names.extend(behind);
     names.retain(|name| !name.is_empty());
     names

@@ -234,6 +234,10 @@ impl Workplace for GitPlace {
         self.recall_look(place, tree)
     }
 
+    fn recall_moved(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
+        self.put_before(place, commit)
+    }
+
     fn patch(&self, place: &Place, changes: &Changes, limit: usize) -> Result<String, PlaceError> {
         self.difference(place, changes, limit)
     }
@@ -254,7 +258,10 @@ impl Workplace for GitPlace {
         self.finish_task(&self.folders.of(&place.name.prd, &place.name.task)?)
     }
 
-    fn leave(&self, prd: &PrdName) -> Result<(), PlaceError> {
+    fn leave(&self, prd: &PrdName, is_over: &dyn Fn(&TaskId) -> bool) -> Result<(), PlaceError> {
+        for task in self.tasks_with_folders(prd)?.iter().filter(|task| is_over(task)) {
+            self.folders.remove(&self.folders.of(prd, task)?)?;
+        }
         self.drop_spares(prd)
     }
 

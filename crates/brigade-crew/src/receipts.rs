@@ -302,7 +302,12 @@ impl<'f> Receipts<'f> {
                 continue;
             };
             match self.fs.read(&self.inside(&format!("{run}.json")), MAX_RECEIPT) {
-                Ok(bytes) if Fingerprint::of_bytes(&bytes) == entry.sha256 => {}
+                Ok(bytes) if Fingerprint::of_bytes(&bytes) == entry.sha256 => {
+                    let receipt = Json::parse_bytes(&bytes, Dialect::Strict).ok();
+                    let receipt: Option<KitchenReceipt> = receipt.and_then(|json| from_json(&json).ok());
+                    let changed = receipt.map(|receipt| self.changed_logs(&receipt)).transpose()?;
+                    found.extend(changed.unwrap_or_default().into_iter().map(finding));
+                }
                 Ok(_) => found.push(finding("the receipt was changed")),
                 Err(error) if error.is_not_found() => found.push(finding("the receipt is missing")),
                 Err(error) => return Err(error),
@@ -315,6 +320,27 @@ impl<'f> Receipts<'f> {
             what: "the receipt is not in the chain".to_owned(),
         }));
         Ok((checked, found))
+    }
+
+    /// Says which logs are not what the receipt has of them. One that was deleted says nothing.
+    fn changed_logs(&self, receipt: &KitchenReceipt) -> Result<Vec<&'static str>, FsError> {
+        let (stdout, stderr) = self.logs(&receipt.id);
+        let logs = [
+            (stdout, &receipt.stdout, "the log of standard output was changed"),
+            (stderr, &receipt.stderr, "the log of standard error was changed"),
+        ];
+        let mut changed = Vec::new();
+        for (path, row, what) in logs {
+            let Some(row) = row else { continue };
+            let is_its = match self.fs.open(&path) {
+                Ok(file) => file.len()? == row.bytes && brigade_fs::fingerprint(&*file)? == row.sha256,
+                Err(error) => error.is_not_found(),
+            };
+            if !is_its {
+                changed.push(what);
+            }
+        }
+        Ok(changed)
     }
 
     /// Lists the runs whose receipts are not in the chain: a crash came between.

@@ -349,6 +349,15 @@ pub trait Workplace: Send + Sync {
     /// Fails if git fails or the disk does.
     fn recall(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError>;
 
+    /// Returns the work as it was put on another commit than the one that a commit of it was made on, by a service that
+    /// was killed before it could record that. It is not verified there yet.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn recall_moved(&self, _: &Place, _: &CommitId) -> Result<Option<Changes>, PlaceError> {
+        Ok(None)
+    }
+
     /// Returns the difference for a reviewer, at most about this many bytes of it.
     ///
     /// # Errors
@@ -381,11 +390,12 @@ pub trait Workplace: Send + Sync {
     /// Fails on a disk error.
     fn finish(&self, place: &Place) -> Result<(), PlaceError>;
 
-    /// Removes what is kept for tasks to come, because there are none.
+    /// Removes what is kept for tasks to come, because there are none, and the folders of these tasks that are done: a
+    /// service that was killed may have left them.
     ///
     /// # Errors
     /// Fails on a disk error.
-    fn leave(&self, _: &PrdName) -> Result<(), PlaceError> {
+    fn leave(&self, _: &PrdName, _: &dyn Fn(&TaskId) -> bool) -> Result<(), PlaceError> {
         Ok(())
     }
 

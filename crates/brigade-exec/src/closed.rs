@@ -10,7 +10,8 @@ use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
 use crate::folder::{
-    FolderFiles, Matching, folder_files, folder_fingerprint, matching_files, plain_folder, state_below,
+    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, matching_files, plain_folder,
+    state_below,
 };
 use crate::program::OpenedProgram;
 
@@ -119,11 +120,13 @@ pub(crate) fn closed(
             opened.push(fs.root().join(folder.as_path()));
             continue;
         }
-        match matching_files(fs, pattern).map_err(|error| format!("not started: {error}"))? {
+        match matching_files(fs, pattern, PatternOf::Data).map_err(|error| format!("not started: {error}"))? {
             // Links open nothing elsewhere.
             Matching::All(files) | Matching::LeadsOut { files, .. } => {
                 opened.extend(files.iter().map(|file| fs.root().join(file)));
             }
+            // Only of code.
+            Matching::OddName { .. } => {}
             Matching::TooMuch { files, .. } => {
                 return Err(format!("not started: `{pattern}` in data matches more than {files} files"));
             }

@@ -24,6 +24,8 @@ pub enum FolderFiles {
     TooMuch,
     /// A link to a directory outside of the workspace.
     LeadsOut(RelPath),
+    /// A directory has a name that is not UTF-8.
+    OddName(RelPath),
 }
 
 /// Lists all regular files below a directory of the workspace, and follows links.
@@ -36,9 +38,13 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
     let mut visited = BTreeSet::from([folder.clone()]);
     let mut folders = vec![folder.clone()];
     while let Some(folder) = folders.pop() {
-        for entry in fs.list_dir(&folder)? {
+        let entries = fs.list_dir(&folder)?;
+        if !fs.unreadable_names(&folder)?.is_empty() {
+            return Ok(FolderFiles::OddName(folder));
+        }
+        for entry in entries {
             let Ok(path) = folder.join(&entry.name) else { continue };
-            if LEFT_OUT.contains(&entry.name.as_str()) {
+            if LEFT_OUT.contains(&entry.name.as_str()) && entry.kind == FileKind::Directory {
                 continue;
             }
             match entry.kind {
@@ -180,6 +186,11 @@ pub enum Matching {
         /// How many bytes they have.
         bytes: u64,
     },
+    /// A directory has a name that is not UTF-8, so that nothing can bind what is there.
+    OddName {
+        /// The directory.
+        folder: RelPath,
+    },
     /// It matches a link that leads out of the workspace, or such a link is on its way.
     LeadsOut {
         /// The first such link.
@@ -210,12 +221,21 @@ pub fn plain_folder(pattern: &str) -> Option<RelPath> {
     Some(folder).filter(|folder| !folder.contains(['*', '?', '\\']))?.parse().ok()
 }
 
-/// Lists every regular file of the workspace that a pattern matches. Below `.brigade` and `.git` nothing matches; links
-/// to directories are not followed.
+/// What a pattern of an entry is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternOf {
+    /// What an approval binds. Nothing that a program finds there may be missed, so links to directories are followed,
+    /// and a name that is not UTF-8 is a reason against the pattern.
+    Code,
+    /// What a run may read. Links to directories open nothing.
+    Data,
+}
+
+/// Lists every regular file of the workspace that a pattern matches. Below `.brigade` and `.git` nothing matches.
 ///
 /// # Errors
 /// Fails if a directory cannot be read.
-pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
+pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Matching, FsError> {
     let glob = Glob::beneath(pattern);
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     // What is before the first directory that is no plain name need not be searched.
@@ -223,12 +243,16 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let base: Vec<&str> = parts[..parts.len() - 1].iter().copied().take_while(is_plain).collect();
     let Ok(base) = base.join("/").parse::<RelPath>() else { return Ok(Matching::All(Vec::new())) };
+    let binds = of == PatternOf::Code;
+    let may_match_below =
+        |folder: &RelPath| parts.contains(&"**") || folder.as_path().components().count() < parts.len();
     let mut found = Vec::new();
     let (mut bytes, mut seen) = (0u64, 0usize);
     let mut leading = None;
-    let mut folders = vec![base];
-    while let Some(folder) = folders.pop() {
-        let entries = match fs.list_dir(&folder) {
+    // The path of each directory, and the one without links.
+    let mut folders = vec![(base.clone(), base.clone())];
+    while let Some((folder, real)) = folders.pop() {
+        let entries = match fs.list_dir(&real) {
             Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => continue,
             Err(error) if error.kind == FsErrorKind::Outside => {
                 leading.get_or_insert(folder);
@@ -236,25 +260,42 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
             }
             entries => entries?,
         };
+        if binds && may_match_below(&folder) && !fs.unreadable_names(&real)?.is_empty() {
+            return Ok(Matching::OddName { folder });
+        }
         for entry in entries {
-            let Ok(path) = folder.join(&entry.name) else { continue };
-            if LEFT_OUT.contains(&entry.name.as_str()) {
+            let (Ok(path), Ok(own)) = (folder.join(&entry.name), real.join(&entry.name)) else { continue };
+            let is_state = LEFT_OUT.contains(&entry.name.as_str());
+            if is_state && (!binds || entry.kind == FileKind::Directory) {
                 continue;
             }
             let is_match = glob.matches(path.as_str());
             match entry.kind {
-                FileKind::Directory => folders.push(path),
+                FileKind::Directory => folders.push((path, own)),
                 FileKind::File if is_match => {
-                    bytes += fs.metadata(&path)?.len;
+                    bytes += fs.metadata(&own)?.len;
                     found.push(path.as_str().to_owned());
                 }
-                FileKind::Link if is_match => match linked(fs, &path)? {
-                    Linked::File(name, length) if !name.starts_with('/') => {
+                FileKind::Link if is_match || binds => match linked(fs, &own)? {
+                    Linked::File(name, length) if is_match && !name.starts_with('/') => {
                         bytes += length;
-                        found.push(name);
+                        found.push(path.as_str().to_owned());
                     }
-                    Linked::File(..) | Linked::FolderElsewhere => drop(leading.get_or_insert(path)),
-                    Linked::Folder(_) | Linked::Nothing => {}
+                    Linked::File(..) if is_match => {
+                        leading.get_or_insert(path);
+                    }
+                    Linked::FolderElsewhere if is_match || may_match_below(&path) => {
+                        leading.get_or_insert(path);
+                    }
+                    Linked::Folder(target) if binds && may_match_below(&path) => {
+                        if !is_within(&own, &target) {
+                            folders.push((path, target));
+                        } else if !is_within(&target, &base) {
+                            // It leads to what the pattern is below of.
+                            leading.get_or_insert(path);
+                        }
+                    }
+                    Linked::File(..) | Linked::FolderElsewhere | Linked::Folder(_) | Linked::Nothing => {}
                 },
                 FileKind::File | FileKind::Link | FileKind::Other => {}
             }
@@ -271,8 +312,14 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str) -> Result<Matching, FsError> {
     })
 }
 
+fn is_within(path: &RelPath, folder: &RelPath) -> bool {
+    folder.is_root() || path.as_path().starts_with(folder.as_path())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use brigade_fs::MemoryFs;
 
     use super::*;
@@ -319,7 +366,11 @@ mod tests {
             ("main.py/*", &[]),
         ] {
             let expect = expect.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(matching_files(&fs, pattern).unwrap(), Matching::All(expect), "{pattern}");
+            assert_eq!(
+                matching_files(&fs, pattern, PatternOf::Data).unwrap(),
+                Matching::All(expect),
+                "{pattern}"
+            );
         }
     }
 
@@ -331,7 +382,7 @@ mod tests {
         std::fs::write(root.path().join("lib/a.py"), "1").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), root.path().join("lib/out")).unwrap();
         let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
-        let matching = |pattern| matching_files(&fs, pattern).unwrap();
+        let matching = |pattern| matching_files(&fs, pattern, PatternOf::Data).unwrap();
         let leads_out = |files: &[&str]| Matching::LeadsOut {
             link: "lib/out".parse().unwrap(),
             files: files.iter().map(|file| (*file).to_owned()).collect(),
@@ -339,5 +390,49 @@ mod tests {
         assert_eq!(matching("lib/**"), leads_out(&["lib/a.py"]));
         assert_eq!(matching("lib/out/*.py"), leads_out(&[]));
         assert_eq!(matching("lib/*.py"), Matching::All(vec!["lib/a.py".to_owned()]));
+    }
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test makes the links")]
+    fn code_is_found_behind_links_and_under_any_name() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for folder in ["lib/deep", "other", "sub"] {
+            std::fs::create_dir_all(path(folder)).unwrap();
+        }
+        for file in ["lib/a.py", "lib/deep/b.py", "other/e.py", "lib/.git"] {
+            std::fs::write(path(file), "1").unwrap();
+        }
+        let link = |to: &Path, at: &str| std::os::unix::fs::symlink(to, path(at)).unwrap();
+        link(Path::new("../other"), "lib/z");
+        link(&path("other"), "lib/deep/y");
+        link(Path::new("deep"), "lib/around");
+        link(Path::new("."), "lib/self");
+        let fs = brigade_fs::DiskFs::open(root.path()).unwrap();
+        let matching = |pattern, of| matching_files(&fs, pattern, of).unwrap();
+        let all = |files: &[&str]| Matching::All(files.iter().map(|file| (*file).to_owned()).collect());
+        let code = [
+            "lib/.git",
+            "lib/a.py",
+            "lib/around/b.py",
+            "lib/around/y/e.py",
+            "lib/deep/b.py",
+            "lib/deep/y/e.py",
+            "lib/z/e.py",
+        ];
+        assert_eq!(matching("lib/**", PatternOf::Code), all(&code));
+        assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
+        assert_eq!(matching("lib/*/e.py", PatternOf::Code), all(&["lib/z/e.py"]));
+        assert_eq!(matching("lib/**", PatternOf::Data), all(&["lib/a.py", "lib/deep/b.py"]));
+        // A link to what is around the pattern's directory leads to what it does not match.
+        link(Path::new(".."), "lib/up");
+        assert!(matches!(matching("lib/**", PatternOf::Code), Matching::LeadsOut { .. }));
+        std::fs::remove_file(path("lib/up")).unwrap();
+        let odd = std::ffi::OsStr::from_bytes(b"\xff.py");
+        std::fs::write(path("lib/deep").join(odd), "1").unwrap();
+        let folder = "lib/deep".parse().unwrap();
+        assert_eq!(matching("lib/**", PatternOf::Code), Matching::OddName { folder });
+        assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
+        let folder = "lib/deep".parse().unwrap();
+        assert_eq!(folder_files(&fs, &folder).unwrap(), FolderFiles::OddName(folder));
     }
 }

@@ -10,7 +10,8 @@ use brigade_command::{NotBound, what_it_reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
-    FolderFiles, Matching, check_pattern, file_fingerprint, folder_files, matching_files, plain_folder,
+    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, matching_files,
+    plain_folder,
 };
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
 use brigade_policy::{Blocker, Decision, SandboxMode};
@@ -57,6 +58,7 @@ impl NamedFiles {
                 NotBound::Folder(_) => {
                     "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB"
                 }
+                NotBound::OddName(_) => "rename the file",
                 NotBound::Link(_) => "remove the link, or name the files to run in `command`",
                 NotBound::Variable(_) => {
                     "name the code in `command` itself, or set the variable in a script of the workspace that the command runs"
@@ -125,7 +127,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     let left = std::mem::replace(&mut named.too_much, refused);
     named.code.finders = reads.chain.finders.clone();
     named.code.finders.extend(left.difference(&named.too_much).filter_map(|what| match what {
-        NotBound::Folder(path) | NotBound::Link(path) => Some(path.clone()),
+        NotBound::Folder(path) | NotBound::Link(path) | NotBound::OddName(path) => Some(path.clone()),
         NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
     }));
     named.code.starts.clone_from(&reads.chain.starts);
@@ -161,7 +163,8 @@ impl NamedFiles {
 
     /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
     fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
-        for (field, patterns) in [("code", &tool.code), ("data", &tool.data)] {
+        let lists = [("code", &tool.code, PatternOf::Code), ("data", &tool.data, PatternOf::Data)];
+        for (field, patterns, of) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
                 let field_name = format!("{field}[{}]", index + 1);
                 let shown = escape_terminal(pattern);
@@ -173,7 +176,7 @@ impl NamedFiles {
                 if field == "data" && plain_folder(pattern).is_some() {
                     continue;
                 }
-                match matching_files(fs, pattern)? {
+                match matching_files(fs, pattern, of)? {
                     Matching::All(_) | Matching::LeadsOut { .. } if field == "data" => {}
                     Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
                         field_name,
@@ -184,6 +187,9 @@ impl NamedFiles {
                         ),
                     )),
                     Matching::All(files) => {
+                        if files.is_empty() {
+                            self.code.empty.insert(pattern.clone());
+                        }
                         for file in files {
                             if let Entry::Vacant(place) = self.files.entry(file) {
                                 let fingerprint = file_fingerprint(fs, place.key())?;
@@ -198,10 +204,17 @@ impl NamedFiles {
                             bytes >> 20
                         ),
                     )),
+                    Matching::OddName { folder } => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches names in `{}` that are not UTF-8, which nothing can bind",
+                            escape_terminal(folder.as_str())
+                        ),
+                    )),
                     Matching::LeadsOut { link, .. } => self.refused.push((
                         field_name,
                         format!(
-                            "the pattern `{shown}` leads through `{}`, a link out of the workspace",
+                            "the pattern `{shown}` leads through `{}`, a link out of the workspace or of its directory",
                             escape_terminal(link.as_str())
                         ),
                     )),
@@ -258,6 +271,9 @@ impl NamedFiles {
             }
             FolderFiles::TooMuch => {
                 self.too_much.insert(NotBound::Folder(folder.as_str().to_owned()));
+            }
+            FolderFiles::OddName(folder) => {
+                self.too_much.insert(NotBound::OddName(folder.as_str().to_owned()));
             }
             FolderFiles::All(files) if files.len() <= MOST_BY_NAME => {
                 for file in files {

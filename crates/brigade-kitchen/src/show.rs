@@ -14,7 +14,7 @@ pub use activity::{
 };
 pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
-pub use events::{Event, EventLine, events};
+pub use events::{EVENTS, Event, EventLine, events};
 pub use state_file::StateFile;
 pub use status::{
     BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,

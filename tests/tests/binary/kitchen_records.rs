@@ -68,6 +68,14 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     let listed = crew.site.document(["kitchen", "receipts"]).expect(0);
     assert_eq!(listed["unreadable"], json!([id(4)]));
     workspace.write(receipt(1), &whole);
+    // A log that was changed, but not one that was deleted.
+    let log = format!("{RUNS}/{}.stdout.log", id(5));
+    let printed = workspace.read(&log);
+    workspace.write(&log, [&printed[..], b"forged\n"].concat());
+    assert_eq!(findings(&crew), named(0, "the log of standard output was changed"));
+    workspace.remove(&log);
+    assert_eq!(findings(&crew), []);
+    workspace.write(&log, &printed);
     // A receipt that nobody made.
     let foreign = format!("{RUNS}/run-20260101T000000Z-0123456789abcdef.json");
     workspace.write(&foreign, &whole);

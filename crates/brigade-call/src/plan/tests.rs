@@ -552,9 +552,10 @@ fn an_argument_opens_no_code_of_a_closed_workspace() {
         check_case(&closed(word, "''"), refused);
     }
     check_case(&closed("..", "'sub'"), refused);
-    for word in ["bin/greet.sh", "docs", "Ada", "..", "/etc", "binary"] {
+    for word in ["bin/greet.sh", "docs", "Ada", "..", "/etc", "binary", "bin/list.csv", "docs/a.sh"] {
         check_case(&closed(word, "''"), &[]);
     }
+    check_case(&closed("bin/json.py", "''"), refused);
     let mut open = closed("bin", "''");
     open.policy = open.policy.replace("'closed'", "'workspace'");
     check_case(&open, &[]);

@@ -9,6 +9,7 @@ use brigade_core::{Dialect, Json};
 use super::javascript::is_directory;
 use super::{Files, Finder, Kind, Reads, Seen};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
+use crate::risk;
 
 /// The maximum length of a chain of commands, and their maximum number.
 const DEPTH: usize = 4;
@@ -173,6 +174,8 @@ impl Finder<'_> {
         for pair in args.windows(2).filter(|pair| matches!(pair[0].as_str(), "-C" | "-w")) {
             folders.insert(self.directory.join(&pair[1]));
         }
+        let attached = |word: &'_ String| ["-C=", "-w="].iter().any(|option| word.starts_with(option));
+        folders.extend(args.iter().filter(|word| attached(word)).map(|word| self.directory.join(&word[3..])));
         let mut seen = BTreeSet::new();
         for folder in &folders {
             let found = self.upwards(folder).find_map(|folder| {
@@ -202,6 +205,17 @@ impl Finder<'_> {
                     }
                     None => continue,
                 };
+                // Programs of packages come before all others.
+                let shell = ["sh".to_owned(), "-c".to_owned(), command.clone()];
+                let programs = risk::started(&shell).into_iter().filter_map(|mut command| {
+                    let program = (!command.words.is_empty()).then(|| command.words.swap_remove(0))?;
+                    (!program.contains('/')).then_some(program)
+                });
+                let bins = self.upwards(folder).map(|folder| folder.join("node_modules/.bin"));
+                let bins: Vec<PathBuf> = bins.collect();
+                for program in programs.collect::<BTreeSet<String>>() {
+                    reads.code.extend(bins.iter().map(|bin| bin.join(&program)));
+                }
                 let link = Link { by: format!("{file}: {name}"), command };
                 reads.chain.follow(link, true, folder, self.files);
             }
@@ -314,6 +328,13 @@ struct Recipe {
     lines: Vec<String>,
 }
 
+/// Returns whether a line of a makefile changes how recipes are read, or what runs them.
+fn changes_recipes(line: &str) -> bool {
+    let name = line.split(['=', ':', '+', '?', '!']).next().unwrap_or_default().trim();
+    let name = name.strip_prefix("export").map_or(name, str::trim);
+    matches!(name, ".RECIPEPREFIX" | "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS")
+}
+
 /// Reads names, needs and lines of recipes, as far as they are plain text.
 fn recipes_of(text: &str, language: Language) -> Recipes {
     let mut found = Recipes { recipes: BTreeMap::new(), first: None, is_whole: true };
@@ -343,6 +364,7 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             let first = plain.split_whitespace().next().unwrap_or_default();
             found.is_whole &=
                 !matches!(first, "include" | "-include" | "sinclude" | "import" | "mod" | "define");
+            found.is_whole &= language != Language::Make || !changes_recipes(plain);
             continue;
         };
         let (rest, inline) = match language {
@@ -351,6 +373,11 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
         };
         let mut words = targets.split_whitespace().map(|name| name.trim_start_matches('@').to_owned());
         names = match language {
+            // It is the recipe of every other name.
+            Language::Make if targets.trim() == ".DEFAULT" => {
+                found.is_whole = false;
+                words.collect()
+            }
             Language::Make => words.collect(),
             // What follows the name are its parameters.
             Language::Just => words.next().into_iter().collect(),

@@ -120,7 +120,7 @@ impl Finder<'_> {
             match name {
                 "--node-options" => drop(reads.unbound.insert(NotBound::Option("--node-options"))),
                 "--script-shell" => drop(reads.unbound.insert(NotBound::Option("--script-shell"))),
-                "--workspaces" | "-ws" | "--recursive" | "-r" | "--filter" | "-F" => {
+                "--workspaces" | "--ws" | "-ws" | "--recursive" | "-r" | "--filter" | "-F" => {
                     self.tree(&self.directory, &["package.json"], reads);
                 }
                 "-w" | "--workspace" => {

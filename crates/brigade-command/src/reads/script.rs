@@ -112,7 +112,8 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let code = |commands: &[Started]| -> Vec<String> {
         let certain = commands.iter().filter(is_certain);
         let of_command = |command: &Started| -> Vec<String> {
-            let launched = launched(&command.words).flat_map(code_words).filter(|word| may_be_file(word));
+            let launched =
+                launched(&command.words).into_iter().flat_map(code_words).filter(|word| may_be_file(word));
             code_words(&command.words).into_iter().chain(launched).map(str::to_owned).collect()
         };
         certain.flat_map(of_command).collect()
@@ -123,11 +124,16 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let last = entry.iter().rfind(is_certain);
     let first = arguments.iter().enumerate().find(|(at, word)| {
         let takes = |words: &[String]| takes_as_code(words, word, *at == 0);
-        last.is_some_and(|last| takes(&last.words) || (may_be_file(word) && launched(&last.words).any(takes)))
+        last.is_some_and(|last| {
+            takes(&last.words) || (may_be_file(word) && launched(&last.words).is_some_and(takes))
+        })
     });
-    // A whole word, or what is attached to an option or to a name.
+    // A whole word, what is attached to an option or to a name, or a part of a text.
     let holds = |word: &String, code: &String| {
-        word == code || (word.ends_with(code.as_str()) && (word.starts_with('-') || word.contains('=')))
+        word == code
+            || (word.ends_with(code.as_str()) && (word.starts_with('-') || word.contains('=')))
+            // A text that is split, such as that of `env -S`.
+            || word.split_whitespace().any(|part| part.trim_matches(['"', '\'']) == code)
     };
     let is_new = |code: &&String| !code.is_empty() && !known.contains(*code);
     // Behind the end of a part, as with `find -exec … ;`, it is one more word of the same program.
@@ -139,12 +145,11 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     first.map(|(_, word)| word).or(named).map(String::as_str)
 }
 
-/// Lists the commands that may begin within the words of one that starts others: where they have a known program.
-fn launched(words: &[String]) -> impl Iterator<Item = &[String]> {
+/// Returns the command within the words of one that starts others: from the last known program on.
+fn launched(words: &[String]) -> Option<&[String]> {
     let known = |word: &String| Program::of(word);
-    let starts_others = words.first().and_then(known).is_some_and(Program::starts_others);
-    let places = (1..words.len()).filter(move |at| starts_others && known(&words[*at]).is_some());
-    places.map(|at| &words[at..])
+    words.first().and_then(known).filter(|first| first.starts_others())?;
+    (1..words.len()).rfind(|at| known(&words[*at]).is_some()).map(|at| &words[at..])
 }
 
 /// Options by which compilers find or load programs and libraries.
@@ -283,6 +288,7 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
                 starts && (named.len() < 2 || (is_file && named.len() <= 1 + one_before))
             }
         },
+        _ if row.finds == Finds::Parts => named.is_empty() && !word.starts_with('-'),
         _ if row.finds == Finds::Go => is_file && matches!(named, ["run" | "test"]),
         _ if row.finds == Finds::PythonTests => is_file && (!is_found_test(word) || !named.is_empty()),
         _ => false,
@@ -360,8 +366,10 @@ pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
         Finds::PythonCoverage => python::launched_words("coverage", args, &mut found),
         Finds::Make => {
             found.extend(args.iter().map(String::as_str).filter(|word| changes_make(word)));
-            found.extend(short_values(&known.row().spelling, args, 'C'));
-            found.extend(long_values(args, "--directory"));
+            let short = ['C', 'I'].into_iter();
+            found.extend(short.flat_map(|option| short_values(&known.row().spelling, args, option)));
+            let long = ["--directory", "--include-dir"].into_iter();
+            found.extend(long.flat_map(|option| long_values(args, option)));
         }
         _ => {}
     }
@@ -542,6 +550,15 @@ mod tests {
             ("node bin/x.js --test", "t/y", false),
             ("bun run", "build", true),
             ("bun run build", "x", false),
+            ("env -S", "'bash a.sh'", true),
+            ("nice env -i -S", "'/usr/bin/python3 x.py'", true),
+            ("watch -g", "'bash a.sh'", true),
+            ("python3 bin/x.py", "'bash a.sh'", false),
+            ("run-parts", "lib", true),
+            ("run-parts lib", "x", false),
+            ("make -s go -I", "lib", true),
+            ("make -s go", "-Ilib", true),
+            ("make -s go", "--include-dir=lib", true),
             ("java --source 17", "A.java", true),
             ("java --source 17 A.java", "b.txt", false),
             ("node --test-reporter spec --test", "t/y.js", true),

@@ -23,6 +23,11 @@ impl fmt::Display for NotBound {
                  does not bind",
                 escape_terminal(link)
             ),
+            NotBound::OddName(folder) => write!(
+                f,
+                "the command runs code from `{}`, where a name is not UTF-8, and an approval cannot bind such a file",
+                escape_terminal(folder)
+            ),
             NotBound::Variable(name) => write!(
                 f,
                 "the command sets `{}`, which says where code is found, and an approval does not bind that code",

@@ -81,17 +81,30 @@ impl GitPlace {
     pub(super) fn recall_look(&self, place: &Place, tree: &str) -> Result<Option<Changes>, PlaceError> {
         let dir = self.folders.of(&place.name.prd, &place.name.task)?;
         let base = base_of(place)?;
-        if CommitId::new(tree).is_none() || !self.folders.was_seen(&dir, &base, tree)? {
+        if !self.folders.seen(&dir, &base)?.iter().any(|seen| seen == tree) {
             return Ok(None);
         }
-        let sight = self.folders.sight(&self.repository, &dir)?;
+        self.recall_tree(&dir, &base, tree)
+    }
+
+    /// Returns what a look found, by its tree; `None` if that is lost.
+    pub(super) fn recall_tree(
+        &self,
+        dir: &TaskDir,
+        base: &CommitId,
+        tree: &str,
+    ) -> Result<Option<Changes>, PlaceError> {
+        if CommitId::new(tree).is_none() {
+            return Ok(None);
+        }
+        let sight = self.folders.sight(&self.repository, dir)?;
         let mut changes = match self.compare(&sight, base.as_str(), tree) {
             Ok(changes) => changes,
             // After a loss of power, the tree may be lost.
             Err(PlaceError::Git(GitError::Failed { .. })) => return Ok(None),
             Err(error) => return Err(error),
         };
-        changes.head = self.folders.workers_head(&dir)?.filter(|head| *head != base);
+        changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
         Ok(Some(changes))
     }
 

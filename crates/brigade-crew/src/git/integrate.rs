@@ -37,8 +37,11 @@ impl GitPlace {
         let made_on = self.made().remove(&commit);
         if made_on.as_ref() != Some(&base) && !self.stands_on(&sight, &commit, &base)? {
             // The service was killed after the work was put on a new tip. The commit is from before.
-            let changes = Box::new(self.changes(&dir, &base)?);
-            return Ok(Integration::Moved { place: Box::new(place.clone()), changes });
+            let changes = match self.put_before(place, &commit)? {
+                Some(changes) => changes,
+                None => self.changes(&dir, &base)?,
+            };
+            return Ok(Integration::Moved { place: Box::new(place.clone()), changes: Box::new(changes) });
         }
         self.hand_over(&sight, &commit, &base)?;
         let name = format!("refs/heads/{branch}");
@@ -79,6 +82,16 @@ impl GitPlace {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
             _ => Err(answer.failure().into()),
+        }
+    }
+
+    /// Returns the work as it was put, without a conflict, on a commit that this commit of it does not come after.
+    pub(super) fn put_before(&self, place: &Place, commit: &CommitId) -> Result<Option<Changes>, PlaceError> {
+        let (dir, base) = (self.folders.of(&place.name.prd, &place.name.task)?, base_of(place)?);
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        match self.folders.seen(&dir, &base)?.last() {
+            Some(tree) if !self.stands_on(&sight, commit, &base)? => self.recall_tree(&dir, &base, tree),
+            _ => Ok(None),
         }
     }
 

@@ -237,14 +237,16 @@ impl Folders {
         self.kitchen.write_cache(&path, &text)
     }
 
-    /// Tells whether a look found this tree while the work stood on this commit.
-    pub(crate) fn was_seen(&self, dir: &TaskDir, base: &CommitId, tree: &str) -> Result<bool, FsError> {
+    /// Lists the trees that looks found while the work stood on this commit, the newest at the end.
+    pub(crate) fn seen(&self, dir: &TaskDir, base: &CommitId) -> Result<Vec<String>, FsError> {
         match self.kitchen.read(&below(&dir.ours, SEEN)?, LARGEST_REFS) {
             Ok(text) => {
-                let line = seen_line(base, tree);
-                Ok(text.windows(line.len()).any(|part| part == line.as_bytes()))
+                let text = String::from_utf8_lossy(&text);
+                let trees =
+                    text.lines().filter_map(|line| line.strip_prefix(base.as_str())?.strip_prefix(' '));
+                Ok(trees.map(str::to_owned).collect())
             }
-            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -28,7 +28,7 @@ impl GitPlace {
     }
 
     /// Lists the tasks of a PRD that have a worktree, or a folder of ours.
-    fn tasks_with_folders(&self, prd: &PrdName) -> Result<Vec<TaskId>, PlaceError> {
+    pub(super) fn tasks_with_folders(&self, prd: &PrdName) -> Result<Vec<TaskId>, PlaceError> {
         let mut tasks = Vec::new();
         let path = |text: String| text.parse().map_err(|_| unsafe_name(&text));
         let places = [

@@ -17,10 +17,11 @@ const MAX: u64 = 64 << 10;
 /// Returns the glance that was kept of these bytes of a PRD and everything in its journal; `None` if there is none.
 pub(crate) fn recall(fs: &dyn Fs, files: &PrdFiles, prd: &[u8]) -> Option<Glance> {
     let bytes = fs.read(&files.glance_cache(), MAX).ok()?;
-    let ([offset, device, inode, samples, length, hashed], body) = opened(MAGIC, &bytes)?;
+    let ([offset, device, inode, samples, modified, length, hashed], body) = opened(MAGIC, &bytes)?;
     let journal = LineFile::new(fs, files.folder(), "journal").open().ok()??;
     let is_its = journal.len().ok()? == offset
         && covered(&*journal, journal.id().ok()?, offset).ok()? == [offset, device, inode, samples]
+        && modified_at(fs, files).ok()? == modified
         && prd.len() as u64 == length
         && hash(&[prd]) == hashed;
     is_its.then(|| Glance::from_bytes(body)).flatten()
@@ -39,6 +40,12 @@ pub(crate) fn keep(
     let is_same = journal.id()? == id && offset <= journal.len()?;
     let Some(body) = glance.to_bytes().filter(|_| is_long && is_same) else { return Ok(()) };
     let [offset, device, inode, samples] = covered(&*journal, id, offset)?;
-    let numbers = [offset, device, inode, samples, prd.len() as u64, hash(&[prd])];
+    let modified = modified_at(fs, files)?;
+    let numbers = [offset, device, inode, samples, modified, prd.len() as u64, hash(&[prd])];
     fs.write_cache(&files.glance_cache(), &sealed(MAGIC, numbers, &body))
+}
+
+/// Returns when the journal was modified. Somebody may have edited it where nothing is sampled.
+fn modified_at(fs: &dyn Fs, files: &PrdFiles) -> Result<u64, FsError> {
+    Ok(fs.metadata(&files.journal())?.modified.unix_micros().cast_unsigned())
 }

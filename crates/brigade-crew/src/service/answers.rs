@@ -106,7 +106,13 @@ impl<'e> Floor<'e> {
         'e: 'scope,
     {
         if self.progress().aborted && self.stop.is_none() {
-            let (outcome, reason) = (Outcome::Aborted, "stopped by a person".to_owned());
+            let abort = self.journal.life().decisions.iter().rfind(|decided| decided.is_abort());
+            let who = match abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by) {
+                Some(AnsweredBy::Executive) => "the executive",
+                Some(AnsweredBy::Supervisor) => "the supervisor",
+                Some(AnsweredBy::Person) | None => "a person",
+            };
+            let (outcome, reason) = (Outcome::Aborted, format!("stopped by {who}"));
             self.stop = Some(Stop { outcome, reason, checks_go_on: false });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
         }

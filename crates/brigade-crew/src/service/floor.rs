@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
-use brigade_kitchen::config::Settings;
+use brigade_kitchen::config::{Keep, Settings};
 use brigade_kitchen::life::{
     Answer, DecisionId, Life, Limits, Progress, Record, RunSet, Spent, Stage, TaskLife, Workplace as Mode,
     next, progress, select,
@@ -231,8 +231,10 @@ impl<'e> Floor<'e> {
         is_over.store(true, Ordering::SeqCst);
         // Who interrupts a service does not wait for files to be removed; the next one takes them over.
         let is_cancelled = self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
-        if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name) {
-            tracing::warn!(%error, "worktrees that were kept for other tasks stay");
+        let (life, keeps) = (self.journal.life(), self.settings.worktree_keep != Keep::Unfinished);
+        let is_over = |task: &TaskId| !keeps && life.is_done(task);
+        if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name, &is_over) {
+            tracing::warn!(%error, "worktrees that nobody needs stay");
         }
         served?;
         self.end_service()
@@ -534,11 +536,9 @@ impl<'e> Floor<'e> {
             return Ok(());
         }
         self.reload()?;
-        self.check_budgets()?;
-        if self.stop.is_some() {
-            return Ok(());
-        }
         for begin in choose(self) {
+            // Each start may use a budget up.
+            self.check_budgets()?;
             if self.busy.contains_key(&About::Task(begin.task)) || self.stop.is_some() {
                 continue;
             }

@@ -352,7 +352,13 @@ impl<'e> Shift<'e> {
 
     /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known. What was
     /// not verified never takes its place.
-    fn held(&self, task: &Task, hold: Option<Hold>, seen: &Seen) -> Result<Hold, Fault> {
+    fn held(
+        &self,
+        task: &Task,
+        hold: Option<Hold>,
+        seen: &Seen,
+        step: Option<&CheckStep>,
+    ) -> Result<Hold, Fault> {
         if let Some(hold) = hold {
             return Ok(hold);
         }
@@ -362,7 +368,12 @@ impl<'e> Shift<'e> {
             Some(tree) => self.workplace.recall(&place, tree)?,
             None => None,
         };
-        let changes = match known {
+        let commit = match step {
+            Some(CheckStep::Integrate(commit)) if known.is_none() => CommitId::new(commit),
+            _ => None,
+        };
+        let moved = commit.map(|commit| self.workplace.recall_moved(&place, &commit)).transpose()?.flatten();
+        let changes = match known.or(moved) {
             Some(changes) => changes,
             // In place, verification itself may have left files.
             None if seen.is_checked && self.workplace.room() == Room::Many => {
@@ -391,12 +402,12 @@ impl<'e> Shift<'e> {
                 Ok(None) => {}
                 Ok(Some(commit)) => {
                     let integration = Integration::Done(Some(commit));
-                    return (self.held(task, None, seen).ok(), Told::Integrated(integration));
+                    return (self.held(task, None, seen, None).ok(), Told::Integrated(integration));
                 }
                 Err(error) => return (None, Told::Fault(error.into())),
             }
         }
-        let mut hold = match self.held(task, hold, seen) {
+        let mut hold = match self.held(task, hold, seen, Some(&step)) {
             Ok(hold) => hold,
             Err(fault) => return (None, Told::Fault(fault)),
         };

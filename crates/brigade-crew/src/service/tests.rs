@@ -468,6 +468,11 @@ fn budgets_end_what_would_begin() {
     let report = world.serve();
     assert_eq!((report.outcome, report.done, report.attempts), (Outcome::Paused, 2, 2));
     assert_eq!(report.reason.as_deref(), Some("the budget `attempts` is used up"));
+    // Of tasks that may begin at once, no more begin than the budget has.
+    let world = World::new(&prd, "budget.attempts = 1\nmax_parallel = 3", WRITES);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done, report.attempts), (Outcome::Paused, 1, 1));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::value::{
     Bytes, Integrate, Keep, PhaseAction, PhaseGate, Raw, Setting, Stall, Switch, WorkerCommand,
 };
 use crate::command::Command;
+use crate::show::EVENTS;
 
 /// What a value must be, beyond its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +15,8 @@ pub(super) enum Rule {
     Range(u64, u64),
     /// A path that does not lead out.
     Inside,
+    /// One of these words.
+    Words(&'static [&'static str]),
 }
 
 impl Rule {
@@ -21,7 +24,7 @@ impl Rule {
         match self {
             Rule::Range(least, u64::MAX) => format!("{type_name} from {least} on"),
             Rule::Range(least, most) => format!("{type_name} from {least} to {most}"),
-            Rule::Any | Rule::Inside => type_name.to_owned(),
+            Rule::Any | Rule::Inside | Rule::Words(_) => type_name.to_owned(),
         }
     }
 }
@@ -191,7 +194,7 @@ settings! {
     /// Command that gets events as JSON on standard input
     notify_command: Option<Command> = None, "", "notify.command", bound;
     /// Events for the command
-    notify_events: Vec<String> = ["attention", "decision_needed", "budget_warning", "service_complete"].map(str::to_owned).to_vec(), "", "notify.events", bound;
+    notify_events: Vec<String> = ["attention", "decision_needed", "budget_warning", "service_complete"].map(str::to_owned).to_vec(), "", "notify.events", bound, Rule::Words(EVENTS);
     /// Seconds that the command may take
     notify_timeout: u64 = 5, "", "notify.timeout", bound, Rule::Range(1, 300);
 

@@ -71,7 +71,7 @@ impl Setting for u64 {
     fn read(raw: &Raw, rule: &Rule) -> Result<u64, String> {
         let (least, most) = match rule {
             Rule::Range(least, most) => (*least, *most),
-            Rule::Any | Rule::Inside => (0, u64::MAX),
+            Rule::Any | Rule::Inside | Rule::Words(_) => (0, u64::MAX),
         };
         let number = raw.number().and_then(|digits| digits.replace('_', "").parse::<u64>().ok());
         number.filter(|number| (least..=most).contains(number)).ok_or_else(|| rule.expected("a whole number"))
@@ -103,6 +103,11 @@ impl Setting for String {
         let is_inside = !text.starts_with(['/', '~']) && text.split('/').all(|name| name != "..");
         if matches!(rule, Rule::Inside) && (text.is_empty() || !is_inside) {
             return Err("a relative path without `..`".to_owned());
+        }
+        if let Rule::Words(words) = rule
+            && !words.contains(&text)
+        {
+            return Err(format!("one of {}", words.join(", ")));
         }
         Ok(text.to_owned())
     }

@@ -148,6 +148,37 @@ pub enum Event {
     },
 }
 
+/// The names of all events, in their order.
+pub const EVENTS: &[&str] = &[
+    "service_start",
+    "task_start",
+    "task_complete",
+    "escalation",
+    "review",
+    "attention",
+    "service_complete",
+    "task_blocked",
+    "task_already_done",
+    "task_absorbed",
+    "verification",
+    "decision_needed",
+    "decision_received",
+    "scope_decision",
+    "task_slow",
+    "output_stall",
+    "task_failed",
+    "task_skipped",
+    "conflict",
+    "limit_wait",
+    "budget_warning",
+    "budget_reached",
+    "config_reloaded",
+    "command_refused",
+    "approval_changed",
+    "service_paused",
+    "service_interrupted",
+];
+
 impl EventLine {
     /// Writes the line without its line feed: valid JSON, whatever the texts hold.
     pub fn to_text(&self) -> String {

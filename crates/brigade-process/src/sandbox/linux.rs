@@ -262,17 +262,15 @@ impl Prepared {
 
     /// Creates the private mounts, before the working directory is entered, so it is in them.
     pub(crate) fn enter_namespace(&self) -> Result<(), i32> {
-        match &self.mounts {
-            Some(mounts) => mounts.enter()?,
-            None => return Ok(()),
-        }
+        let Some(mounts) = &self.mounts else { return Ok(()) };
+        mounts.enter()?;
         match &self.sealed {
             Some(Approved::View(view)) => view.put(self.ruleset.as_ref())?,
             Some(Approved::Sealed(sealed)) => sealed.place(self.ruleset.as_ref())?,
             None => {}
         }
         // Programs share memory and locks between their processes there. Without it they still start.
-        if let Some(ruleset) = &self.ruleset
+        if let Some(ruleset) = self.ruleset.as_ref().filter(|_| mounts.has_shared_memory())
             && let Some(folder) = mounts::private_shared_memory()
         {
             ruleset.allow_everything_beneath(&folder);
@@ -347,7 +345,7 @@ impl Prepared {
 
     /// Tells whether a path is in the private shared memory of the run.
     fn is_shared_memory(&self, path: &[u8]) -> bool {
-        self.mounts.is_some() && files::is_beneath(path, b"/dev/shm")
+        self.mounts.as_ref().is_some_and(|mounts| mounts.is_shared_memory(path))
     }
 
     /// Returns the descriptors that the keeper must keep open for [`Prepared::remove_placeholders`].

@@ -77,6 +77,16 @@ pub(super) struct Mounts {
     group_map: CString,
     places: Vec<Place>,
     cover: Option<Cover>,
+    /// Whether the run has shared memory of its own.
+    has_shared_memory: bool,
+}
+
+/// Where the shared memory of the machine is.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Tells whether the workspace is there. Then nothing may cover it.
+pub(super) fn is_in_shared_memory(workspace: Option<&Path>) -> bool {
+    workspace.is_some_and(|workspace| workspace.starts_with(SHARED_MEMORY))
 }
 
 /// The paths that are really protected: beneath something writable.
@@ -178,7 +188,8 @@ impl Mounts {
                 Ok(Place { way, path, view, is_covered, refuses_links })
             })
             .collect::<Result<_, SandboxError>>()?;
-        Ok(Mounts { cover, ..Mounts::of(kind, places) })
+        let has_shared_memory = !is_in_shared_memory(profile.workspace.as_deref());
+        Ok(Mounts { cover, has_shared_memory, ..Mounts::of(kind, places) })
     }
 
     /// Tells whether a path without links is writable in the new view. Does not allocate.
@@ -186,7 +197,16 @@ impl Mounts {
         let reaches = |place: &&Place| is_beneath(path, place.path.as_os_str().as_bytes());
         // What is beneath comes later.
         let place = self.places.iter().rev().find(reaches);
-        place.is_some_and(|place| place.view == View::Writable) || is_beneath(path, b"/dev/shm")
+        place.is_some_and(|place| place.view == View::Writable) || self.is_shared_memory(path)
+    }
+
+    /// Tells whether a path is in the shared memory of the run alone. Does not allocate.
+    pub(super) fn is_shared_memory(&self, path: &[u8]) -> bool {
+        self.has_shared_memory && is_beneath(path, SHARED_MEMORY.as_bytes())
+    }
+
+    pub(super) fn has_shared_memory(&self) -> bool {
+        self.has_shared_memory
     }
 
     fn of(kind: Kind, places: Vec<Place>) -> Mounts {
@@ -197,6 +217,7 @@ impl Mounts {
             group_map: map(rustix::process::getegid().as_raw()),
             places,
             cover: None,
+            has_shared_memory: true,
         }
     }
 

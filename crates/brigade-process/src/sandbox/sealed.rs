@@ -18,11 +18,12 @@ use crate::tree::decimal;
 
 use super::beneath::Way;
 use super::files::Ruleset;
-use super::mounts::{copy_of, move_to, set_read_only};
+use super::mounts::{copy_of, is_in_shared_memory, move_to, set_read_only};
 use super::{Closed, SandboxError};
 
-/// Where the copies are made, before the run's own shared memory is put there.
+/// Where the copies are made, before the run's own shared memory is put there; and where, if the workspace is there.
 const PLACE: &CStr = c"/dev/shm";
+const OTHER_PLACE: &CStr = c"/tmp";
 
 #[derive(Debug)]
 struct Copy {
@@ -40,6 +41,7 @@ pub(super) struct Sealed {
     /// Files outside of the workspace, and the links in it that stand for them.
     outside: Vec<(CString, Way)>,
     options: CString,
+    place: &'static CStr,
     /// The device of the copies. Only in the child.
     device: AtomicU64,
 }
@@ -70,7 +72,8 @@ impl Sealed {
             }
         }
         let options = CString::new(options).unwrap_or_default();
-        Ok(Sealed { copies, outside, options, device: AtomicU64::new(0) })
+        let place = if is_in_shared_memory(workspace) { OTHER_PLACE } else { PLACE };
+        Ok(Sealed { copies, outside, options, place, device: AtomicU64::new(0) })
     }
 
     /// Returns the device of the copies, once they are made. Does not allocate.
@@ -98,7 +101,13 @@ impl Sealed {
         let flags = libc::MS_NOSUID | libc::MS_NODEV;
         // SAFETY: all strings end with NUL.
         let mounted = unsafe {
-            libc::mount(kind.as_ptr(), PLACE.as_ptr(), kind.as_ptr(), flags, self.options.as_ptr().cast())
+            libc::mount(
+                kind.as_ptr(),
+                self.place.as_ptr(),
+                kind.as_ptr(),
+                flags,
+                self.options.as_ptr().cast(),
+            )
         };
         if mounted != 0 {
             return Err(last_errno());
@@ -106,13 +115,13 @@ impl Sealed {
         let placed = self.copies.iter().enumerate().try_for_each(|(number, copy)| {
             let mut digits = [0; 10];
             let mut path = [0; 64];
-            let parts = [PLACE.to_bytes(), b"/", decimal(number as i32, &mut digits)];
+            let parts = [self.place.to_bytes(), b"/", decimal(number as i32, &mut digits)];
             let path = crate::launch::join_path(&mut path, &parts).ok_or(libc::ENAMETOOLONG)?;
             copy.place(path, ruleset, &self.device)
         });
         // What is mounted elsewhere stays; by this path nobody finds the copies any more.
         // SAFETY: the path ends with NUL.
-        let detached = unsafe { libc::umount2(PLACE.as_ptr(), libc::MNT_DETACH) };
+        let detached = unsafe { libc::umount2(self.place.as_ptr(), libc::MNT_DETACH) };
         placed?;
         if detached != 0 { Err(last_errno()) } else { Ok(()) }
     }

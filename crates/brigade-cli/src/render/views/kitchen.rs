@@ -26,7 +26,7 @@ pub(super) fn taken(path: &str, taken: Taken, page: &mut Page) {
     let why = match taken {
         Taken::Named => return,
         Taken::Latest => "latest.json leads to it",
-        Taken::Interrupted => "it was interrupted",
+        Taken::Interrupted => "a task of it has begun and not ended",
         Taken::Newest => "it is the newest one with pending tasks",
         Taken::Done => "it is the newest one, and no PRD has pending tasks",
     };

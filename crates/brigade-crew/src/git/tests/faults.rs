@@ -211,8 +211,17 @@ fn a_commit_from_before_the_work_was_put_on_a_new_tip_never_takes_the_branch_bac
     let changes = attempt(&place, &at, |folder| write(&folder.join("b"), "b\n")).unwrap();
     let made = place.commit(&at, &changes, &run_id()).unwrap();
     task(&place, "other", |folder| write(&folder.join("c"), "c\n"));
+    let commit = made.commit.clone().unwrap();
+    assert_eq!(place.recall_moved(&at, &commit).unwrap(), None);
     assert!(matches!(place.integrate(&at, &made).unwrap(), Integration::Moved { .. }));
     // The service is killed before it records that, and goes on with the commit that its journal has.
+    let (again, _) = bench.open().begin(&name("a")).unwrap();
+    assert_eq!(place.recall(&again, &changes.tree).unwrap(), None);
+    assert!(again.folder.exists());
+    // What a test left is not part of it.
+    write(&again.folder.join("coverage.out"), "left by a test\n");
+    assert_eq!(paths(&place.recall_moved(&again, &commit).unwrap().unwrap()), ["Added b"]);
+    std::fs::remove_file(again.folder.join("coverage.out")).unwrap();
     let place = remake(&bench);
     let (at, begun) = place.begin(&name("a")).unwrap();
     assert_eq!(begun, Begun::Found);

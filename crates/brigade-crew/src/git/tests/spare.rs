@@ -148,7 +148,7 @@ fn a_worktree_that_is_taken_over_is_what_a_new_one_is() {
         assert_eq!(paths(&seen), ["Modified README.md"], "{case}");
         place.finish(&second).unwrap();
         place.finish(&third).unwrap();
-        place.leave(&name("x").prd).unwrap();
+        place.leave(&name("x").prd, &|_| false).unwrap();
         let left = std::fs::read_dir(place.worktrees().join("prd-add-auth")).unwrap();
         let left: Vec<_> =
             left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "kept").collect();
@@ -206,4 +206,14 @@ fn a_commit_with_attributes_or_other_repositories_makes_all_new() {
             assert_eq!(place.spares(&"prd-add-auth".parse().unwrap()).unwrap(), [], "{case}");
         }
     }
+}
+
+#[test]
+fn the_folder_of_a_done_task_that_a_kill_left_goes_when_the_service_leaves() {
+    let bench = Bench::new();
+    let place = bench.open();
+    let (at, ..) = task(&place, "a", |folder| write(&folder.join("a"), "a\n"));
+    let (other, _) = place.begin(&name("b")).unwrap();
+    place.leave(&at.name.prd, &|task| *task == at.name.task).unwrap();
+    assert!(!at.folder.exists() && other.folder.exists());
 }

@@ -383,7 +383,7 @@ fn workspaces_with_one_folder_of_worktrees_have_each_its_own() {
     assert_eq!(begun, Begun::New);
     assert_ne!(first.folder, second.folder);
     of_two.finish(&second).unwrap();
-    of_two.leave(&second.name.prd).unwrap();
+    of_two.leave(&second.name.prd, &|_| false).unwrap();
     let (again, begun) = of_one.begin(&name("a")).unwrap();
     assert_eq!(
         (begun, read(&again.folder.join("precious.txt"))),
