@@ -117,6 +117,7 @@ table! {
     BRANCH_LOST_WORK = "branch_lost_work": "The branch of a PRD does not hold the commits of tasks that are done. Nothing is built on it until it does.";
     KITCHEN_REFUSED = "kitchen_refused": "The configuration or the policy refuses to start workers. Each reason has its own code.";
     CHEF_FAILED = "chef_failed": "The executive returned no usable plan or map.";
+    PRD_NAME_TAKEN = "prd_name_taken": "Another PRD of the same file name was approved, and its tasks are recorded under it.";
     PRD_INVALID = "prd_invalid": "The PRD has errors, or its file name is not one that Brigade can use.";
     CONFIG_INVALID = "config_invalid": "A configuration file has an error.";
     GATEWAY_CONFIG_INVALID = "gateway_config_invalid": "gateway.toml or profiles.toml has an error, so no agent is served.";

@@ -84,6 +84,12 @@ impl Kitchen<'_> {
             report.revoked = true;
             return Ok(report);
         }
+        if let Some(other) = self.namesake(&standing) {
+            let message =
+                format!("`{}` has the name of `{other}`, whose tasks are recorded under it", standing.path);
+            let failure = Failure::new(ErrorKind::Refused, message).coded(codes::PRD_NAME_TAKEN);
+            return Err(failure.hint("give one of the files another name"));
+        }
         let ready = standing.crew.ready().ok_or_else(|| refused(&standing.crew))?;
         let execution = ready.execution(&standing.prd);
         let redactor = self.redactor(&standing.configuration.policy);
@@ -113,12 +119,20 @@ impl Kitchen<'_> {
                 }
                 let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
                 let passed = passed(&standing.prd);
-                let approved = Record::Approved { fingerprint, items, passed, by };
+                let path = Some(standing.path.to_string());
+                let approved = Record::Approved { fingerprint, items, passed, by, path };
                 self.journal(files)?.append_all(adopted.into_iter().chain([approved]).collect())?;
                 report.approved = true;
             }
         }
         Ok(report)
+    }
+
+    /// Returns the other file that was approved under the name of a PRD, if it is still there.
+    pub(crate) fn namesake(&self, standing: &Standing) -> Option<String> {
+        let other = standing.life.prd_path.clone().filter(|path| path != standing.path.as_str())?;
+        let is_there = other.parse().is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
+        is_there.then_some(other)
     }
 
     fn approve_workers(&self, step: &ApproveStep) -> Result<ApprovalReport, Failure> {
@@ -153,6 +167,7 @@ impl Kitchen<'_> {
                     items,
                     passed,
                     by,
+                    path: None,
                 })?;
                 report.approved = true;
             }

@@ -75,6 +75,9 @@ impl Kitchen<'_> {
             // An error of the configuration is a refusal, too.
             line.fault().code != "kitchen_config_invalid"
         }));
+        report.issues.extend(self.namesake(standing).map(|other| {
+            format!("what is recorded is of `{other}`, which has the same name; give one of them another one")
+        }));
         report.issues.extend(standing.state_problem.as_ref().map(ToString::to_string));
         report.issues.extend(self.branch_problem(standing, Look::Short));
         report.issues.extend(standing.faults.iter().map(|fault| match fault.line {

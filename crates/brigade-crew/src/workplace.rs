@@ -135,11 +135,24 @@ pub struct Marker {
     pub word: &'static str,
 }
 
+impl Marker {
+    /// Tells whether a conflict that Brigade wrote into the file was left.
+    pub fn is_of_conflict(&self) -> bool {
+        self.word == OWN_CONFLICT
+    }
+}
+
 impl fmt::Display for Marker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path, self.line, self.word)
     }
 }
+
+/// The mark of a conflict that was left in a file.
+pub(crate) const CONFLICT: &str = "<<<<<<<";
+
+/// The same, of a conflict that Brigade wrote into it: git names the commit.
+pub(crate) const OWN_CONFLICT: &str = "<<<<<<< commit";
 
 /// The words of open work that a finished task has in none of its lines.
 pub const MARKERS: [&str; 4] = ["TODO", "FIXME", "HACK", "XXX"];

@@ -38,6 +38,8 @@ pub const MAX_HISTORY: usize = 1000;
 pub struct Life {
     /// The number of the last record.
     pub seq: u64,
+    /// The file that was approved last, if that is known.
+    pub prd_path: Option<String>,
     /// The last approval that was not taken back.
     pub approval: Option<Approval>,
     /// The last service.

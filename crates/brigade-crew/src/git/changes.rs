@@ -1,15 +1,14 @@
 //! Reads what git prints about differences.
 
-use crate::workplace::{ChangeKind, ChangedFile, MARKERS, Marker, shown_path};
+use crate::workplace::{
+    CONFLICT, ChangeKind, ChangedFile, CommitId, MARKERS, Marker, OWN_CONFLICT, shown_path,
+};
 
 /// The longest part of a line that is searched.
 const LONGEST_LINE: usize = 1 << 20;
 
 /// The most markers that are kept.
 const MOST_MARKERS: usize = 1_000;
-
-/// The mark of a conflict that was left in a file.
-const CONFLICT: &str = "<<<<<<<";
 
 /// Reads the output of `git diff-tree -r --raw -p --unified=0` as it comes: first a line for each file, then the
 /// differences in the same order.
@@ -114,8 +113,10 @@ impl DiffReader {
 
 /// Returns the word of open work in a line, if there is one.
 pub(crate) fn marker(line: &[u8]) -> Option<&'static str> {
-    if line.starts_with(b"<<<<<<< ") {
-        return Some(CONFLICT);
+    if let Some(label) = line.strip_prefix(b"<<<<<<< ") {
+        let names_commit =
+            std::str::from_utf8(label).is_ok_and(|label| CommitId::new(label.trim_end()).is_some());
+        return Some(if names_commit { OWN_CONFLICT } else { CONFLICT });
     }
     MARKERS.into_iter().find(|word| has_word(line, word.as_bytes()))
 }

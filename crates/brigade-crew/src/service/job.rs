@@ -23,8 +23,8 @@ use crate::receipts::RunKind;
 use crate::run::{Host, NotStarted, Watch};
 use crate::service::menu::Menu;
 use crate::workplace::{
-    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Place, PlaceError, Room, TaskName,
-    Workplace,
+    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Marker, Place, PlaceError, Room,
+    TaskName, Workplace,
 };
 
 /// How many bytes of a change a reviewer is shown.
@@ -463,6 +463,12 @@ impl<'e> Shift<'e> {
                     read.verdict = None;
                 }
                 Ok(Told::Reviewed(read))
+            }
+            CheckStep::Commit if hold.changes.markers.iter().any(Marker::is_of_conflict) => {
+                let left = hold.changes.markers.iter().filter(|marker| marker.is_of_conflict());
+                let left: Vec<String> =
+                    left.map(|marker| format!("{}:{}", marker.path, marker.line)).collect();
+                Ok(Told::Refused(format!("the markers of a conflict are left in {}", left.join(", "))))
             }
             CheckStep::Commit => match self.workplace.commit(&hold.place, &hold.changes, run) {
                 Ok(made) => {

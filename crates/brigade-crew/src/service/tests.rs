@@ -139,7 +139,9 @@ impl World {
     fn approve(&self) {
         let menu = Menu::read(&self.kitchen(), &self.prd()).unwrap();
         let (fingerprint, items) = (menu.fingerprint, menu.items.clone());
-        self.journal().append(Record::Approved { fingerprint, items, passed: vec![], by: None }).unwrap();
+        self.journal()
+            .append(Record::Approved { fingerprint, items, passed: vec![], by: None, path: None })
+            .unwrap();
     }
 
     fn try_serve(

@@ -43,7 +43,8 @@ impl Life {
     /// what it names.
     pub fn apply(&mut self, at: Timestamp, record: &Record) {
         match record {
-            Record::Approved { fingerprint, items, passed, .. } => {
+            Record::Approved { fingerprint, items, passed, path, .. } => {
+                self.prd_path.clone_from(path);
                 self.approval = Some(Approval { fingerprint: *fingerprint, items: items.clone(), at });
                 for task in passed {
                     let life = self.tasks.entry(task.clone()).or_default();
@@ -544,7 +545,11 @@ impl std::fmt::Display for Feedback {
                 }
             }
             Feedback::Markers(found) => {
-                write!(f, "{} changed lines have TODO, FIXME, HACK or XXX", found.len())
+                let of_conflict = found.iter().filter(|found| found.contains(": <<<<<<<")).count();
+                match (of_conflict, found.len() - of_conflict) {
+                    (_, 0) => write!(f, "the markers of a conflict are left in {}", found.join(", ")),
+                    (_, others) => write!(f, "{others} changed lines have TODO, FIXME, HACK or XXX"),
+                }
             }
             Feedback::Review(reason) if reason.is_empty() => f.write_str("the review failed"),
             Feedback::Review(reason) => write!(f, "the review failed: {reason}"),

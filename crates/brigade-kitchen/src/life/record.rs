@@ -205,6 +205,9 @@ records! {
         /// Who.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+        /// The file of the PRD, relative to the workspace. Absent for the tiers, and in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
     }
     /// A person took the approval back.
     Revoked = "revoked" {

@@ -4,7 +4,7 @@ use super::Life;
 
 /// The layout of the bytes and the rules of the fold. A change of either takes the next number, so that no cache of an
 /// older program is read as if it were of this one.
-const LAYOUT: u32 = 3;
+const LAYOUT: u32 = 4;
 
 impl Life {
     /// Writes the life as bytes that only a program of the same layout reads.

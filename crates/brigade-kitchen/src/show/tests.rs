@@ -57,6 +57,7 @@ fn journal() -> Vec<Line> {
             items: BTreeMap::new(),
             passed: vec![],
             by: None,
+            path: None,
         },
         Record::ServiceStarted {
             service: "s1".to_owned(),

@@ -202,6 +202,7 @@ fn a_conflict_names_its_files_and_leaves_both_sides_to_the_next_attempt() {
     assert!(text.contains("<<<<<<<") && text.contains("mine") && text.contains("theirs"), "{text}");
     let unsolved = attempt(&place, &second, |_| {}).unwrap();
     assert_eq!(unsolved.markers.len(), 1, "a conflict that is left is open work");
+    assert!(unsolved.markers[0].is_of_conflict(), "{:?}", unsolved.markers);
     let solved = attempt(&place, &second, edit("both\n")).unwrap();
     let made = place.commit(&second, &solved, &run_id()).unwrap();
     assert!(matches!(place.integrate(&second, &made).unwrap(), Integration::Done(_)));
