@@ -18,6 +18,9 @@ use crate::program::OpenedProgram;
 /// The largest file of code.
 const LARGEST: u64 = 256 << 20;
 
+/// The most links of a pattern that are named.
+const MOST_NOTES: usize = 5;
+
 /// Never opened by an argument, at any depth.
 const KEPT: [&str; 2] = [".brigade", ".git"];
 
@@ -111,6 +114,7 @@ pub(crate) fn closed(
     named.extend(words.into_iter().map(|path| fs.root().join(path)));
     let mut opened = Vec::new();
     let mut kept = Vec::new();
+    let mut notes = Vec::new();
     for pattern in opening.data {
         let folder = whole_folder(fs, pattern, code.keys().map(PathBuf::as_path));
         if let Some(folder) = folder
@@ -123,6 +127,13 @@ pub(crate) fn closed(
         match matching_files(fs, pattern, PatternOf::Data).map_err(|error| format!("not started: {error}"))? {
             // Links open nothing elsewhere.
             Matching::All(files) | Matching::LeadsOut { files, .. } => {
+                let is_link = |file: &&String| {
+                    let path: Result<RelPath, _> = file.parse();
+                    let found = path.ok().and_then(|path| fs.link_metadata(&path).ok());
+                    found.is_some_and(|found| found.kind == FileKind::Link)
+                };
+                let links = files.iter().filter(is_link).take(MOST_NOTES);
+                notes.extend(links.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
                 opened.extend(files.iter().map(|file| fs.root().join(file)));
             }
             // Only of code.
@@ -132,7 +143,6 @@ pub(crate) fn closed(
             }
         }
     }
-    let mut notes = Vec::new();
     for path in paths_of_words(opening.words.iter().copied(), directory, fs.root()) {
         let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
             Ok(Location::Inside(real)) => Some(real),

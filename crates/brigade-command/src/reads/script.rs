@@ -371,6 +371,11 @@ pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
             let long = ["--directory", "--include-dir"].into_iter();
             found.extend(long.flat_map(|option| long_values(args, option)));
         }
+        // Settings there start programs.
+        Finds::GitCommands => {
+            let options = ["--git-dir", "--exec-path"].into_iter();
+            found.extend(options.flat_map(|option| long_values(args, option)));
+        }
         _ => {}
     }
     let hooks = known.row().hooks.iter().filter(|hook| hook.value != Value::Output);
@@ -559,6 +564,8 @@ mod tests {
             ("make -s go -I", "lib", true),
             ("make -s go", "-Ilib", true),
             ("make -s go", "--include-dir=lib", true),
+            ("git --git-dir", "gd", true),
+            ("git status", "gd", false),
             ("java --source 17", "A.java", true),
             ("java --source 17 A.java", "b.txt", false),
             ("node --test-reporter spec --test", "t/y.js", true),
