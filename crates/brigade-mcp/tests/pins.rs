@@ -9,6 +9,7 @@
 
 mod common;
 
+use brigade_call::Receipt;
 use brigade_core::{Json, Timestamp};
 use brigade_mcp::{McpErrorKind, Pin};
 use common::Trial;
@@ -33,9 +34,9 @@ fn check(fault: &str, expect: &[&str]) {
         seen.message(),
         format!("not called: the tool changed since it was approved: {}", expect.join("; "))
     );
-    let keys = seen.exchange.receipt_keys(&trial.request(), &trial.redactor());
-    assert_eq!(keys["mcp_pin"].get("state"), Some(&Json::from("changed")));
-    assert_eq!(keys["mcp_pin_changes"], Json::from(expect.to_vec()));
+    let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
+    assert_eq!(receipt.mcp_pin.unwrap().state, "changed");
+    assert_eq!(receipt.mcp_pin_changes.unwrap(), expect);
     // Approved again, it runs.
     trial.pin = Some(Pin::of(&seen.exchange.tool.unwrap(), Timestamp::from_unix_micros(1)));
     trial.arguments = Json::object([("text", Json::from("hello"))]);
@@ -49,8 +50,8 @@ fn a_tool_that_is_listed_as_it_was_is_called() {
         trial.pin = Some(pin());
         let seen = trial.call();
         assert_eq!(seen.summary(), "hello");
-        let keys = seen.exchange.receipt_keys(&trial.request(), &trial.redactor());
-        assert_eq!(keys["mcp_pin"].get("state"), Some(&Json::from("unchanged")));
+        let receipt = seen.exchange.complete(Receipt::default(), &trial.request(), &trial.redactor());
+        assert_eq!(receipt.mcp_pin.unwrap().state, "unchanged");
     }
 }
 
