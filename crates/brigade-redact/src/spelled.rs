@@ -406,6 +406,9 @@ impl Value {
 
 /// Returns the end of a number of a backslash. `at` is after the backslashes before it.
 fn slash_by_number(text: &[u8], at: usize) -> Option<usize> {
+    if let Some((b'\\', end)) = octal_after_zero(text, at) {
+        return Some(end);
+    }
     match escape(text, at)? {
         (Escape::Code(code), end) => (code == BACKSLASH).then_some(end),
         (Escape::Byte(byte), end) => (byte == b'\\').then_some(end),

@@ -45,6 +45,7 @@ fn approved() -> Record {
         items: [("task.a".to_owned(), "1".to_owned())].into(),
         passed: vec!["a".parse().unwrap()],
         by: None,
+        path: None,
     }
 }
 
@@ -187,6 +188,7 @@ fn files_that_are_not_what_they_were_are_named() {
         items: [].into(),
         passed: vec![],
         by: None,
+        path: None,
     };
     check(&of(prd(&[not_passed], false)), 1, &["kitchen_marked  → approve-prd"]);
     let faults = read("prd-x.json", b"{\"tasks\": []}", Lints::ALL).valid().unwrap_err();
