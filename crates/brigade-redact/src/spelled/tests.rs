@@ -109,6 +109,10 @@ fn what_languages_and_pages_print_is_found() {
         MARK,
     );
     check("pass12", r"\0160\0141\0163\0163\061\062 \016\060", r"[redacted] \016\060");
+    // Also of a backslash in the value.
+    let value = r"Zq7\kW9xptL";
+    let octal: String = value.bytes().map(|byte| format!("\\0{byte:03o}")).collect();
+    check(value, &octal, MARK);
     check("caf\u{e9}&cr\u{e8}me", "caf&eacute;&amp;cr&egrave;me", MARK);
     check(
         "\u{3a9}-Gro\u{df}|`\u{3b1}\u{2264}\u{221e}",
