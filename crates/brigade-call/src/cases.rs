@@ -1,6 +1,6 @@
 //! A call without blockers, for tables of test cases. Each case changes one fact.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, Level};
 use brigade_core::{Fingerprint, Json, Timestamp};
@@ -170,6 +170,7 @@ impl Case {
             policy: decision.to_document(&policy, &tool.env_labels),
             decision,
             bound_values: self.bound_values.clone(),
+            absent: BTreeSet::new(),
             builtin: None,
             caller: self.caller.clone(),
             session: self.session.clone(),

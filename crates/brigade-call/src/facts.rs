@@ -70,6 +70,9 @@ pub struct PlanFacts<'f> {
     pub policy: PolicyDecision,
     /// The bound values of the tool's labels, which no argument may contain.
     pub bound_values: Vec<SecretValue>,
+    /// What arguments name beside bound code of a workspace that is closed to reading, and is not there: paths in the
+    /// workspace.
+    pub absent: BTreeSet<String>,
     /// What a tool that is part of Brigade needs to know. Absent for every other tool.
     pub builtin: Option<BuiltinFacts>,
     /// Who asks.

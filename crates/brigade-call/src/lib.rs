@@ -69,8 +69,8 @@ pub use facts::{
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
 pub use next::Blocked;
 pub use plan::{
-    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, entry_blocker, meant_in_schema, plan, plan_missing,
-    standing_blockers, typed_value, unset_for_mcp,
+    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, absent_name, entry_blocker, meant_in_schema, plan,
+    plan_missing, standing_blockers, typed_value, unset_for_mcp, words_of_arguments,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{

@@ -220,6 +220,10 @@ fn finish(
         call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
     let redactor = Redactor::new(&facts.bound_values);
     let code = BoundCode::of(tool, &facts.code, &facts.files, &facts.decision, &redactor);
+    let absent = facts.absent.iter().filter(|_| secrets == Secrets::None).map(|path| {
+        let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
+        (absent_name(path), what)
+    });
     let binding = Binding {
         args: args_fingerprint,
         contract: contract_fingerprint,
@@ -236,7 +240,7 @@ fn finish(
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
         session,
-        named: facts.builtin.map(|known| known.named).unwrap_or_default(),
+        named: facts.builtin.map(|known| known.named).unwrap_or_default().into_iter().chain(absent).collect(),
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),
@@ -600,6 +604,17 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             break;
         }
     }
+}
+
+/// Lists the words that arguments become, as far as they are given.
+pub fn words_of_arguments(tool: &Tool, args: &Object) -> Vec<String> {
+    render_all(&tool.argument_template, args, |_| true).0.into_values().collect()
+}
+
+/// Returns what an approval says of a path beside code that an argument names, and where nothing is. What appears there
+/// later ends the approval, and opens nothing.
+pub fn absent_name(path: &str) -> String {
+    format!("nothing at {path}")
 }
 
 /// Returns whether a path has the name of code and stands in a directory with bound code, which may find it there.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brigade_call::{VerifiedCall, paths_of_words};
+use brigade_call::{VerifiedCall, absent_name, paths_of_words};
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
@@ -44,6 +44,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) data: &'a [String],
     /// Arguments that may name files.
     pub(crate) words: Vec<&'a str>,
+    /// What the approval says is not there.
+    pub(crate) absent: Vec<&'a str>,
     /// The words of the command.
     pub(crate) command: &'a [String],
     /// The program, if its interpreter opens it once more.
@@ -62,6 +64,7 @@ impl<'a> Opening<'a> {
             program: program.map(|program| (program.path.as_str(), program.sha256)),
             data: call.plan().data(),
             words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
+            absent: binding.named.keys().map(String::as_str).collect(),
             command: call.argv(),
             script: opened.is_script().then(|| opened.path()),
         }
@@ -144,6 +147,9 @@ pub(crate) fn closed(
         }
     }
     for path in paths_of_words(opening.words.iter().copied(), directory, fs.root()) {
+        if path.to_str().is_some_and(|path| opening.absent.contains(&absent_name(path).as_str())) {
+            continue;
+        }
         let real = match fs.resolve(&fs.root().join(&path).to_string_lossy(), None) {
             Ok(Location::Inside(real)) => Some(real),
             Ok(Location::Outside(_)) => None,

@@ -104,6 +104,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         program: inside.map(|path| (path, keep.program.fingerprint())),
         data: start.data(),
         words: Vec::new(),
+        absent: Vec::new(),
         command: start.argv().words(),
         script: keep.program.is_script().then_some(path),
     };

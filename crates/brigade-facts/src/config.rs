@@ -1,14 +1,17 @@
 //! Reading the configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use brigade_call::{ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts};
+use brigade_call::{
+    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, words_of_arguments,
+};
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::find_program;
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
-use brigade_policy::{ErrorLine, PolicyState};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
     CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
@@ -71,6 +74,30 @@ impl KnownFacts {
         known().push((fact, holds));
         holds
     }
+}
+
+/// Lists what arguments of a script name in a closed workspace, in a directory with bound code, and is not there. The
+/// code may find what appears there.
+fn absent(fs: &dyn Fs, facts: &PlanFacts<'_>) -> BTreeSet<String> {
+    let sandbox = &facts.decision.sandbox;
+    let is_closed = sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed;
+    let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
+    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_closed && is_script);
+    let Some(args) = args else { return BTreeSet::new() };
+    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let words = words_of_arguments(facts.tool, args);
+    let paths = paths_of_words(words.iter().map(String::as_str), &facts.root.join(directory), &facts.root);
+    let is_absent = |path: &&str| {
+        path.parse()
+            .is_ok_and(|path: RelPath| fs.link_metadata(&path).is_err_and(|error| error.is_not_found()))
+    };
+    let beside_code = |path: &&PathBuf| {
+        let is_beside = |file: &String| Path::new(file).parent() == path.parent();
+        facts.files.keys().any(is_beside)
+    };
+    let named = paths.iter().filter(beside_code).filter_map(|path| path.to_str());
+    let named = named.filter(|path| !path.is_empty());
+    named.filter(is_absent).map(str::to_owned).collect()
 }
 
 impl Config {
@@ -179,6 +206,7 @@ impl Config {
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
+        facts.absent = absent(host.fs, &facts);
         facts
     }
 

@@ -5,7 +5,7 @@
 //! that what was not there still is not. Whatever moved is read again. Programs that a call starts itself are never
 //! remembered here, because times do not tell who wrote through a mapping.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -222,6 +222,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         decision: facts.decision,
         policy: facts.policy,
         bound_values: facts.bound_values,
+        absent: BTreeSet::new(),
         builtin: None,
         caller: facts.caller,
         session: None,

@@ -1,6 +1,6 @@
 //! The facts of plans and of starts: what the policy decides, and what a command leads to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use brigade_call::{
@@ -174,6 +174,7 @@ impl<'c> FactReader<'_, 'c> {
             bound_values: bound_values(self.host.environment, &config.policy),
             pin,
             server,
+            absent: BTreeSet::new(),
             builtin: config.builtin(&self.host, tool, &caller),
             caller,
             session: None,

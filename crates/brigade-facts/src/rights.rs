@@ -1,6 +1,6 @@
 //! What agents are shown: the configuration of the gateway, and the facts that decide which tools are visible.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -582,6 +582,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             decision,
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
+            absent: BTreeSet::new(),
             builtin: self.config.builtin_known(host, tool, &self.caller, &self.known),
             caller: Caller::CommandLine,
             session: None,

@@ -270,6 +270,25 @@ fn a_link_that_was_made_after_the_approval_opens_nothing_for_an_argument() {
 }
 
 #[test]
+fn what_appears_beside_code_where_an_argument_named_nothing_is_not_executed() {
+    for (appears, argument) in [("bin/json/__init__.py", "bin/json"), ("bin/json.txt", "bin/json.txt")] {
+        let site = site("/usr/bin/python3 -B bin/main.py", "argument_template = { p = \"{p}\" }");
+        site.workspace.write("bin/main.py", "import json; print('approved')\n");
+        let args = format!("{{\"p\": {argument:?}}}");
+        assert_eq!(site.receipt_of("tool", &args)["stdout_summary"], "approved");
+        let id = site.approved("tool", &format!("{{\"p\": {argument:?}, \"n\": 2}}"));
+        site.workspace.write(appears, "print('not approved')\n");
+        site.run_call(&id).refused(&format!("nothing at {argument}"));
+        // Elsewhere, an argument opens what is there when the call runs.
+        site.workspace.remove(appears);
+        let _ = fs::remove_dir(site.workspace.join(argument));
+        let id = site.approved("tool", "{\"p\": \"out/later.txt\"}");
+        site.workspace.write("out/later.txt", "later\n");
+        assert_eq!(site.run_call(&id).json["receipt"]["stdout_summary"], "approved");
+    }
+}
+
+#[test]
 fn an_argument_opens_nothing_of_git_or_brigade_at_any_depth() {
     let site = site("sh bin/tool.sh", "argument_template = { p = \"{p}\" }");
     site.workspace.write("bin/tool.sh", "cat \"$1\" || true\n");
