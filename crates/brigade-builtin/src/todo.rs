@@ -60,7 +60,8 @@ fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             invalid(format!("entry {number} has an unknown status; there are {}", TodoStatus::EXPECTED))
         })?;
         let id = given.id.filter(|id| !id.is_empty()).unwrap_or_else(|| number.to_string());
-        list.push(Todo { id, content: context.redactor.redact_str(&content), status });
+        let masked = |text: &str| context.redactor.redact_str(text);
+        list.push(Todo { id: masked(&id), content: masked(&content), status });
     }
     context.store()?.write_todos(session, &list, context.clock.now())?;
     Ok(Output::new([

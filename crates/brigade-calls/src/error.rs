@@ -7,6 +7,7 @@ use brigade_call::Checkpoint;
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Exit, Hint};
 use brigade_policy::{Blocker, Failure};
+use brigade_redact::Redactor;
 use brigade_upkeep::Seams;
 use miette::Diagnostic;
 
@@ -73,6 +74,12 @@ impl Error {
     #[must_use]
     pub fn because(self, blockers: impl IntoIterator<Item = Blocker>) -> Error {
         Error { failure: self.failure.because(blockers), ..self }
+    }
+
+    /// Masks values in all texts; see [`Failure::masked`].
+    #[must_use]
+    pub fn masked(self, redactor: &Redactor) -> Error {
+        Error { failure: self.failure.masked(redactor), ..self }
     }
 
     /// Adds the candidates of an ambiguous name.

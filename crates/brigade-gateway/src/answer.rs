@@ -108,7 +108,9 @@ impl Answer {
             Some(path) if !is_said(path, &fault.message) => format!("- {path}: {}", fault.message),
             Some(_) | None => format!("- {}", fault.message),
         }));
-        let about = About { faults, ..About::of_tool(tool, "refused").coded(&code) };
+        // A profile counts the calls of a minute.
+        let retry_after_seconds = (code == "rate_limited").then_some(60);
+        let about = About { faults, retry_after_seconds, ..About::of_tool(tool, "refused").coded(&code) };
         Answer::failed(about, lines.join("\n"))
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::core::{CallId, RunId};
+use brigade::core::{CallId, Clock as _, RunId, SystemClock, Timestamp};
 use brigade::profile::{NameStyle, control_tools};
 use brigade::schema::Schema;
-use brigade::{CallStatus, LogStream, OwnName};
+use brigade::{CallStatus, Counted, Limit, LogStream, OwnName, Spent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -238,7 +238,7 @@ impl Control {
     fn done(self, structured: Value) -> Answer {
         let about = About::of_tool(self.name(), "completed");
         let text = structured.to_string();
-        Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
+        Answer { about, structured: Some(structured), has_schema: true, ..Answer::default() }.text(text)
     }
 
     /// Answers a call of this tool.
@@ -390,7 +390,9 @@ impl Control {
                             members["next_offset"] = json!(next);
                         }
                         let about = About::of_tool(self.name(), "completed");
-                        Answer { about, structured: Some(members), ..Answer::default() }.text(output.content)
+                        let has_schema = true;
+                        Answer { about, structured: Some(members), has_schema, ..Answer::default() }
+                            .text(output.content)
                     }
                     Ok(None) => {
                         let about = About::of_tool(self.name(), "refused").coded("unknown_run");
@@ -403,32 +405,8 @@ impl Control {
                 let NoArgs {} = self.read(arguments)?;
                 let limits = gateway.limits(&asker.agent);
                 let workspace = workspace();
-                let rows = blocking(move || {
-                    let calls = workspace.agent_calls();
-                    let mut rows = Vec::new();
-                    for limit in limits {
-                        let spent = calls.spent(limit.window)?;
-                        let (used, unit) = limit.used(&spent);
-                        let free = limit.window.saturating_sub(spent.oldest).as_secs();
-                        rows.push(json!({
-                            "what": unit,
-                            "window_seconds": limit.window.as_secs(),
-                            "used": used,
-                            "limit": limit.most,
-                            "resets_in_seconds": free,
-                        }));
-                    }
-                    let hour = calls.spent(Duration::from_secs(3600))?;
-                    Ok::<_, brigade::Error>((rows, hour))
-                });
-                let (limits, hour) = rows.await.map_err(|error| broken(self.name(), &error))?;
-                self.done(json!({
-                    "calls": hour.calls,
-                    "seconds": hour.seconds,
-                    "output": hour.output,
-                    "window_seconds": 3600,
-                    "limits": limits,
-                }))
+                let members = blocking(move || budget(&workspace, &limits));
+                self.done(members.await.map_err(|error| broken(self.name(), &error))?)
             }
         })
     }
@@ -441,6 +419,59 @@ impl Control {
         let about = About::of_tool(self.name(), "refused").coded("unknown_call");
         Answer::failed(about, "there is no such call of this agent")
     }
+}
+
+/// Shows what an agent used, and what it may use: of each kind the limit of the longest time, and all limits.
+fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<Value, brigade::Error> {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let calls = workspace.agent_calls();
+    let mut members = Map::new();
+    for (name, of) in [("calls", Counted::Calls), ("seconds", Counted::Seconds), ("output", Counted::Output)]
+    {
+        let limit = limits.iter().filter(|limit| limit.of == of).max_by_key(|limit| limit.window);
+        let window = limit.map_or(HOUR, |limit| limit.window);
+        let spent = calls.spent(window)?;
+        let used = match of {
+            Counted::Calls => json!(spent.calls),
+            Counted::Seconds => json!(spent.seconds),
+            Counted::Output => json!(spent.output),
+        };
+        let members_of = json!({
+            "used": used,
+            "limit": limit.map(|limit| limit.most),
+            "resets_at": resets_at(&spent, window),
+            "window_seconds": window.as_secs(),
+        });
+        members.insert(name.to_owned(), members_of);
+    }
+    let mut rows = Vec::new();
+    for limit in limits {
+        let spent = calls.spent(limit.window)?;
+        let (used, _) = limit.used(&spent);
+        let what = match limit.of {
+            Counted::Calls => "calls",
+            Counted::Seconds => "seconds",
+            Counted::Output => "output",
+        };
+        rows.push(json!({
+            "what": what,
+            "window_seconds": limit.window.as_secs(),
+            "used": used,
+            "limit": limit.most,
+            "resets_at": resets_at(&spent, limit.window),
+            "resets_in_seconds": limit.window.saturating_sub(spent.oldest).as_secs(),
+        }));
+    }
+    members.insert("limits".to_owned(), json!(rows));
+    Ok(Value::Object(members))
+}
+
+/// Returns when the oldest call leaves a window; `None` without calls in it.
+fn resets_at(spent: &Spent, window: Duration) -> Option<String> {
+    let left = window.saturating_sub(spent.oldest);
+    let now = SystemClock.now();
+    let micros = now.unix_micros().saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
+    (0 < spent.calls).then(|| Timestamp::from_unix_micros(micros).to_string())
 }
 
 fn words(names: &[&String]) -> String {

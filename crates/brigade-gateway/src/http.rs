@@ -26,10 +26,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::message::{self, Checked, Conversation};
 use crate::session::Session;
@@ -169,6 +171,9 @@ impl Http {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
+        if answer.status().is_client_error() {
+            answer = self.masked(answer).await;
+        }
         if let Some(id) = ended {
             self.sessions().remove(&id);
             // Clients take `202 Accepted` for a session that may go on.
@@ -189,6 +194,30 @@ impl Http {
             answer.headers_mut().insert(SESSION, id);
         }
         Ok(answer.map(|body| Watched { body, used }.boxed()))
+    }
+
+    /// Takes out what a refusal quotes of the request, and masks bound values in it.
+    async fn masked(&self, answer: Answer) -> Answer {
+        let (mut parts, body) = answer.into_parts();
+        let Ok(collected) = body.collect().await;
+        let bytes = collected.to_bytes();
+        let text = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(mut json) => {
+                let is_of_headers =
+                    json.pointer("/error/code").and_then(Value::as_i64).is_some_and(is_about_headers);
+                if let Some(Value::String(message)) = json.pointer_mut("/error/message")
+                    && is_of_headers
+                {
+                    *message = without_quotes(message);
+                }
+                json.to_string()
+            }
+            Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        };
+        let workspace = self.gateway.workspace.clone();
+        let text = blocking(move || workspace.agent_calls().masked(&text)).await;
+        parts.headers.remove(CONTENT_LENGTH);
+        Response::from_parts(parts, Full::new(Bytes::from(text)).boxed())
     }
 
     /// Refuses what comes from a page in a browser.
@@ -322,6 +351,27 @@ fn is_loopback_name(host: &str) -> bool {
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     let is_address = |address: std::net::IpAddr| address.is_loopback();
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address)
+}
+
+/// Returns whether an error of the revision without a handshake is about headers or versions.
+fn is_about_headers(code: i64) -> bool {
+    (-32022..=-32020).contains(&code)
+}
+
+/// Returns a message without what stands in backticks or brackets.
+fn without_quotes(message: &str) -> String {
+    let mut text = String::new();
+    let mut until = None;
+    for c in message.chars() {
+        match (until, c) {
+            (Some(end), c) if c == end => until = None,
+            (Some(_), _) => {}
+            (None, '`') => until = Some('`'),
+            (None, '(') => until = Some(')'),
+            (None, c) => text.push(c),
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn plain(status: StatusCode, text: &str) -> Box<Answer> {

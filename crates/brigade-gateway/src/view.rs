@@ -5,6 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use brigade::profile::builtin::{Approval, Judge, definition};
 use brigade::profile::{
     Annotations, ControlTool, ListedTool, Offer, SessionProfiles, ToolTraits, control_tools, is_of_object,
     listed_name, listed_text, of_object,
@@ -216,7 +217,7 @@ impl Shown {
         self.kind == Kind::Catalog
             && self.family == "builtin"
             && self.gate == Gate::Allow
-            && brigade::profile::builtin::definition(&self.id).is_some_and(|row| !row.is_queued())
+            && definition(&self.id).is_some_and(|row| !row.is_queued())
     }
 
     /// Returns whether calls of the tool write in the workspace.
@@ -256,8 +257,9 @@ impl Shown {
             "name": self.name,
             "description": self.text(),
             "source": self.sources.first(),
-            "skip_judge": true,
+            "skip_judge": !definition(&self.id).is_some_and(|row| row.judge == Judge::Run),
             "gate": self.gate.as_str(),
+            "reason": self.reason(),
         })
     }
 
@@ -279,7 +281,12 @@ impl Shown {
     }
 
     fn reason(&self) -> &'static str {
+        let needs_nobody = definition(&self.id).is_some_and(|row| row.approval == Approval::None);
         match self.gate {
+            _ if self.kind == Kind::Control(Control::Call) => {
+                "its calls are approved as those of the named tool"
+            }
+            Gate::Allow if needs_nobody || self.kind != Kind::Catalog => "nobody approves its calls",
             Gate::Allow => "a rule of the policy may approve its calls; without one, a person does",
             _ => "a person approves each call",
         }
@@ -348,7 +355,7 @@ impl View {
                     title: listed_text(&own.title),
                     text: listed_text(&own.description),
                     input: Arc::new(Reviewed::of(SchemaText::Own(&own.input))),
-                    output: None,
+                    output: own.output.as_ref().map(|own| Arc::new(Reviewed::of(SchemaText::Own(own)))),
                     listed: OnceLock::new(),
                     category: None,
                     tags: Vec::new(),

@@ -97,7 +97,7 @@ fn masked(block: &Json, redactor: &Redactor) -> Json {
     let Some(members) = block.as_object() else { return redactor.redact_json(block) };
     Json::object(members.iter().map(|(name, value)| {
         let value = match (name.as_str(), value) {
-            ("data" | "blob" | "type" | "mimeType", value) => value.clone(),
+            ("data" | "blob", value) => value.clone(),
             ("resource" | "content", inner) => masked(inner, redactor),
             (_, Json::String(text)) => Json::from(redactor.redact_str(text)),
             (_, value) => redactor.redact_json(value),

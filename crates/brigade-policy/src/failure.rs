@@ -101,6 +101,22 @@ impl Failure {
         self
     }
 
+    /// Masks values in all texts: those of somebody who may not see them.
+    #[must_use]
+    pub fn masked(mut self, redactor: &Redactor) -> Failure {
+        let mask = |text: &mut String| *text = redactor.redact_str(text);
+        mask(&mut self.0.message);
+        self.0.candidates.iter_mut().for_each(mask);
+        for blocker in &mut self.0.blockers {
+            mask(&mut blocker.message);
+            blocker.field.iter_mut().for_each(mask);
+            blocker.hint = blocker.hint.take().map(|hint| hint.map_texts(|text| redactor.redact_str(text)));
+        }
+        let hints = std::mem::take(&mut self.0.hints).into_iter();
+        self.0.hints = hints.map(|hint| hint.map_texts(|text| redactor.redact_str(text))).collect();
+        self
+    }
+
     /// Adds the candidates of an ambiguous name.
     #[must_use]
     pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Failure {

@@ -26,6 +26,9 @@ pub struct ControlTool {
     pub reads: bool,
     /// The schema of its arguments.
     pub input: Json,
+    /// The schema of its result; absent if that is the result of another tool.
+    #[serde(default)]
+    pub output: Option<Json>,
 }
 
 /// Returns the tools of the gateway, by id.
@@ -75,7 +78,7 @@ impl ControlTool {
             title: &self.title,
             description: Some(&self.description),
             input_schema: self.input.clone(),
-            output_schema: None,
+            output_schema: self.output.clone(),
             family: "builtin",
             effects,
             risk: RiskLevel::Low,

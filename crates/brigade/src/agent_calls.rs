@@ -226,7 +226,22 @@ impl AgentCalls {
         self.ask_for(shown, tool, args, &|request, planned, config| request.run(planned, config, begun))
     }
 
+    /// Masks bound values in an error, which may repeat names of arguments.
+    fn shown(&self, error: Error) -> Error {
+        error.masked(&Redactor::bound_only(&gather::telling_values(&self.room)))
+    }
+
     fn ask_for<T: From<Asked>>(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: Json,
+        then: &Then<'_, T>,
+    ) -> Result<T, Error> {
+        self.try_ask_for(shown, tool, args, then).map_err(|error| self.shown(error))
+    }
+
+    fn try_ask_for<T: From<Asked>>(
         &self,
         shown: &AgentTools,
         tool: &str,
@@ -269,8 +284,8 @@ impl AgentCalls {
     pub fn check(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
         let none = || Error::new(ErrorKind::NotFound, "there is no such tool");
         let row = definition(tool).filter(|_| shown.callable(tool, args).is_some()).ok_or_else(none)?;
-        check_arguments(row, args)?;
-        self.check_context(shown, tool, args)
+        let checked = check_arguments(row, args).and_then(|()| self.check_context(shown, tool, args));
+        checked.map_err(|error| self.shown(error))
     }
 
     /// Does what a built-in tool does whose calls nobody approves. It is neither queued nor written down.

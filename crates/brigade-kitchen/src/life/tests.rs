@@ -539,9 +539,8 @@ fn what_was_done_at_the_approval_is_done() {
     let mut book = Book::new(prd(&[("a", ",\"passes\":true"), ("b", ",\"dependsOn\":[\"a\"]")]));
     // Before the approval, `passes` counts for nothing.
     assert_eq!(book.chosen().len(), 1);
-    let fingerprint = Fingerprint::of_bytes(b"x");
     book.write(Record::Approved {
-        fingerprint,
+        fingerprint: Fingerprint::of_bytes(b"x"),
         items: BTreeMap::new(),
         passed: vec![id("a")],
         by: None,

@@ -54,13 +54,9 @@ fn name(row: &Json, member: &str, redactor: &Redactor) -> Option<String> {
 }
 
 fn resource(row: &Json, member: &str, redactor: &Redactor) -> Option<OfferedResource> {
-    let media_type = row.get("mimeType").and_then(Json::as_str).filter(|text| is_media_type(text));
+    let media_type = name(row, "mimeType", redactor).filter(|text| is_media_type(text));
     let size = row.get("size").and_then(|size| size.to_compact().parse().ok());
-    Some(OfferedResource {
-        uri: name(row, member, redactor)?,
-        media_type: media_type.map(str::to_owned),
-        size,
-    })
+    Some(OfferedResource { uri: name(row, member, redactor)?, media_type, size })
 }
 
 /// Reads a prompt. One whose arguments have names that are no words cannot be filled in, and is left out.
