@@ -10,8 +10,8 @@ use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
 use crate::folder::{
-    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, matching_files, plain_folder,
-    state_below,
+    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, leads_to, matching_files,
+    plain_folder, state_below,
 };
 use crate::program::OpenedProgram;
 
@@ -296,6 +296,11 @@ fn read_code(
             return crate::folder::file_fingerprint(fs, name).map_err(failed);
         }
     };
+    if is_folder(fs, &real) {
+        let link = name.parse().map_err(|_| format!("not started: odd path {name}"))?;
+        let leads_to = leads_to(fs, &link).map_err(failed)?;
+        return leads_to.ok_or_else(|| changed(name));
+    }
     let bytes = fs.read(&real, LARGEST).map_err(failed)?;
     let metadata = fs.metadata(&real).map_err(failed)?;
     let fingerprint = Fingerprint::of_bytes(&bytes);

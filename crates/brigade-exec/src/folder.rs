@@ -68,6 +68,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
                         }
                     }
                     Linked::FolderElsewhere => return Ok(FolderFiles::LeadsOut(path)),
+                    Linked::Unnamed => return Ok(FolderFiles::OddName(folder)),
                     Linked::Nothing => {}
                 },
                 FileKind::Other => {}
@@ -111,6 +112,8 @@ enum Linked {
     File(String, u64),
     Folder(RelPath),
     FolderElsewhere,
+    /// Something whose path is not UTF-8.
+    Unnamed,
     Nothing,
 }
 
@@ -130,7 +133,10 @@ fn linked(fs: &dyn Fs, link: &RelPath) -> Result<Linked, FsError> {
             Err(error) if error.kind == FsErrorKind::NotAFile => Linked::FolderElsewhere,
             Err(_) => Linked::Nothing,
         },
-        Err(_) => Linked::Nothing,
+        Err(_) => match fs.metadata_outside(Path::new(path)) {
+            Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => Linked::Unnamed,
+            Ok(_) | Err(_) => Linked::Nothing,
+        },
     })
 }
 
@@ -158,14 +164,31 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             // An absolute link is not followed beneath the workspace. What it leads to there is compared all the same.
             Err(error) if error.kind == FsErrorKind::Outside => {
                 match fs.resolve(&fs.root().join(file.as_path()).to_string_lossy(), None)? {
-                    Location::Inside(real) => brigade_fs::fingerprint(&*fs.open(&real)?),
+                    Location::Inside(real) => match fs.open(&real) {
+                        Err(error) if error.kind == FsErrorKind::NotAFile => {
+                            leads_to(fs, &file)?.ok_or(error)
+                        }
+                        opened => brigade_fs::fingerprint(&*opened?),
+                    },
                     Location::Outside(_) => Err(error),
                 }
             }
+            // A link to a directory, whose files are bound by their own names.
+            Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
             opened => brigade_fs::fingerprint(&*opened?),
         },
         Err(_) => brigade_fs::fingerprint(&*fs.open_outside(Path::new(path))?),
     }
+}
+
+/// Returns the fingerprint of where a link leads, if that is a directory of the workspace.
+pub(crate) fn leads_to(fs: &dyn Fs, link: &RelPath) -> Result<Option<Fingerprint>, FsError> {
+    Ok(match linked(fs, link)? {
+        Linked::Folder(real) => {
+            Some(Fingerprint::builder("brigade.link.v1").text("to", real.as_str()).finish())
+        }
+        _ => None,
+    })
 }
 
 /// Returns the fingerprint of a directory from those of its files.
@@ -246,13 +269,15 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
     let binds = of == PatternOf::Code;
     let may_match_below =
         |folder: &RelPath| parts.contains(&"**") || folder.as_path().components().count() < parts.len();
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     let (mut bytes, mut seen) = (0u64, 0usize);
     let mut leading = None;
-    // The path of each directory, and the one without links.
-    let mut folders = vec![(base.clone(), base.clone())];
-    while let Some((folder, real)) = folders.pop() {
-        let entries = match fs.list_dir(&real) {
+    // The path of each directory, the one without links, and whether a link led to it.
+    let mut folders = vec![(base.clone(), base, false)];
+    // Each directory that links lead to is looked at once, however many do, and however they go round.
+    let mut linked_to = BTreeSet::new();
+    while let Some((folder, real, is_linked)) = folders.pop() {
+        let mut entries = match fs.list_dir(&real) {
             Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => continue,
             Err(error) if error.kind == FsErrorKind::Outside => {
                 leading.get_or_insert(folder);
@@ -263,6 +288,7 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
         if binds && may_match_below(&folder) && !fs.unreadable_names(&real)?.is_empty() {
             return Ok(Matching::OddName { folder });
         }
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
             let (Ok(path), Ok(own)) = (folder.join(&entry.name), real.join(&entry.name)) else { continue };
             let is_state = LEFT_OUT.contains(&entry.name.as_str());
@@ -271,15 +297,19 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
             }
             let is_match = glob.matches(path.as_str());
             match entry.kind {
-                FileKind::Directory => folders.push((path, own)),
+                FileKind::Directory => {
+                    if !is_linked || linked_to.insert(own.clone()) {
+                        folders.push((path, own, is_linked));
+                    }
+                }
                 FileKind::File if is_match => {
                     bytes += fs.metadata(&own)?.len;
-                    found.push(path.as_str().to_owned());
+                    found.insert(own.as_str().to_owned());
                 }
                 FileKind::Link if is_match || binds => match linked(fs, &own)? {
                     Linked::File(name, length) if is_match && !name.starts_with('/') => {
                         bytes += length;
-                        found.push(path.as_str().to_owned());
+                        found.insert(own.as_str().to_owned());
                     }
                     Linked::File(..) if is_match => {
                         leading.get_or_insert(path);
@@ -288,14 +318,20 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
                         leading.get_or_insert(path);
                     }
                     Linked::Folder(target) if binds && may_match_below(&path) => {
-                        if !is_within(&own, &target) {
-                            folders.push((path, target));
-                        } else if !is_within(&target, &base) {
-                            // It leads to what the pattern is below of.
-                            leading.get_or_insert(path);
+                        // Where it leads is bound, too.
+                        found.insert(own.as_str().to_owned());
+                        if linked_to.insert(target.clone()) {
+                            folders.push((path, target, true));
                         }
                     }
-                    Linked::File(..) | Linked::FolderElsewhere | Linked::Folder(_) | Linked::Nothing => {}
+                    Linked::Unnamed if binds && (is_match || may_match_below(&path)) => {
+                        return Ok(Matching::OddName { folder });
+                    }
+                    Linked::File(..)
+                    | Linked::FolderElsewhere
+                    | Linked::Folder(_)
+                    | Linked::Unnamed
+                    | Linked::Nothing => {}
                 },
                 FileKind::File | FileKind::Link | FileKind::Other => {}
             }
@@ -305,15 +341,11 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
             return Ok(Matching::TooMuch { files: found.len(), bytes });
         }
     }
-    found.sort();
+    let found = found.into_iter().collect();
     Ok(match leading {
         None => Matching::All(found),
         Some(link) => Matching::LeadsOut { link, files: found },
     })
-}
-
-fn is_within(path: &RelPath, folder: &RelPath) -> bool {
-    folder.is_root() || path.as_path().starts_with(folder.as_path())
 }
 
 #[cfg(test)]
@@ -413,26 +445,38 @@ mod tests {
         let code = [
             "lib/.git",
             "lib/a.py",
-            "lib/around/b.py",
-            "lib/around/y/e.py",
+            "lib/around",
             "lib/deep/b.py",
-            "lib/deep/y/e.py",
-            "lib/z/e.py",
+            "lib/deep/y",
+            "lib/self",
+            "lib/z",
+            "other/e.py",
         ];
         assert_eq!(matching("lib/**", PatternOf::Code), all(&code));
         assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
-        assert_eq!(matching("lib/*/e.py", PatternOf::Code), all(&["lib/z/e.py"]));
+        let links = ["lib/around", "lib/self", "lib/z"];
+        assert_eq!(matching("lib/*/e.py", PatternOf::Code), all(&[&links[..], &["other/e.py"]].concat()));
+        let leads = |link: &str| file_fingerprint(&fs, link).unwrap();
+        assert_eq!(leads("lib/z"), leads("lib/deep/y"));
+        assert_ne!(leads("lib/z"), leads("lib/around"));
         assert_eq!(matching("lib/**", PatternOf::Data), all(&["lib/a.py", "lib/deep/b.py"]));
-        // A link to what is around the pattern's directory leads to what it does not match.
+        // Links that go round are followed once, also to what is around.
+        link(Path::new("../lib"), "other/back");
         link(Path::new(".."), "lib/up");
-        assert!(matches!(matching("lib/**", PatternOf::Code), Matching::LeadsOut { .. }));
+        let Matching::All(files) = matching("lib/**", PatternOf::Code) else { panic!() };
+        assert!(files.contains(&"lib/up".to_owned()) && files.len() < 20, "{files:?}");
         std::fs::remove_file(path("lib/up")).unwrap();
         let odd = std::ffi::OsStr::from_bytes(b"\xff.py");
         std::fs::write(path("lib/deep").join(odd), "1").unwrap();
         let folder = "lib/deep".parse().unwrap();
         assert_eq!(matching("lib/**", PatternOf::Code), Matching::OddName { folder });
         assert_eq!(matching("lib/*.py", PatternOf::Code), all(&["lib/a.py"]));
-        let folder = "lib/deep".parse().unwrap();
+        let folder: RelPath = "lib/deep".parse().unwrap();
         assert_eq!(folder_files(&fs, &folder).unwrap(), FolderFiles::OddName(folder));
+        std::fs::remove_file(path("lib/deep").join(odd)).unwrap();
+        // What a link leads to has such a name.
+        std::fs::create_dir(root.path().join(odd)).unwrap();
+        link(&root.path().join(odd), "other/odd");
+        assert!(matches!(matching("other/**", PatternOf::Code), Matching::OddName { .. }));
     }
 }
