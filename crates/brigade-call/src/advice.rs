@@ -100,7 +100,10 @@ impl ToolUse {
         let mut came_to_all = true;
         for (receipt, observed) in runs {
             used.is_complete &= observed.complete;
-            came_to_all &= receipt.status == RunStatus::Completed;
+            let denied = observed.denied.iter().flatten();
+            let lacked =
+                denied.filter(|denied| denied.what != "write" && !denied.path.starts_with('/')).count();
+            came_to_all &= receipt.status == RunStatus::Completed && lacked == 0;
             let inputs = group_inputs(receipt, observed, root, |path| is_in(&data, path));
             used.add(inputs, observed);
         }

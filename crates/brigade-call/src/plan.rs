@@ -617,12 +617,14 @@ pub fn absent_name(path: &str) -> String {
     format!("nothing at {path}")
 }
 
-/// Returns whether a path has the name of code and stands in a directory with bound code, which may find it there.
+/// Returns whether a path has the name of code and stands in a directory with bound code of the same language, which
+/// looks for it there.
 fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
-    let is_code = path.to_str().is_some_and(brigade_command::is_code_name);
-    let beside = |file: &String| Path::new(file).parent() == path.parent();
-    let is_bound = path.to_str().is_some_and(|path| facts.files.contains_key(path));
-    is_code && !is_bound && facts.files.keys().any(beside)
+    let Some(name) = path.to_str().filter(|name| !facts.files.contains_key(*name)) else { return false };
+    let is_found_by = |file: &String| {
+        Path::new(file).parent() == path.parent() && brigade_command::is_found_beside(file, name)
+    };
+    facts.files.keys().any(is_found_by)
 }
 
 /// Refuses families that are only projected. An entry without a family already has an error.

@@ -344,6 +344,20 @@ pub fn is_code_name(path: &str) -> bool {
     table::ROWS.iter().any(is_of)
 }
 
+/// Returns whether code looks for another file beside itself, by the names alone: modules of Python, and those of
+/// JavaScript.
+///
+/// ```
+/// use brigade_command::is_found_beside;
+///
+/// assert!(is_found_beside("bin/x.py", "bin/json.py") && is_found_beside("run.js", "lib.mjs"));
+/// assert!(!is_found_beside("bin/x.py", "bin/a.csv") && !is_found_beside("Makefile", "main.c"));
+/// ```
+pub fn is_found_beside(code: &str, other: &str) -> bool {
+    let ends = |name: &str, all: &[&str]| all.iter().any(|end| name.ends_with(end));
+    [PYTHON_ENDS, JAVASCRIPT_ENDS].iter().any(|all| ends(code, all) && ends(other, all))
+}
+
 fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-')
 }

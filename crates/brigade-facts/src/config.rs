@@ -8,7 +8,7 @@ use brigade_call::{
     ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
-use brigade_command::find_program;
+use brigade_command::{find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
@@ -91,8 +91,12 @@ fn absent(fs: &dyn Fs, facts: &PlanFacts<'_>) -> BTreeSet<String> {
         path.parse()
             .is_ok_and(|path: RelPath| fs.link_metadata(&path).is_err_and(|error| error.is_not_found()))
     };
+    // A module may be a directory, and then has no ending.
     let beside_code = |path: &&PathBuf| {
-        let is_beside = |file: &String| Path::new(file).parent() == path.parent();
+        let finds = |file: &String, end: &str| is_found_beside(file, &format!("{}{end}", path.display()));
+        let is_beside = |file: &String| {
+            Path::new(file).parent() == path.parent() && ["", ".py", ".js"].iter().any(|end| finds(file, end))
+        };
         facts.files.keys().any(is_beside)
     };
     let named = paths.iter().filter(beside_code).filter_map(|path| path.to_str());

@@ -555,7 +555,10 @@ fn an_argument_opens_no_code_of_a_closed_workspace() {
     for word in ["bin/greet.sh", "docs", "Ada", "..", "/etc", "binary", "bin/list.csv", "docs/a.sh"] {
         check_case(&closed(word, "''"), &[]);
     }
-    check_case(&closed("bin/json.py", "''"), refused);
+    let mut python = closed("bin/json.py", "''");
+    check_case(&python, &[]);
+    python.files.insert("bin/x.py".to_owned(), mark("x"));
+    check_case(&python, refused);
     let mut open = closed("bin", "''");
     open.policy = open.policy.replace("'closed'", "'workspace'");
     check_case(&open, &[]);

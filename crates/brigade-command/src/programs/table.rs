@@ -599,25 +599,7 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
         .ends_of_code(&[".rake"]),
-    other(&["py.test", "pytest"])
-        .script(Script::Unknown, "hlqsvx")
-        .valued(
-            "Wcknmopr",
-            &[
-                "--basetemp",
-                "--confcutdir",
-                "--deselect",
-                "--durations",
-                "--ignore",
-                "--junitxml",
-                "--maxfail",
-                "--rootdir",
-                "--tb",
-                "--timeout",
-            ],
-        )
-        .finds(Finds::PythonTests)
-        .versioned(),
+    other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["run-parts"]).finds(Finds::Parts),
     other(&["go"]).finds(Finds::Go).ends_of_code(&[".go"]).versioned(),

@@ -271,9 +271,8 @@ impl Finder<'_> {
 /// Lists the scripts that a package manager runs by itself for a verb, besides those before and after them.
 fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
     match verb {
-        "ci" | "i" | "in" | "install" | "install-test" | "it" | "link" | "ln" | "rebuild" => {
-            Some(&["install", "prepare"])
-        }
+        "add" | "ci" | "cit" | "clean-install" | "i" | "ic" | "in" | "install" | "install-test" | "it"
+        | "link" | "ln" | "rb" | "rebuild" => Some(&["install", "prepare"]),
         "pack" => Some(&["pack", "prepare"]),
         "publish" => Some(&["pack", "prepare", "prepublishOnly", "publish"]),
         _ => None,

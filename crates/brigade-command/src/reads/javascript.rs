@@ -28,6 +28,7 @@ pub(super) fn is_directory(word: &str) -> bool {
         || word.starts_with("./")
         || word.starts_with("../")
         || word.starts_with("file:")
+        || word.ends_with('/')
 }
 
 /// Lists a path with each of these extensions.

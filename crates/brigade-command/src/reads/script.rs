@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::javascript::is_directory;
 use super::search::is_dot_command;
 use super::{Files, Seen, python};
 use crate::argv::Argv;
@@ -142,14 +143,32 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
         .is_some_and(|[before, last]| risk::is_separator(last) && !before.starts_with('-'));
     let mut candidates = arguments.iter().skip(usize::from(is_behind_end));
     let named = candidates.find(|word| found.iter().filter(is_new).any(|code: &String| holds(word, code)));
-    first.map(|(_, word)| word).or(named).map(String::as_str)
+    // A text that is split is spelled in too many ways to find its words again.
+    let is_split = |word: &&String| word.contains(|c: char| c.is_whitespace() || "\\\"'$".contains(c));
+    let is_changed = || {
+        found.iter().any(|code| is_new(&code))
+            || (risk::is_unread(words) && !risk::is_unread(&words[..reviewed]))
+    };
+    let text = arguments.iter().find(is_split).filter(|_| is_changed());
+    first.map(|(_, word)| word).or(named).or(text).map(String::as_str)
 }
 
-/// Returns the command within the words of one that starts others: from the last known program on.
+/// Returns the command within the words of a launcher, if its program is known: the first word behind options and
+/// verbs. A word behind an option may be its value.
 fn launched(words: &[String]) -> Option<&[String]> {
     let known = |word: &String| Program::of(word);
-    words.first().and_then(known).filter(|first| first.starts_others())?;
-    (1..words.len()).rfind(|at| known(&words[*at]).is_some()).map(|at| &words[at..])
+    words.first().and_then(known).filter(|first| first.role() == Role::Launcher)?;
+    let is_option = |word: &str| word.starts_with('-') && word != "--";
+    for at in 1..words.len() {
+        let (before, word) = (&words[at - 1], &words[at]);
+        if is_option(word) || word == "--" || (at == 1 && VERBS.contains(&word.as_str())) {
+            continue;
+        }
+        if !is_option(before) {
+            return known(word).map(|_| &words[at..]);
+        }
+    }
+    None
 }
 
 /// Options by which compilers find or load programs and libraries.
@@ -210,7 +229,7 @@ const ONE_BEFORE: &[&str] =
 
 /// Verbs of package managers behind which a directory is a package whose scripts run.
 pub(super) const PACKAGE_VERBS: &[&str] =
-    &["add", "i", "in", "install", "install-test", "it", "link", "ln", "pack", "publish", "rebuild"];
+    &["add", "i", "in", "install", "install-test", "it", "link", "ln", "pack", "publish", "rb", "rebuild"];
 
 /// Options of launchers with a program as value, or before one.
 const BEFORE_PROGRAM: &[&str] = &["--args", "--command", "--exec", "--startas", "-c", "-e", "-f", "-x"];
@@ -234,8 +253,8 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     let is_file = may_be_file(word);
     let named = names(row, args, is_file);
     let is_of_packages = named.first().is_some_and(|verb| PACKAGE_VERBS.contains(verb));
-    if row.finds == Finds::Packages && matches!(row.role, Role::Subcommands(_)) && is_file && is_of_packages {
-        return true;
+    if row.finds == Finds::Packages && is_of_packages && is_directory(word) {
+        return matches!(row.role, Role::Subcommands(_));
     }
     if !is_next {
         return false;
@@ -264,8 +283,9 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
             let tests = args.iter().position(|word| matches!(word.as_str(), "unittest" | "pytest"));
             let is_module = |at: usize| at.checked_sub(1).is_some_and(|before| args[before].ends_with('m'));
             tests.filter(|at| is_file && is_module(*at)).is_some_and(|at| {
-                !is_found_test(word)
-                    || args[at + 1..].iter().any(|word| !word.starts_with('-') && word != "discover")
+                let row = Program::of("pytest").map_or(row, Program::row);
+                let named = names(row, &args[at + 1..], true);
+                !is_found_test(word) || named.iter().any(|word| *word != "discover")
             })
         }
         Role::Interpreter => {
@@ -288,7 +308,7 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
                 starts && (named.len() < 2 || (is_file && named.len() <= 1 + one_before))
             }
         },
-        _ if row.finds == Finds::Parts => named.is_empty() && !word.starts_with('-'),
+        _ if row.finds == Finds::Parts => args.iter().all(|word| word.starts_with('-')),
         _ if row.finds == Finds::Go => is_file && matches!(named, ["run" | "test"]),
         _ if row.finds == Finds::PythonTests => is_file && (!is_found_test(word) || !named.is_empty()),
         _ => false,
@@ -334,8 +354,8 @@ fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
             };
             if takes_next && !word.contains('=') {
                 let value = words.next();
-                let is_file = |value: &&str| may_be_file(value) && !value.starts_with("/dev/");
-                names.extend(value.filter(|value| !is_certain && !is_known && is_file(value)));
+                // What does not look like a file may be a program.
+                names.extend(value.filter(|value| !is_certain && !is_known && !value.starts_with("/dev/")));
             }
         }
     }
@@ -373,8 +393,10 @@ pub(crate) fn code_words(words: &[String]) -> Vec<&str> {
         }
         // Settings there start programs.
         Finds::GitCommands => {
-            let options = ["--git-dir", "--exec-path"].into_iter();
-            found.extend(options.flat_map(|option| long_values(args, option)));
+            found.extend(long_values(args, "--git-dir"));
+            let moves = args.windows(2).filter(|pair| pair[0] == "-C");
+            found.extend(moves.map(|pair| pair[1].as_str()));
+            found.extend(args.iter().filter_map(|word| word.strip_prefix("--exec-path=")));
         }
         _ => {}
     }
@@ -555,6 +577,23 @@ mod tests {
             ("node bin/x.js --test", "t/y", false),
             ("bun run", "build", true),
             ("bun run build", "x", false),
+            ("env -S", "'bash\\_a.sh'", true),
+            ("env -S", "'ba\"sh\" \"a\".sh'", true),
+            ("env -S", "'b${X}ash a.sh'", true),
+            ("python3 bin/x.py", "'a \"b\" c'", false),
+            ("git -C", "sub", true),
+            ("git -C sub status", "1", false),
+            ("uv run --frozen black --check", "1", false),
+            ("env LC_ALL=C grep -n node", "tests/a.py", false),
+            ("docker run --rm img grep java", "src/a.csv", false),
+            ("npm run node", "src/a.csv", false),
+            ("pytest --color yes", "tests/test_a.py", false),
+            ("uv run pytest --cov src", "tests/test_a.py", false),
+            ("python3 -m pytest -k name", "tests/test_a.py", false),
+            ("run-parts -v lib", "1", false),
+            ("git --exec-path", "1", false),
+            ("npm install", "lodash.debounce", false),
+            ("npm pack --pack-destination", "d.txt", false),
             ("env -S", "'bash a.sh'", true),
             ("nice env -i -S", "'/usr/bin/python3 x.py'", true),
             ("watch -g", "'bash a.sh'", true),
