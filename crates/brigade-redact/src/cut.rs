@@ -13,21 +13,35 @@ impl Redactor {
         }
         let end = text.floor_char_boundary(most);
         // No secret is longer than what is held back.
-        let start = text.floor_char_boundary(end.saturating_sub(self.holds_back()));
-        let behind = text.floor_char_boundary(text.len().min(end + self.holds_back()));
-        let whole = self.redact_str(&text[start..behind]);
-        let before = self.redact_str(&text[start..end]);
-        if whole.starts_with(&before) {
-            text.truncate(end);
-            return true;
+        let least = end.saturating_sub(self.holds_back());
+        let mut at = end;
+        while least < at && self.splits(text, at) {
+            at = text.floor_char_boundary(at - 1);
         }
-        let equal = before.char_indices().zip(whole.chars()).find(|((_, left), right)| left != right);
-        let equal = equal.map_or(before.len(), |((at, _), _)| at);
-        text.truncate(start);
-        text.push_str(&before[..equal]);
-        text.push_str(MARK);
+        text.truncate(at);
+        if at < end {
+            text.push_str(MARK);
+        }
         true
     }
+
+    /// Tells whether a secret goes through a place in a text: then both parts of the text show more than the whole.
+    fn splits(&self, text: &str, at: usize) -> bool {
+        let start = text.floor_char_boundary(at.saturating_sub(self.holds_back()));
+        let behind = text.floor_char_boundary(text.len().min(at + self.holds_back()));
+        let parts = self.redact_str(&text[start..at]) + &self.redact_str(&text[at..behind]);
+        joined(&self.redact_str(&text[start..behind])) != joined(&parts)
+    }
+}
+
+/// Returns a text with one mark where several stand side by side.
+fn joined(text: &str) -> String {
+    let mut joined = text.to_owned();
+    let two = MARK.repeat(2);
+    while joined.contains(&two) {
+        joined = joined.replace(&two, MARK);
+    }
+    joined
 }
 
 #[cfg(test)]
@@ -53,6 +67,19 @@ mod tests {
                     assert!(!seen.contains(&hidden[..=least]), "{most}: {}", &seen[seen.len().min(at)..]);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_cut_through_secrets_side_by_side_shows_no_part_of_one() {
+        let secret = "zq7Canary#Wert-9931";
+        let redactor = Redactor::new(&[SecretValue::new(secret)]);
+        let text = secret.repeat(400);
+        for most in 4_000..4_040 {
+            let mut cut = text.clone();
+            assert!(redactor.cut(&mut cut, most));
+            let seen = redactor.redact_str(&cut);
+            assert!(!seen.contains("zq7") && cut.len() <= most + MARK.len(), "{most}: {seen}");
         }
     }
 
