@@ -255,7 +255,11 @@ impl Gateway {
     /// Takes over what an agent was shown when the files looked like this.
     pub(crate) fn know(&self, agent: Arc<str>, files: Stamp, shown: AgentTools) {
         let stamp = (self.generation.load(Ordering::SeqCst), files);
-        self.keep_view((agent, SessionProfiles::default()), stamp, Arc::new(View::of(shown)));
+        self.keep_view(
+            (agent, SessionProfiles::default()),
+            stamp,
+            Arc::new(View::of(shown, self.workspace.agent_calls().mask())),
+        );
     }
 
     fn read_view(&self, key: (Arc<str>, SessionProfiles), stamp: (u64, Stamp)) -> Arc<View> {

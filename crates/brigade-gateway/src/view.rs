@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use brigade::profile::builtin::{Approval, Judge, definition};
 use brigade::profile::{
-    Annotations, ControlTool, ListedTool, Offer, SessionProfiles, ToolTraits, control_tools, is_of_object,
-    listed_name, listed_text, of_object,
+    Annotations, ControlTool, Offer, SessionProfiles, ToolTraits, control_tools, is_of_object, listed_name,
+    listed_text, of_object,
 };
+use brigade::redact::Redactor;
 use brigade::schema::Schema;
 use brigade::{
     AgentConfig, AgentTools, Family, Gate, Reads, RiskLevel, SchemaText, Standing, Tool as Entry, Workspace,
@@ -37,6 +38,8 @@ pub(crate) struct View {
     places: HashMap<String, usize>,
     /// What decided, unless it could not be read.
     pub(crate) shown: Option<Arc<AgentTools>>,
+    /// Masks bound values in what entries say.
+    mask: Option<Arc<Redactor>>,
 }
 
 /// Fingerprints of what a client lists. What servers list is not in them.
@@ -115,6 +118,19 @@ impl Default for Reviewed {
 }
 
 impl Reviewed {
+    /// Masks bound values in what a schema says.
+    fn masked(text: &SchemaText, mask: Option<&Redactor>) -> Reviewed {
+        if let (SchemaText::File(bytes), Some(mask)) = (text, mask)
+            && let Ok(said) = std::str::from_utf8(bytes)
+        {
+            let shown = mask.redact_str(said);
+            if shown != said {
+                return Reviewed::of(SchemaText::File(Arc::from(shown.as_bytes())));
+            }
+        }
+        Reviewed::of(text.clone())
+    }
+
     fn of(text: SchemaText) -> Reviewed {
         let mut hasher = DefaultHasher::new();
         match &text {
@@ -257,7 +273,7 @@ impl Shown {
             "name": self.name,
             "description": self.text(),
             "source": self.sources.first(),
-            "skip_judge": !definition(&self.id).is_some_and(|row| row.judge == Judge::Run),
+            "skip_judge": definition(&self.id).is_none_or(|row| row.judge != Judge::Run),
             "gate": self.gate.as_str(),
             "reason": self.reason(),
         })
@@ -318,7 +334,7 @@ impl View {
         terms: &Terms,
     ) -> View {
         match workspace.agents().tools_with(agents, agent, session, &terms.overlays, terms.names) {
-            Ok(shown) => View::of(shown),
+            Ok(shown) => View::of(shown, workspace.agent_calls().mask()),
             Err(error) => View::empty(&format!("nothing can be called: {error}")),
         }
     }
@@ -331,15 +347,19 @@ impl View {
             lists: Lists::default(),
             places: HashMap::new(),
             shown: None,
+            mask: None,
         }
     }
 
-    pub(crate) fn of(shown: AgentTools) -> View {
+    pub(crate) fn of(shown: AgentTools, mask: Option<Arc<Redactor>>) -> View {
         let instructions = instructions(&shown);
         let names = shown.names;
         let mut schemas = HashMap::new();
-        let mut tools: Vec<Shown> =
-            shown.tools().iter().map(|tool| catalog_tool(&shown, tool, &mut schemas)).collect();
+        let mut tools: Vec<Shown> = shown
+            .tools()
+            .iter()
+            .map(|tool| catalog_tool(&shown, tool, &mut schemas, mask.as_deref()))
+            .collect();
         if shown.config.policy.standing() == Standing::Valid {
             for own in control_tools() {
                 let Some(control) = Control::of(&own.id) else { continue };
@@ -372,11 +392,11 @@ impl View {
             places.insert(tool.name.clone(), place);
         }
         let prompts = match shown.config.policy.standing() {
-            Standing::Valid => prompts(&shown),
+            Standing::Valid => prompts(&shown, mask.as_deref()),
             Standing::Missing | Standing::Invalid => Vec::new(),
         };
         let shown = Some(Arc::new(shown));
-        let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown };
+        let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown, mask };
         view.lists = Lists::of(&view);
         view
     }
@@ -397,7 +417,11 @@ impl View {
             (Kind::Catalog, Some(shown)) => shown.find(&tool.name).map(|found| shown.listed_compact(found)),
             (_, None) => None,
         };
-        listed.and_then(|listed| as_tool(&listed).ok()).unwrap_or_else(|| tool.listed().clone())
+        let listed = listed.and_then(|listed| {
+            let listed = serde_json::to_string(&listed).ok()?;
+            serde_json::from_str(&masked(self.mask.as_deref(), listed)).ok()
+        });
+        listed.unwrap_or_else(|| tool.listed().clone())
     }
 
     /// Returns the tool with this listed name or id.
@@ -484,11 +508,12 @@ fn catalog_tool(
     shown: &AgentTools,
     tool: &brigade::AgentTool,
     schemas: &mut HashMap<usize, Arc<Reviewed>>,
+    mask: Option<&Redactor>,
 ) -> Shown {
     let entry = shown.entry(tool);
     let mut reviewed = |text: &SchemaText| {
         let known = schemas.entry(text.address());
-        known.or_insert_with(|| Arc::new(Reviewed::of(text.clone()))).clone()
+        known.or_insert_with(|| Arc::new(Reviewed::masked(text, mask))).clone()
     };
     Shown {
         id: entry.id.as_str().to_owned(),
@@ -498,8 +523,8 @@ fn catalog_tool(
         effects: entry.effects.clone(),
         risk: tool.risk,
         gate: tool.gate,
-        title: listed_text(&entry.name),
-        text: entry.description.as_deref().and_then(listed_text),
+        title: listed_text(&entry.name).map(|text| masked(mask, text)),
+        text: entry.description.as_deref().and_then(listed_text).map(|text| masked(mask, text)),
         input: reviewed(tool.input_schema()),
         output: tool.output_schema().map(reviewed),
         listed: OnceLock::new(),
@@ -509,14 +534,21 @@ fn catalog_tool(
     }
 }
 
+fn masked(mask: Option<&Redactor>, text: String) -> String {
+    match mask {
+        Some(mask) => mask.redact_str(&text),
+        None => text,
+    }
+}
+
 /// Lists the enabled skills, slash commands and superpowers.
-fn prompts(shown: &AgentTools) -> Vec<Text> {
+fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     let is_text = |family| matches!(family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
     let texts = shown.config.catalog.tools().iter().filter(|tool| tool.enabled && is_text(tool.family));
     let text = |tool: &Entry| Text {
         name: tool.id.as_str().to_owned(),
-        title: tool.name.clone(),
-        description: tool.description.clone().unwrap_or_default(),
+        title: masked(mask, tool.name.clone()),
+        description: masked(mask, tool.description.clone().unwrap_or_default()),
     };
     texts.map(text).collect()
 }
@@ -552,9 +584,4 @@ fn instructions(shown: &AgentTools) -> String {
         text.push_str(" The catalog of tools cannot be read: `brigade tools doctor` says why.");
     }
     text
-}
-
-/// Reads an entry of a listing as the SDK has it.
-fn as_tool(listed: &ListedTool) -> Result<Tool, serde_json::Error> {
-    serde_json::from_value(serde_json::to_value(listed)?)
 }

@@ -177,7 +177,10 @@ impl Requester for Named {
                 let message = members.get("message").and_then(Json::as_str).unwrap_or_default();
                 members.insert("message".to_owned(), format!("{}: {message}", self.server_id).into());
             }
-            passed.push((Question { params, ..question }, reply));
+            // Answers are told apart by it, and come back without it.
+            let masked = self.redactor.redact_str(&question.key);
+            let key = if masked == question.key { masked } else { format!("{masked}-{}", passed.len() + 1) };
+            passed.push((Question { key, params, ..question }, reply));
         }
         if !passed.is_empty() {
             self.requester.ask(passed);

@@ -182,19 +182,30 @@ pub struct Spent {
 
 /// Checks arguments against the schema of a built-in tool.
 fn check_arguments(row: &Definition, args: &Json) -> Result<(), Error> {
-    let schema = Schema::compile_root(&row.input_schema().to_serde()).ok();
-    let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
-    let reason = |violation: brigade_schema::Violation| {
-        Blocker::new(reasons::INVALID_ARGS, violation.to_string()).field(violation.path.to_string())
-    };
-    let reasons: Vec<Blocker> = violations.map(reason).collect();
+    let reasons = misfits(row.input_schema(), args);
     if reasons.is_empty() {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Refused, "the arguments do not fit").because(reasons))
 }
 
+fn misfits(schema: &Json, args: &Json) -> Vec<Blocker> {
+    let schema = Schema::compile_root(&schema.to_serde()).ok();
+    let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
+    violations.map(|found| misfit(found.path.to_string(), found.to_string())).collect()
+}
+
+fn misfit(field: String, message: String) -> Blocker {
+    Blocker::new(reasons::INVALID_ARGS, message).field(field)
+}
+
 impl AgentCalls {
+    /// Returns what masks bound values in the texts of entries; `None` if nothing is bound.
+    pub fn mask(&self) -> Option<Arc<Redactor>> {
+        let values = gather::telling_values(&self.room);
+        (!values.is_empty()).then(|| Arc::new(Redactor::bound_only(&values)))
+    }
+
     /// Masks a text of the agent that is shown without a call.
     pub fn masked(&self, text: &str) -> String {
         Redactor::new(&gather::secrets(&self.room)).redact_str(text)
@@ -472,7 +483,8 @@ impl AgentCalls {
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
         let (_, file) = meant.open_log(&*self.room.fs, stream.as_str())?;
         let text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
-        let (from, to) = (floor(&text, offset), floor(&text, offset.saturating_add(limit)));
+        let (from, to) =
+            (text.floor_char_boundary(offset), text.floor_char_boundary(offset.saturating_add(limit)));
         // At least one character, so that whoever reads on gets on.
         let to =
             if to <= from { text[from..].chars().next().map_or(from, |c| from + c.len_utf8()) } else { to };
@@ -587,8 +599,7 @@ impl AgentCalls {
         let config = gather::config(&self.room)?;
         let tool = load::tool(&config.catalog, tool)?;
         let source = FactReader::new(self.room.host(), &config).reader(tool).source();
-        let redactor = Redactor::new(&gather::secrets(&self.room));
-        Ok(source.bytes().map(|bytes| redactor.redact_str(&String::from_utf8_lossy(bytes))))
+        Ok(source.bytes().map(|bytes| self.masked(&String::from_utf8_lossy(bytes))))
     }
 
     /// Returns the profiles that narrow this session and did not narrow the session of the call. With any, the call
@@ -641,12 +652,8 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
     let Some(reads) = Reads::of_tool_id(tool).filter(|_| shown.callable(tool, args).is_none()) else {
         return Ok(());
     };
-    let fault = |field: String, message: String| Blocker::new(reasons::INVALID_ARGS, message).field(field);
-    let schema = Json::parse(reads.input_schema()).map(|schema| schema.to_serde()).ok();
-    let schema = schema.and_then(|schema| Schema::compile_root(&schema).ok());
-    let violations = schema.iter().flat_map(|schema| schema.violations(&args.to_serde()));
-    let mut faults: Vec<Blocker> =
-        violations.map(|violation| fault(violation.path.to_string(), violation.to_string())).collect();
+    let schema = Json::parse(reads.input_schema());
+    let mut faults = schema.map_or_else(|_| Vec::new(), |schema| misfits(&schema, args));
     if faults.is_empty() {
         let server = args.get("server").and_then(Json::as_str);
         let is_its = |found: &AgentOffer| found.offer.reads == reads && Some(&*found.offer.server) == server;
@@ -655,7 +662,7 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
             (true, Reads::Resource) => ("resource", reads.argument()),
             (true, Reads::Prompt) => ("prompt", reads.argument()),
         };
-        faults.push(fault(format!("$.{argument}"), format!("$.{argument}: there is no such {what}")));
+        faults.push(misfit(format!("$.{argument}"), format!("$.{argument}: there is no such {what}")));
     }
     Err(Error::new(ErrorKind::Refused, format!("`{tool}` has nothing to read")).because(faults))
 }
@@ -664,15 +671,6 @@ fn check_offer(shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error>
 pub(crate) fn before(now: Timestamp, window: Duration) -> Timestamp {
     let micros = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_unix_micros(now.unix_micros().saturating_sub(micros))
-}
-
-/// Returns the last character boundary up to a position.
-fn floor(text: &str, position: usize) -> usize {
-    let mut position = position.min(text.len());
-    while !text.is_char_boundary(position) {
-        position -= 1;
-    }
-    position
 }
 
 mod asking;
