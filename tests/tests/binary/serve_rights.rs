@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::serve_common::{
-    BOUND, CATALOG, Client, POLICY, about, add, assert_stands, id_of, late, runs, site, text,
+    BOUND, CATALOG, Client, POLICY, about, add, assert_stands, entry, id_of, late, runs, site, text,
 };
 
 /// Waits for a file, and says so.
@@ -166,6 +166,38 @@ fn secrets_stand_in_no_answer() {
         assert_eq!(around, None, "a secret is shown");
     }
     site.assert_nowhere(BOUND.as_bytes(), &[]);
+}
+
+#[test]
+fn a_listing_masks_what_entries_say() {
+    let site = site();
+    site.workspace.write(
+        "schemas/telling.json",
+        format!(
+            r#"{{"type":"object","properties":{{"text":{{"type":"string","description":"not {BOUND}"}}}}}}"#
+        ),
+    );
+    site.workspace.write("bin/tells.sh", "true\n");
+    site.add_to_catalog(
+        &entry("tells", "")
+            .replace("Does tells.", &format!("Sends {BOUND}."))
+            .replace("schemas/text.json", "schemas/telling.json"),
+    );
+    for list in ["full", "compact", "search"] {
+        let mut client = Client::start(&site, &["--as", "local", "--list", list]);
+        client.hello("2025-11-25", json!({}));
+        let listed = match list {
+            "search" => client.call("tools.search", json!({"query": "tells"})),
+            _ => client.ask("tools/list", json!({})),
+        };
+        let listed = listed.to_string();
+        assert!(listed.contains("tells") && !listed.contains(BOUND), "{list}: {listed}");
+        if list == "full" {
+            assert!(listed.contains("Sends [redacted].") && listed.contains("not [redacted]"), "{listed}");
+        }
+        let described = client.call("tools.describe", json!({"name": "tells"})).to_string();
+        assert!(described.contains("not [redacted]") && !described.contains(BOUND), "{list}: {described}");
+    }
 }
 
 #[test]
