@@ -10,7 +10,7 @@ use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
 use crate::folder::{
-    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, leads_to, matching_files,
+    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, is_link, leads_to, matching_files,
     plain_folder, state_below,
 };
 use crate::program::OpenedProgram;
@@ -130,12 +130,7 @@ pub(crate) fn closed(
         match matching_files(fs, pattern, PatternOf::Data).map_err(|error| format!("not started: {error}"))? {
             // Links open nothing elsewhere.
             Matching::All(files) | Matching::LeadsOut { files, .. } => {
-                let is_link = |file: &&String| {
-                    let path: Result<RelPath, _> = file.parse();
-                    let found = path.ok().and_then(|path| fs.link_metadata(&path).ok());
-                    found.is_some_and(|found| found.kind == FileKind::Link)
-                };
-                let links = files.iter().filter(is_link).take(MOST_NOTES);
+                let links = files.iter().filter(|file| is_link(fs, file)).take(MOST_NOTES);
                 notes.extend(links.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
                 opened.extend(files.iter().map(|file| fs.root().join(file)));
             }

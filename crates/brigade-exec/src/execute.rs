@@ -8,7 +8,7 @@ use std::time::Duration;
 use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Hint, NextStep, RunId, Spell, Timestamp};
-use brigade_fs::{FileKind, Fs, RelPath, WriteFile};
+use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
     without_links,
@@ -19,7 +19,7 @@ use crate::closed::{Opening, closed, leads_out};
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
-use crate::folder::file_fingerprint;
+use crate::folder::{file_fingerprint, is_link};
 use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
 use crate::observed::{Watch, observed};
@@ -305,13 +305,8 @@ fn denied_reads(
     paths.dedup();
     let more = paths.len().saturating_sub(MOST);
     let way = NextStep::DeclareUsed(execution.call.call().tool_id.clone());
-    let is_link = |path: &str| {
-        let path: Result<RelPath, _> = path.parse();
-        let found = path.ok().and_then(|path| execution.fs.link_metadata(&path).ok());
-        found.is_some_and(|found| found.kind == FileKind::Link)
-    };
     let told = paths.into_iter().take(MOST).map(|path| {
-        if is_link(path) {
+        if is_link(execution.fs, path) {
             let path = escape_terminal(path);
             return format!(
                 "denied: {path}, a link, and a closed workspace follows none: let the tool name its target"

@@ -181,6 +181,13 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
     }
 }
 
+/// Tells whether a path of the workspace names a link.
+pub(crate) fn is_link(fs: &dyn Fs, path: &str) -> bool {
+    let path: Result<RelPath, _> = path.parse();
+    let found = path.ok().and_then(|path| fs.link_metadata(&path).ok());
+    found.is_some_and(|found| found.kind == FileKind::Link)
+}
+
 /// Returns the fingerprint of where a link leads, if that is a directory of the workspace.
 pub(crate) fn leads_to(fs: &dyn Fs, link: &RelPath) -> Result<Option<Fingerprint>, FsError> {
     Ok(match linked(fs, link)? {
