@@ -107,6 +107,11 @@ pub(crate) fn state_below(fs: &dyn Fs, folder: &RelPath) -> Result<Option<Vec<Re
     Ok(Some(found))
 }
 
+/// Tells whether a directory is, or lies in, one of Brigade or git.
+fn is_state(folder: &RelPath) -> bool {
+    folder.as_str().split('/').any(|part| LEFT_OUT.contains(&part))
+}
+
 /// The target of a link.
 enum Linked {
     File(String, u64),
@@ -298,8 +303,8 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
             let (Ok(path), Ok(own)) = (folder.join(&entry.name), real.join(&entry.name)) else { continue };
-            let is_state = LEFT_OUT.contains(&entry.name.as_str());
-            if is_state && (!binds || entry.kind == FileKind::Directory) {
+            let is_left_out = LEFT_OUT.contains(&entry.name.as_str());
+            if is_left_out && (!binds || entry.kind == FileKind::Directory) {
                 continue;
             }
             let is_match = glob.matches(path.as_str());
@@ -322,6 +327,9 @@ pub fn matching_files(fs: &dyn Fs, pattern: &str, of: PatternOf) -> Result<Match
                         leading.get_or_insert(path);
                     }
                     Linked::FolderElsewhere if is_match || may_match_below(&path) => {
+                        leading.get_or_insert(path);
+                    }
+                    Linked::Folder(target) if binds && may_match_below(&path) && is_state(&target) => {
                         leading.get_or_insert(path);
                     }
                     Linked::Folder(target) if binds && may_match_below(&path) => {
@@ -467,6 +475,12 @@ mod tests {
         assert_eq!(leads("lib/z"), leads("lib/deep/y"));
         assert_ne!(leads("lib/z"), leads("lib/around"));
         assert_eq!(matching("lib/**", PatternOf::Data), all(&["lib/a.py", "lib/deep/b.py"]));
+        // What git and Brigade keep is no code, whatever leads there.
+        std::fs::create_dir_all(path(".git/hooks")).unwrap();
+        link(Path::new("../.git/hooks"), "lib/kept");
+        let Matching::LeadsOut { link: kept, files } = matching("lib/**", PatternOf::Code) else { panic!() };
+        assert!(kept.as_str() == "lib/kept" && !files.iter().any(|file| file.contains("hooks")));
+        std::fs::remove_file(path("lib/kept")).unwrap();
         // Links that go round are followed once, also to what is around.
         link(Path::new("../lib"), "other/back");
         link(Path::new(".."), "lib/up");

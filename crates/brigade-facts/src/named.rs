@@ -214,7 +214,7 @@ impl NamedFiles {
                     Matching::LeadsOut { link, .. } => self.refused.push((
                         field_name,
                         format!(
-                            "the pattern `{shown}` leads through `{}`, a link out of the workspace or of its directory",
+                            "the pattern `{shown}` leads through `{}`, a link out of the workspace or of its directory, or into `.git` or `.brigade`",
                             escape_terminal(link.as_str())
                         ),
                     )),
