@@ -54,7 +54,7 @@ impl Kitchen<'_> {
     }
 
     /// Reads the tip of a branch from its file, as far as git keeps it there.
-    fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
+    pub(crate) fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
         const LONGEST: u64 = 4_096;
         let path: RelPath = rel(".git").join(&format!("refs/heads/{branch}")).ok()?;
         let bytes = self.fs.read(&path, LONGEST).ok()?;

@@ -19,9 +19,9 @@ use brigade_kitchen::PrdName;
 use brigade_kitchen::life::{Entry, Life, Line as Written, Record};
 use thiserror::Error;
 
-pub(crate) mod glance;
 mod saved;
 mod sealed;
+pub(crate) mod seen;
 
 use crate::paths::PrdFiles;
 

@@ -52,6 +52,11 @@ impl PrdFiles {
         self.inside("glance.cache")
     }
 
+    /// Returns the cache of a whole status.
+    pub fn status_cache(&self) -> RelPath {
+        self.inside("status.cache")
+    }
+
     /// Returns the lock that every writer of the journal takes for a moment.
     pub fn journal_lock(&self) -> RelPath {
         self.inside("journal.lock")

@@ -1,5 +1,7 @@
 //! `status`, `summary` and `cost`: where a PRD stands. Changes and starts nothing.
 
+mod before;
+
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,8 +17,8 @@ use brigade_policy::Failure;
 use brigade_process::CancelToken;
 
 use crate::branch::Look;
-use crate::gather::{PRD_LIMIT, PrdSearch, Standing};
-use crate::journal::glance as glance_cache;
+use crate::gather::{Configuration, PrdSearch, Standing};
+use crate::journal::seen::{self, Source};
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
@@ -57,17 +59,25 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn status(&self, search: &PrdSearch) -> Result<StatusReport, Failure> {
-        Ok(self.status_of(&self.standing(&search.to_show())?))
+        let search = search.to_show();
+        let configuration = self.configuration()?;
+        let others = self.others(&configuration)?;
+        if let Some(others) = &others
+            && let Some(report) = self.status_before(&search, &configuration, others)?
+        {
+            return Ok(report);
+        }
+        let standing = self.standing_under(configuration, &search)?;
+        let report = self.status_of(&standing);
+        if let Some(others) = &others {
+            self.keep_status(&standing, &report, others);
+        }
+        Ok(report)
     }
 
     fn status_of(&self, standing: &Standing) -> StatusReport {
         let mut report = status(&standing.view(self.now()));
-        // The journal is masked; a person wrote the PRD.
-        let redactor = self.redactor(&standing.configuration.policy);
-        report.feature_name = redactor.redact_str(&report.feature_name);
-        for task in &mut report.tasks {
-            task.title = redactor.redact_str(&task.title);
-        }
+        self.mask(&mut report, &standing.configuration);
         report.target = self.target();
         report.taken = standing.taken;
         report.config_issues = standing.configuration.issues();
@@ -87,24 +97,36 @@ impl Kitchen<'_> {
         report
     }
 
+    /// Masks what a person wrote into the PRD. The journal is masked.
+    fn mask(&self, report: &mut StatusReport, configuration: &Configuration) {
+        let redactor = self.redactor(&configuration.policy);
+        report.feature_name = redactor.redact_str(&report.feature_name);
+        for task in &mut report.tasks {
+            task.title = redactor.redact_str(&task.title);
+        }
+    }
+
     /// Returns where a PRD stands, in the shortest form.
     ///
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn brief(&self, search: &PrdSearch) -> Result<Brief, Failure> {
         let search = search.to_show();
-        if let Some((glance, name)) = self.glance_before(&search)? {
-            return self.brief_of(&glance, &name);
+        if let Some(named) = self.seen_before(&search, &seen::GLANCE)?
+            && let Some(glance) =
+                seen::GLANCE.recall(&*self.fs, &named.files, &named.bytes, None, Glance::from_bytes)
+        {
+            return self.brief_of(&glance, &named.name);
         }
         let (found, recorded) = self.prd_and_journal(&search, Lints::NONE)?;
         let (path, name) = (found.path.clone(), found.name.clone());
-        let (prd, bytes) = found.valid_with_bytes()?;
-        let files = PrdFiles::of(&name);
-        let covered = recorded.covered;
+        let source = recorded.covered.map(|covered| Source::new(&found.bytes, covered));
+        let prd = found.valid()?;
         let life = self.life_of(&path, &name, &prd, recorded)?.life;
         let glance = Glance::of(&prd, &life);
-        if let Some(covered) = covered
-            && let Err(error) = glance_cache::keep(&*self.fs, &files, &bytes, covered, &glance)
+        if let Some(source) = source
+            && let Err(error) =
+                seen::GLANCE.keep(&*self.fs, &PrdFiles::of(&name), &source, || glance.to_bytes())
         {
             tracing::debug!(%error, "a cache is not written");
         }
@@ -113,19 +135,6 @@ impl Kitchen<'_> {
 
     fn brief_of(&self, glance: &Glance, name: &PrdName) -> Result<Brief, Failure> {
         Ok(glance.brief(ServiceLock::holder(&*self.fs, name)?.is_some(), self.now()))
-    }
-
-    /// Returns what the last brief saw of a PRD that is named, if neither its file nor its journal has changed.
-    fn glance_before(&self, search: &PrdSearch) -> Result<Option<(Glance, PrdName)>, Failure> {
-        let PrdSearch::At(path) = search else { return Ok(None) };
-        let Location::Inside(path) = self.fs.resolve(path.as_str(), None)? else { return Ok(None) };
-        let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(None) };
-        let files = PrdFiles::of(&name);
-        if !self.fs.exists(&files.glance_cache())? {
-            return Ok(None);
-        }
-        let Ok(bytes) = self.fs.read(&path, PRD_LIMIT) else { return Ok(None) };
-        Ok(glance_cache::recall(&*self.fs, &files, &bytes).map(|glance| (glance, name)))
     }
 
     /// Calls `show` with where a PRD stands, at once, whenever it changed, and at least every

@@ -35,6 +35,9 @@ use crate::prd::{Complexity, Task, ValidPrd};
 const DOMAIN: &str = "brigade.kitchen.execution.v1";
 const TIERS_DOMAIN: &str = "brigade.kitchen.workers.v1";
 
+/// The domain of the fingerprint of everything that a configuration says. Nobody approves that one.
+const SETTINGS_DOMAIN: &str = "brigade.kitchen.settings.v1";
+
 /// The keys that say how tiers are started; those of each tier begin with `tier.`.
 const TIER_KEYS: &[&str] =
     &["use_opencode", "opencode_model", "opencode_server", "skip_permissions", "bind_workers"];
@@ -206,6 +209,18 @@ impl Tiers<'_> {
     /// Returns the fingerprint of the tiers alone, which a person approves for `plan` and `map`.
     pub fn fingerprint(&self) -> Fingerprint {
         fingerprint(TIERS_DOMAIN, |fields| self.own_fields(fields))
+    }
+
+    /// Returns the fingerprint of the tiers and all settings, those that no approval binds, too. While it is the same,
+    /// the configuration decides as it did.
+    pub fn of_all_settings(&self) -> Fingerprint {
+        fingerprint(SETTINGS_DOMAIN, |fields| {
+            for key in KEYS {
+                fields
+                    .put(format_args!("config.{}", key.toml), &self.settings.shown(key).unwrap_or_default());
+            }
+            self.fields(fields);
+        })
     }
 
     /// Returns what is stored with an approval, as [`Execution::items`] does.

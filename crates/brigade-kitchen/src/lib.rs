@@ -29,6 +29,7 @@ pub mod approval;
 mod command;
 pub mod config;
 pub mod health;
+mod layout;
 pub mod life;
 pub mod map;
 mod names;

@@ -83,7 +83,7 @@ pub struct ServiceLife {
     /// Its id.
     pub id: String,
     /// Who it is.
-    #[serde(with = "saved::text")]
+    #[serde(with = "crate::layout::text")]
     pub process: Json,
     /// When it began.
     pub started_at: Timestamp,
@@ -101,7 +101,7 @@ pub struct Decided {
     /// The question.
     pub decision: Decision,
     /// The answer.
-    #[serde(with = "saved::text")]
+    #[serde(with = "crate::layout::text")]
     pub answer: Option<Answer>,
     /// Whether a service began after it was answered. An abort ends only the service before that.
     pub is_past: bool,
@@ -136,7 +136,7 @@ pub enum Stage {
         /// The run.
         run: RunId,
         /// Who it is.
-        #[serde(with = "saved::text")]
+        #[serde(with = "crate::layout::text")]
         process: Json,
         /// When it began.
         since: Timestamp,
@@ -353,7 +353,7 @@ pub struct History {
     /// Decisions about failures that no person made.
     pub walkaway_decisions: Vec<WalkawayEvent>,
     /// The state of another program, as it was taken over.
-    #[serde(with = "saved::text")]
+    #[serde(with = "crate::layout::text")]
     pub adopted: Option<Json>,
 }
 

@@ -5,6 +5,7 @@ mod activity;
 mod brief;
 mod cost;
 mod events;
+mod kept;
 mod state_file;
 mod status;
 mod summary;
@@ -15,6 +16,7 @@ pub use activity::{
 pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{EVENTS, Event, EventLine, events};
+pub use kept::KeptStatus;
 pub use state_file::StateFile;
 pub use status::{
     BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,

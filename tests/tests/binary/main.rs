@@ -58,6 +58,7 @@ mod kitchen_plan;
 mod kitchen_records;
 mod kitchen_service;
 mod kitchen_standing;
+mod kitchen_status;
 mod kitchen_ticket;
 mod kitchen_validate;
 mod kitchen_worker;

@@ -278,6 +278,18 @@ impl Kitchen<'_> {
         decide_crew(&configuration.policy, &facts, &is_set).blockers
     }
 
+    /// Returns what the policy has against commands: those without a shell, and those with one. It judges shell and
+    /// effects, and not the words, so one answer holds for all commands of a kind.
+    pub(crate) fn against_commands(
+        &self,
+        configuration: &Configuration,
+        settings: &Settings,
+    ) -> [Vec<Blocker>; 2] {
+        let effects = settings.verification_effects.as_deref();
+        [false, true]
+            .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }))
+    }
+
     /// Finds the program of a worker. One of the workspace is relative to it.
     fn find_worker(&self, word: &str) -> Option<String> {
         let path_variable = self.environment.get("PATH");
@@ -296,10 +308,7 @@ impl Kitchen<'_> {
         refusals: &mut Vec<Blocker>,
     ) {
         let place = |key: &str| configuration.config.places.get(key).cloned();
-        let effects = settings.verification_effects.as_deref();
-        // The policy judges shell and effects, and not the words, so one answer holds for all commands of a kind.
-        let refused = [false, true]
-            .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }));
+        let refused = self.against_commands(configuration, settings);
         let mut judge = |what: String, command: &Command, at: Option<Place>| {
             refusals.extend(refused[usize::from(command.needs_shell())].iter().map(|blocker| {
                 let message = format!("{what}: {}", blocker.message);

@@ -7,7 +7,7 @@ use brigade_fs::{FileKind, FsError, Location, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::life::{Life, Stage};
-use brigade_kitchen::prd::{Lints, Reading, ValidPrd, read};
+use brigade_kitchen::prd::{Lints, Prd, Reading, ValidPrd, read};
 use brigade_policy::{Blocker, Failure};
 
 use crate::journal::{PrdJournal, Recorded};
@@ -45,13 +45,8 @@ impl PrdFile {
     /// # Errors
     /// Fails with its errors.
     pub fn valid(self) -> Result<ValidPrd, Failure> {
-        self.valid_with_bytes().map(|(prd, _)| prd)
-    }
-
-    /// Returns the PRD if it has no errors, and the bytes that it was read from.
-    pub(crate) fn valid_with_bytes(self) -> Result<(ValidPrd, Vec<u8>), Failure> {
-        let (path, bytes) = (self.path, self.bytes);
-        self.reading.valid().map(|prd| (prd, bytes)).map_err(|errors| {
+        let path = self.path;
+        self.reading.valid().map_err(|errors| {
             let message = match errors.len() {
                 1 => format!("`{path}` has an error"),
                 count => format!("`{path}` has {count} errors"),
@@ -218,10 +213,8 @@ impl Kitchen<'_> {
     }
 
     fn any_prd(&self, lints: Lints, also_done: bool) -> Result<PrdFile, Failure> {
-        for directory in DIRECTORIES {
-            let latest = rel(directory).join(LATEST).expect("a file name in a directory is a path");
-            if self.fs.exists(&latest).unwrap_or(false)
-                && let Ok(found) = self.prd_at(&latest, Taken::Latest, lints)
+        for latest in self.latest() {
+            if let Ok(found) = self.prd_at(&latest, Taken::Latest, lints)
                 && found.reading.errors.is_empty()
             {
                 return Ok(found);
@@ -236,7 +229,7 @@ impl Kitchen<'_> {
                 found.taken = Taken::Interrupted;
                 return Ok(found);
             }
-            let newest = if has_pending(&found.reading, &life) { &mut pending } else { &mut done };
+            let newest = if has_pending(&found.reading.prd, &life) { &mut pending } else { &mut done };
             if newest.as_ref().is_none_or(|(modified, _)| *modified < candidate.modified) {
                 *newest = Some((candidate.modified, found));
             }
@@ -251,6 +244,15 @@ impl Kitchen<'_> {
             let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::PRD_MISSING);
             failure.hint("name the file of one")
         })
+    }
+
+    /// Lists the links to the last PRD that was planned.
+    pub(crate) fn latest(&self) -> impl Iterator<Item = RelPath> {
+        let link = |directory| rel(directory).join(LATEST).expect("a file name in a directory is a path");
+        DIRECTORIES
+            .iter()
+            .map(move |directory| link(directory))
+            .filter(|link| self.fs.exists(link).unwrap_or(false))
     }
 
     /// Lists the files that may be PRDs, by directory and name.
@@ -300,9 +302,18 @@ fn is_interrupted(life: &Life) -> bool {
         || life.tasks.values().any(|own| own.interrupted || matches!(own.stage, Stage::Attempting { .. }))
 }
 
-fn has_pending(reading: &Reading, life: &Life) -> bool {
+fn has_pending(prd: &Prd, life: &Life) -> bool {
     let is_done = |task: &brigade_kitchen::prd::Task| {
         if life.approval.is_some() { life.is_done(&task.id) } else { task.passes }
     };
-    reading.prd.tasks.iter().any(|task| !is_done(task))
+    prd.tasks.iter().any(|task| !is_done(task))
+}
+
+/// Returns how the only PRD of a workspace is found. Its journal has records.
+pub(crate) fn taken_alone(prd: &Prd, life: &Life) -> Taken {
+    match (is_interrupted(life), has_pending(prd, life)) {
+        (true, _) => Taken::Interrupted,
+        (false, true) => Taken::Newest,
+        (false, false) => Taken::Done,
+    }
 }

@@ -11,6 +11,7 @@ use brigade_kitchen::show::View;
 use brigade_policy::Failure;
 
 use super::{Configuration, Crew, PrdSearch};
+use crate::journal::seen::Source;
 use crate::journal::{JournalFault, Recorded};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::{Holder, ServiceLock};
@@ -55,6 +56,8 @@ pub struct Standing {
     pub workplace: Workplace,
     /// The execution fingerprint of now, unless something refuses to start.
     pub fingerprint: Option<Fingerprint>,
+    /// The bytes that it was read from, if there is a journal.
+    pub(crate) source: Option<Source>,
 }
 
 impl Standing {
@@ -91,9 +94,17 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if there is no such PRD, it has errors, or on a disk error.
     pub fn standing(&self, search: &PrdSearch) -> Result<Standing, Failure> {
-        let configuration = self.configuration()?;
+        self.standing_under(self.configuration()?, search)
+    }
+
+    pub(crate) fn standing_under(
+        &self,
+        configuration: Configuration,
+        search: &PrdSearch,
+    ) -> Result<Standing, Failure> {
         let (found, recorded) = self.prd_and_journal(search, Lints::NONE)?;
         let (path, name, taken) = (found.path.clone(), found.name.clone(), found.taken);
+        let source = recorded.covered.map(|covered| Source::new(&found.bytes, covered));
         let prd = found.valid()?;
         let crew = self.crew(&configuration, Some(&prd));
         let Known { life, exists, faults, foreign_state, state_problem } =
@@ -116,6 +127,7 @@ impl Kitchen<'_> {
             holder,
             workplace,
             fingerprint,
+            source,
         })
     }
 

@@ -3,6 +3,7 @@ use brigade_kitchen::life::Stage;
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::show::Glance;
 
+use super::seen::Source;
 use super::*;
 
 /// A clock that a test sets.
@@ -274,30 +275,33 @@ fn a_glance_is_kept_until_the_prd_or_its_journal_changes() {
     let glance = Glance::of(&valid, journal.life());
     let keep = |prd: &[u8]| {
         let covered = PrdJournal::read(&*fs, &name()).unwrap().covered.unwrap();
-        glance::keep(&*fs, &files, prd, covered, &glance).unwrap();
+        let source = Source::new(prd, covered);
+        seen::GLANCE.keep(&*fs, &files, &source, || glance.to_bytes()).unwrap();
     };
+    let recall = |prd: &[u8]| seen::GLANCE.recall(&*fs, &files, prd, None, Glance::from_bytes);
     keep(b"{}");
     assert!(!fs.exists(&files.glance_cache()).unwrap(), "a short one needs none");
     let prd = vec![b' '; 300 << 10];
     keep(&prd);
-    assert_eq!(glance::recall(&*fs, &files, &prd), Some(glance.clone()));
+    assert_eq!(recall(&prd), Some(glance.clone()));
     let mut edited = prd.clone();
     edited[1_000] = b'\n';
     for other in [&prd[1..], &edited] {
-        assert_eq!(glance::recall(&*fs, &files, other), None);
+        assert_eq!(recall(other), None);
     }
     let cache = fs.read(&files.glance_cache(), 1 << 20).unwrap();
     for bytes in [&cache[..cache.len() - 1], b""] {
         fs.write_atomic(&files.glance_cache(), bytes, FileMode::Private).unwrap();
-        assert_eq!(glance::recall(&*fs, &files, &prd), None);
+        assert_eq!(recall(&prd), None);
     }
     keep(&prd);
     journal.append(record("b")).unwrap();
-    assert_eq!(glance::recall(&*fs, &files, &prd), None);
+    assert_eq!(recall(&prd), None);
     keep(&prd);
-    assert!(glance::recall(&*fs, &files, &prd).is_some());
+    assert!(recall(&prd).is_some());
+    assert_eq!(seen::GLANCE.recall(&*fs, &files, &prd, Some("of another"), Glance::from_bytes), None);
     fs.remove(&files.journal()).unwrap();
-    assert_eq!(glance::recall(&*fs, &files, &prd), None);
+    assert_eq!(recall(&prd), None);
 }
 
 fn text_of(fs: &dyn Fs) -> String {

@@ -4,6 +4,7 @@ use brigade_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::status::View;
+use crate::layout;
 use crate::life::{Life, Stage};
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
@@ -94,14 +95,12 @@ impl Glance {
 
     /// Writes it as bytes that only a program of the same layout reads.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        postcard::to_allocvec(&(GLANCE, self)).ok()
+        layout::to_bytes(GLANCE, self)
     }
 
     /// Reads what [`Glance::to_bytes`] wrote; `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Glance> {
-        let (layout, rest) = postcard::take_from_bytes::<u32>(bytes).ok()?;
-        let (glance, rest) = (layout == GLANCE).then(|| postcard::take_from_bytes(rest).ok()).flatten()?;
-        rest.is_empty().then_some(glance)
+        layout::from_bytes(GLANCE, bytes)
     }
 }
 

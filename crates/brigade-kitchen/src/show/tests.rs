@@ -327,3 +327,29 @@ fn lines_for_people_are_as_the_specification_writes_them() {
     assert_eq!(worker_log(&name, &task, Tier::Sous, now, 1), "add-auth-US-005-sous-2026-01-19-124530.log");
     assert_eq!(worker_log(&name, &task, Tier::Sous, now, 2), "add-auth-US-005-sous-2026-01-19-124530-2.log");
 }
+
+/// The layout of kept statuses has a number, because a cache of another layout must not be read. When this fails, the
+/// layout or what a status is made of changed: take the next number in `kept.rs`, and then the hash from here.
+#[test]
+fn a_kept_status_is_that_of_its_layout_and_its_time_goes_on() {
+    let lines = journal();
+    let life = life(&lines);
+    let tip = Some(("feature/login".to_owned(), "c".repeat(40)));
+    let kept = with(&lines, false, |view| {
+        KeptStatus::of(&status(view), view.prd, view.life, tip, crate::approval::Taken::Interrupted)
+    });
+    let bytes = kept.to_bytes().unwrap();
+    assert_eq!(KeptStatus::from_bytes(&bytes).as_ref(), Some(&kept));
+    assert_eq!(KeptStatus::from_bytes(&[&[99], &bytes[1..]].concat()), None);
+    assert_eq!(KeptStatus::from_bytes(&bytes[..bytes.len() - 1]), None);
+    assert_eq!(Fingerprint::of_bytes(&bytes).short(), "e7dd6d17b7821d4f");
+    let (first, later) = (at(1_000), at(1_060));
+    let (before, after) = (kept.clone().into_report(first), kept.into_report(later));
+    let elapsed = |report: &StatusReport, row: usize| report.tasks[row].elapsed;
+    assert_eq!(elapsed(&before, 0), elapsed(&after, 0), "it has ended");
+    assert_eq!(elapsed(&before, 1).map(|seconds| seconds + 60), elapsed(&after, 1));
+    let mut fresh = with(&lines, false, |view| status(&View { now: later, ..*view }));
+    assert!(life.tasks[&id("US-2")].ended_at.is_none());
+    fresh.target = after.target.clone();
+    assert_eq!(after, fresh);
+}

@@ -1,0 +1,105 @@
+//! Caches of what a long PRD and its journal came to. Agents and status lines ask for a status every few seconds; while
+//! neither file changes it costs no more than reading them. Each can be deleted at any time.
+
+use brigade_fs::{FileId, Fs, FsError, RelPath};
+use brigade_journal::{LineFile, hash};
+
+use super::saved;
+use super::sealed::{covered, opened, sealed};
+use crate::paths::PrdFiles;
+
+/// A kind of cache.
+pub(crate) struct Kind {
+    magic: [u8; 8],
+    file: fn(&PrdFiles) -> RelPath,
+    /// The largest one that is read.
+    max: u64,
+}
+
+/// What the shortest form of a status is made of.
+pub(crate) const GLANCE: Kind = Kind { magic: *b"brgglnc\x02", file: PrdFiles::glance_cache, max: 64 << 10 };
+
+/// A whole status.
+pub(crate) const STATUS: Kind = Kind { magic: *b"brgstat\x01", file: PrdFiles::status_cache, max: 256 << 20 };
+
+/// What something was made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    /// Length and hash of the PRD.
+    prd: [u64; 2],
+    /// Its journal, and how much of that was read.
+    journal: (FileId, u64),
+    /// A hash of everything else that decided.
+    others: u64,
+}
+
+/// Returns length and hash of the bytes of a PRD.
+fn numbers_of(prd: &[u8]) -> [u64; 2] {
+    [prd.len() as u64, hash(&[prd])]
+}
+
+impl Source {
+    pub(crate) fn new(prd: &[u8], journal: (FileId, u64)) -> Source {
+        Source { prd: numbers_of(prd), journal, others: hash(&[]) }
+    }
+
+    /// Adds what decides besides PRD and journal.
+    pub(crate) fn and(self, others: &str) -> Source {
+        Source { others: hash(&[others.as_bytes()]), ..self }
+    }
+}
+
+impl Kind {
+    /// Tells whether there is one, whatever it was made of.
+    pub(crate) fn exists(&self, fs: &dyn Fs, files: &PrdFiles) -> Result<bool, FsError> {
+        fs.exists(&(self.file)(files))
+    }
+
+    /// Returns what was kept of these bytes of a PRD, everything in its journal, and the others; `None` if there is
+    /// none.
+    pub(crate) fn recall<T>(
+        &self,
+        fs: &dyn Fs,
+        files: &PrdFiles,
+        prd: &[u8],
+        others: Option<&str>,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let bytes = fs.read(&(self.file)(files), self.max).ok()?;
+        let (numbers, body) = opened(self.magic, &bytes)?;
+        let [offset, device, inode, samples, modified, length, hashed, decided] = numbers;
+        let journal = LineFile::new(fs, files.folder(), "journal").open().ok()??;
+        let is_its = journal.len().ok()? == offset
+            && covered(&*journal, journal.id().ok()?, offset).ok()? == [offset, device, inode, samples]
+            && modified_at(fs, files).ok()? == modified
+            && numbers_of(prd) == [length, hashed]
+            && others.map_or_else(|| hash(&[]), |others| hash(&[others.as_bytes()])) == decided;
+        is_its.then(|| read(body)).flatten()
+    }
+
+    /// Keeps what a long PRD or journal came to.
+    pub(crate) fn keep(
+        &self,
+        fs: &dyn Fs,
+        files: &PrdFiles,
+        source: &Source,
+        body: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Result<(), FsError> {
+        let (Source { prd: [length, hashed], others, .. }, (id, offset)) = (source, source.journal);
+        let Some(journal) = LineFile::new(fs, files.folder(), "journal").open()? else { return Ok(()) };
+        let is_long = saved::EVERY <= length + offset;
+        if !is_long || journal.id()? != id || journal.len()? < offset {
+            return Ok(());
+        }
+        let Some(body) = body() else { return Ok(()) };
+        let [offset, device, inode, samples] = covered(&*journal, id, offset)?;
+        let modified = modified_at(fs, files)?;
+        let numbers = [offset, device, inode, samples, modified, *length, *hashed, *others];
+        fs.write_cache(&(self.file)(files), &sealed(self.magic, numbers, &body))
+    }
+}
+
+/// Returns when the journal was modified. Somebody may have edited it where nothing is sampled.
+fn modified_at(fs: &dyn Fs, files: &PrdFiles) -> Result<u64, FsError> {
+    Ok(fs.metadata(&files.journal())?.modified.unix_micros().cast_unsigned())
+}

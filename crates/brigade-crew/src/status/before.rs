@@ -1,0 +1,117 @@
+//! A long status as it was seen the last time, while nothing has changed since.
+
+use brigade_fs::{Location, RelPath};
+use brigade_kitchen::PrdName;
+use brigade_kitchen::approval::Taken;
+use brigade_kitchen::life::Workplace;
+use brigade_kitchen::show::{KeptStatus, StatusReport};
+use brigade_policy::Failure;
+
+use crate::gather::{Configuration, PRD_LIMIT, PrdSearch, Standing, taken_alone};
+use crate::journal::seen::{Kind, STATUS};
+use crate::kitchen::{Kitchen, rel};
+use crate::lock::ServiceLock;
+use crate::paths::PrdFiles;
+use crate::service::done_work;
+
+/// A PRD of which something is kept.
+pub(super) struct Seen {
+    pub(super) name: PrdName,
+    pub(super) files: PrdFiles,
+    pub(super) bytes: Vec<u8>,
+    /// How it was found; `None` if it is the only one.
+    taken: Option<Taken>,
+}
+
+impl Kitchen<'_> {
+    /// Returns the PRD that is meant, if something of this kind is kept of it.
+    pub(super) fn seen_before(&self, search: &PrdSearch, kind: &Kind) -> Result<Option<Seen>, Failure> {
+        let Some((path, taken)) = self.only(search)? else { return Ok(None) };
+        let Location::Inside(path) = self.fs.resolve(path.as_str(), None)? else { return Ok(None) };
+        let Ok(name) = PrdName::of_path(path.as_str()) else { return Ok(None) };
+        let files = PrdFiles::of(&name);
+        if !kind.exists(&*self.fs, &files)? {
+            return Ok(None);
+        }
+        let Ok(bytes) = self.fs.read(&path, PRD_LIMIT) else { return Ok(None) };
+        Ok(Some(Seen { name, files, bytes, taken }))
+    }
+
+    /// Returns the PRD that is meant if it has no errors, when no file has to be read to know that.
+    fn only(&self, search: &PrdSearch) -> Result<Option<(RelPath, Option<Taken>)>, Failure> {
+        if let PrdSearch::At(path) = search {
+            return Ok(Some((path.clone(), Some(Taken::Named))));
+        }
+        if let Some(latest) = self.latest().next() {
+            return Ok(Some((latest, Some(Taken::Latest))));
+        }
+        let mut candidates = self.candidates()?;
+        Ok(candidates.pop().filter(|_| candidates.is_empty()).map(|candidate| (candidate.path, None)))
+    }
+
+    /// Returns what a status is made of besides PRD and journal; `None` if something refuses to start, so that no
+    /// status is kept.
+    pub(super) fn others(&self, configuration: &Configuration) -> Result<Option<String>, Failure> {
+        let crew = self.crew(configuration, None);
+        let Some(ready) = crew.ready() else { return Ok(None) };
+        let settings = ready.tiers().of_all_settings();
+        let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
+        let has_git = self.fs.exists(&rel(".git"))?;
+        Ok(Some(format!("{} {settings} {refused:?} {has_git}", env!("CARGO_PKG_VERSION"))))
+    }
+
+    /// Returns the status that was seen the last time, if it is that of now.
+    pub(super) fn status_before(
+        &self,
+        search: &PrdSearch,
+        configuration: &Configuration,
+        others: &str,
+    ) -> Result<Option<StatusReport>, Failure> {
+        let Some(seen) = self.seen_before(search, &STATUS)? else { return Ok(None) };
+        let read = KeptStatus::from_bytes;
+        let Some(kept) = STATUS.recall(&*self.fs, &seen.files, &seen.bytes, Some(others), read) else {
+            return Ok(None);
+        };
+        let moved = |(branch, commit): &(String, String)| {
+            self.tip_in_file(branch).is_none_or(|tip| tip.as_str() != commit)
+        };
+        if kept.tip.as_ref().is_some_and(moved) || ServiceLock::holder(&*self.fs, &seen.name)?.is_some() {
+            return Ok(None);
+        }
+        let taken = seen.taken.unwrap_or(kept.taken_alone);
+        let mut report = kept.into_report(self.now());
+        report.taken = taken;
+        report.target = self.target();
+        report.config_issues = configuration.issues();
+        self.mask(&mut report, configuration);
+        Ok(Some(report))
+    }
+
+    /// Keeps a status for the next time. One that time or other files change is not kept.
+    pub(super) fn keep_status(&self, standing: &Standing, report: &StatusReport, others: &str) {
+        let Standing { life, prd, .. } = standing;
+        let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
+        let Some(source) = standing.source.filter(|_| !has_other_path) else { return };
+        let is_settled = standing.holder.is_none() && standing.faults.is_empty();
+        if !is_settled || standing.fingerprint.is_none() {
+            return;
+        }
+        let mut tip = None;
+        if standing.workplace == Workplace::Worktrees
+            && let Some(branch) = &prd.branch_name
+            && !done_work(life, &standing.name, prd).is_empty()
+        {
+            // What was found wrong, or right, holds for where the branch is now.
+            let Some(commit) = self.tip_in_file(branch) else { return };
+            tip = Some((branch.clone(), commit.to_string()));
+        }
+        let body = || {
+            let taken_alone = taken_alone(prd, life);
+            KeptStatus::of(report, prd, life, tip, taken_alone).to_bytes()
+        };
+        let files = PrdFiles::of(&standing.name);
+        if let Err(error) = STATUS.keep(&*self.fs, &files, &source.and(others), body) {
+            tracing::debug!(%error, "a cache is not written");
+        }
+    }
+}
