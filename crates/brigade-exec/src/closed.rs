@@ -10,8 +10,8 @@ use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{Closed, Code};
 
 use crate::folder::{
-    FolderFiles, Matching, PatternOf, folder_files, folder_fingerprint, is_link, leads_to, matching_files,
-    plain_folder, state_below,
+    FolderFiles, Matching, PatternOf, file_fingerprint, folder_files, folder_fingerprint, is_link, link_to,
+    matching_files, plain_folder, reached, state_below,
 };
 use crate::program::OpenedProgram;
 
@@ -84,8 +84,7 @@ pub(crate) fn closed(
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return Ok(None);
     }
-    let mut code = BTreeMap::new();
-    let mut outside = Vec::new();
+    let mut read = Read::default();
     for (name, approved) in opening.files {
         let now = match name.strip_suffix('/') {
             Some(folder) => {
@@ -94,12 +93,12 @@ pub(crate) fn closed(
                 let FolderFiles::All(files) = files else { return Err(changed(name)) };
                 let mut table = Vec::with_capacity(files.len());
                 for file in files {
-                    let fingerprint = read_code(fs, &file, &mut code, &mut outside)?;
+                    let fingerprint = read.code(fs, &file)?;
                     table.push((file, fingerprint));
                 }
                 folder_fingerprint(table)
             }
-            None => read_code(fs, name, &mut code, &mut outside)?,
+            None => read.code(fs, name)?,
         };
         if now != *approved {
             return Err(changed(name));
@@ -108,7 +107,9 @@ pub(crate) fn closed(
     let mut named: Vec<PathBuf> = Vec::new();
     if let Some((path, sha256)) = opening.program {
         // One that a link leads to outside is executed by its open descriptor.
-        if leads_out(fs, path).is_none() && read_code(fs, path, &mut code, &mut outside)? != sha256 {
+        if let Location::Inside(real) = read.resolve(fs, path)?
+            && read.file(fs, &real)? != sha256
+        {
             return Err(changed(path));
         }
         named.push(fs.root().join(path));
@@ -119,7 +120,7 @@ pub(crate) fn closed(
     let mut kept = Vec::new();
     let mut notes = Vec::new();
     for pattern in opening.data {
-        let folder = whole_folder(fs, pattern, code.keys().map(PathBuf::as_path));
+        let folder = whole_folder(fs, pattern, read.code.keys().map(PathBuf::as_path));
         if let Some(folder) = folder
             && let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))?
         {
@@ -154,7 +155,7 @@ pub(crate) fn closed(
         // A word that names nothing is no path.
         let is_there = real.as_ref().is_none_or(|real| fs.metadata(real).is_ok());
         let real = real.as_ref();
-        match argument(fs.root(), &path, real.map(RelPath::as_path), code.keys().map(PathBuf::as_path)) {
+        match argument(fs.root(), &path, real.map(RelPath::as_path), read.code.keys().map(PathBuf::as_path)) {
             Argument::Opens(path) => {
                 if let Some(folder) = real.filter(|folder| is_folder(fs, folder)) {
                     match state_below(fs, folder).map_err(|error| format!("not started: {error}"))? {
@@ -181,16 +182,17 @@ pub(crate) fn closed(
         Ok(Location::Outside(real)) => Some(real),
         Ok(Location::Inside(_)) | Err(_) => None,
     });
-    outside.extend(script);
+    read.outside.extend(script);
     let is_loose = |path: &&PathBuf| !is_of_the_system(path);
-    let loose = outside.iter().filter(is_loose).map(|path| path.display().to_string()).collect();
+    let loose = read.outside.iter().filter(is_loose).map(|path| path.display().to_string()).collect();
     let closed = Closed {
-        code: code.into_values().collect(),
+        code: read.code.into_values().collect(),
+        links: read.links,
         data: opened,
         kept,
         write_only: Vec::new(),
         named,
-        outside,
+        outside: read.outside,
         folders: vec![directory.to_owned()],
     };
     Ok(Some(ClosedReads { closed, notes, loose }))
@@ -275,34 +277,57 @@ fn changed(name: &str) -> String {
     format!("not started: file {name} changed since the call was approved")
 }
 
-/// Reads one file of code; those that links lead out of the workspace are compared and not opened.
-fn read_code(
-    fs: &dyn Fs,
-    name: &str,
-    code: &mut BTreeMap<PathBuf, Code>,
-    outside: &mut Vec<PathBuf>,
-) -> Result<Fingerprint, String> {
-    let failed = |error: brigade_fs::FsError| format!("not started: {error}");
-    let path = fs.root().join(name);
-    let real = match fs.resolve(&path.to_string_lossy(), None).map_err(failed)? {
-        Location::Inside(real) => real,
-        Location::Outside(real) => {
-            outside.push(real);
-            return crate::folder::file_fingerprint(fs, name).map_err(failed);
-        }
-    };
-    if is_folder(fs, &real) {
-        let link = name.parse().map_err(|_| format!("not started: odd path {name}"))?;
-        let leads_to = leads_to(fs, &link).map_err(failed)?;
-        return leads_to.ok_or_else(|| changed(name));
+/// The code that was read.
+#[derive(Default)]
+struct Read {
+    code: BTreeMap<PathBuf, Code>,
+    /// The links that are bound, and where they lead.
+    links: BTreeMap<PathBuf, PathBuf>,
+    /// Files that links out of the workspace lead to. They are compared and not opened.
+    outside: Vec<PathBuf>,
+}
+
+impl Read {
+    fn resolve(&self, fs: &dyn Fs, name: &str) -> Result<Location, String> {
+        fs.resolve(&fs.root().join(name).to_string_lossy(), None).map_err(failed)
     }
-    let bytes = fs.read(&real, LARGEST).map_err(failed)?;
-    let metadata = fs.metadata(&real).map_err(failed)?;
-    let fingerprint = Fingerprint::of_bytes(&bytes);
-    let path = fs.root().join(real.as_path());
-    let is_executable = metadata.kind == FileKind::File && metadata.mode & 0o111 != 0;
-    code.insert(path.clone(), Code { path, bytes: bytes.into(), is_executable });
-    Ok(fingerprint)
+
+    /// Reads what a bound name leads to, and returns its fingerprint as [`file_fingerprint`] does.
+    fn code(&mut self, fs: &dyn Fs, name: &str) -> Result<Fingerprint, String> {
+        let real = match self.resolve(fs, name)? {
+            Location::Inside(real) => real,
+            Location::Outside(real) => {
+                if is_link(fs, name) {
+                    self.links.insert(PathBuf::from(name), real.clone());
+                }
+                self.outside.push(real);
+                return file_fingerprint(fs, name).map_err(failed);
+            }
+        };
+        let link: RelPath = name.parse().map_err(|_| format!("not started: odd path {name}"))?;
+        if name != real.as_str() {
+            self.links.insert(link.as_path().to_owned(), fs.root().join(real.as_path()));
+        }
+        if is_folder(fs, &real) {
+            return Ok(link_to(real.as_str()));
+        }
+        Ok(reached(&link, real.as_str(), self.file(fs, &real)?))
+    }
+
+    /// Reads a file of code, and returns the fingerprint of its bytes.
+    fn file(&mut self, fs: &dyn Fs, real: &RelPath) -> Result<Fingerprint, String> {
+        let bytes = fs.read(real, LARGEST).map_err(failed)?;
+        let metadata = fs.metadata(real).map_err(failed)?;
+        let fingerprint = Fingerprint::of_bytes(&bytes);
+        let path = fs.root().join(real.as_path());
+        let is_executable = metadata.kind == FileKind::File && metadata.mode & 0o111 != 0;
+        self.code.insert(path.clone(), Code { path, bytes: bytes.into(), is_executable });
+        Ok(fingerprint)
+    }
+}
+
+fn failed(error: brigade_fs::FsError) -> String {
+    format!("not started: {error}")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The files of a directory of code, and one fingerprint for all of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use brigade_core::{Fingerprint, Glob};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
@@ -165,25 +165,60 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             }
             Ok(folder_fingerprint(table))
         }
-        Ok(file) => match fs.open(&file) {
-            // An absolute link is not followed beneath the workspace. What it leads to there is compared all the same.
-            Err(error) if error.kind == FsErrorKind::Outside => {
-                match fs.resolve(&fs.root().join(file.as_path()).to_string_lossy(), None)? {
-                    Location::Inside(real) => match fs.open(&real) {
-                        Err(error) if error.kind == FsErrorKind::NotAFile => {
-                            leads_to(fs, &file)?.ok_or(error)
-                        }
-                        opened => brigade_fs::fingerprint(&*opened?),
-                    },
-                    Location::Outside(_) => Err(error),
-                }
-            }
-            // A link to a directory, whose files are bound by their own names.
-            Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
-            opened => brigade_fs::fingerprint(&*opened?),
+        Ok(file) => match fs.resolve(&fs.root().join(file.as_path()).to_string_lossy(), None)? {
+            Location::Inside(real) => match fs.open(&real) {
+                // A directory, whose files are bound by their own names.
+                Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
+                opened => Ok(reached(&file, real.as_str(), brigade_fs::fingerprint(&*opened?)?)),
+            },
+            // What is there has a name of its own.
+            Location::Outside(real) if is_link(fs, path) => Ok(link_to(&real.to_string_lossy())),
+            Location::Outside(_) => fs.open(&file).and_then(|opened| brigade_fs::fingerprint(&*opened)),
         },
         Err(_) => brigade_fs::fingerprint(&*fs.open_outside(Path::new(path))?),
     }
+}
+
+/// Returns the fingerprint of a file by the name that it is reached by. Which file a link leads to is part of it: a
+/// program finds its own files beside the file, not beside the link.
+pub(crate) fn reached(name: &RelPath, real: &str, bytes: Fingerprint) -> Fingerprint {
+    if name.as_str() == real {
+        return bytes;
+    }
+    Fingerprint::builder("brigade.link.v1").text("to", real).fingerprint("bytes", bytes).finish()
+}
+
+/// Returns the fingerprint of a link to what is bound by other names.
+pub(crate) fn link_to(real: &str) -> Fingerprint {
+    Fingerprint::builder("brigade.link.v1").text("to", real).finish()
+}
+
+/// Lists the links below the workspace that a path leads through, with those that lead out of it.
+pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
+    const MOST: usize = 40;
+    let Ok(below) = path.strip_prefix(fs.root()) else { return Vec::new() };
+    let mut links = Vec::new();
+    let mut at = RelPath::root();
+    for part in below.components() {
+        let next = match part {
+            Component::ParentDir => Ok(at.parent()),
+            Component::Normal(name) => match name.to_str() {
+                Some(name) => at.join(name),
+                None => return links,
+            },
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
+        };
+        let Ok(next) = next else { return links };
+        at = next;
+        if is_link(fs, at.as_str()) {
+            links.push(at.clone());
+            match fs.resolve(&fs.root().join(at.as_path()).to_string_lossy(), None) {
+                Ok(Location::Inside(real)) if links.len() < MOST => at = real,
+                Ok(_) | Err(_) => return links,
+            }
+        }
+    }
+    links
 }
 
 /// Tells whether a path of the workspace names a link.
@@ -196,9 +231,7 @@ pub(crate) fn is_link(fs: &dyn Fs, path: &str) -> bool {
 /// Returns the fingerprint of where a link leads, if that is a directory of the workspace.
 pub(crate) fn leads_to(fs: &dyn Fs, link: &RelPath) -> Result<Option<Fingerprint>, FsError> {
     Ok(match linked(fs, link)? {
-        Linked::Folder(real) => {
-            Some(Fingerprint::builder("brigade.link.v1").text("to", real.as_str()).finish())
-        }
+        Linked::Folder(real) => Some(link_to(real.as_str())),
         _ => None,
     })
 }

@@ -43,8 +43,8 @@ pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
 pub use folder::{
-    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, matching_files,
-    plain_folder,
+    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
+    matching_files, plain_folder,
 };
 pub use inside::{Acted, Inside, InsideLimits};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};

@@ -10,8 +10,8 @@ use brigade_command::{NotBound, what_it_reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
-    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, matching_files,
-    plain_folder,
+    FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
+    matching_files, plain_folder,
 };
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
 use brigade_policy::{Blocker, Decision, SandboxMode};
@@ -138,6 +138,9 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
             named.files.insert(name, fingerprint);
         }
     }
+    for path in &reads.executed {
+        named.bind_links(fs, path);
+    }
     let installation = reader.host.installation(&reads);
     for path in &installation.decided_by {
         named.bind_file(fs, path, Outside::Anywhere)?;
@@ -224,8 +227,18 @@ impl NamedFiles {
         Ok(())
     }
 
+    /// Binds where the links of the workspace lead that are on a path to something.
+    fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
+        for link in links_on(fs, path) {
+            if let Ok(fingerprint) = file_fingerprint(fs, link.as_str()) {
+                self.files.insert(link.as_str().to_owned(), fingerprint);
+            }
+        }
+    }
+
     /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
     fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), FsError> {
+        let spelled = path;
         let Some(path) = path.to_str() else { return Ok(()) };
         let (name, metadata) = match fs.resolve(path, None) {
             Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
@@ -236,7 +249,11 @@ impl NamedFiles {
             }
             Ok(Location::Outside(_)) | Err(_) => return Ok(()),
         };
-        if metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) && !self.files.contains_key(&name) {
+        if !metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) {
+            return Ok(());
+        }
+        self.bind_links(fs, spelled);
+        if !self.files.contains_key(&name) {
             match file_fingerprint(fs, &name) {
                 Ok(fingerprint) => drop(self.files.insert(name, fingerprint)),
                 // What may not be read cannot be run by an interpreter, either.
@@ -250,6 +267,7 @@ impl NamedFiles {
     /// Binds everything below the directory that a path leads to. The workspace itself holds what every run changes, so
     /// of it only the files that are found there are bound.
     fn bind_folder(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
+        let spelled = path;
         let Some(path) = path.to_str() else { return Ok(()) };
         let folder: RelPath = match fs.resolve(path, None) {
             Ok(Location::Inside(folder)) if !folder.is_root() => folder,
@@ -265,6 +283,7 @@ impl NamedFiles {
         if !fs.metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
             return Ok(());
         }
+        self.bind_links(fs, spelled);
         match folder_files(fs, &folder)? {
             FolderFiles::LeadsOut(link) => {
                 self.too_much.insert(NotBound::Link(link.as_str().to_owned()));

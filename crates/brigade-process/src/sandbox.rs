@@ -20,6 +20,7 @@
 //! Limits: the process list and command lines in `/proc` are readable. A directory can be closed but not hidden. The
 //! network is open or closed as a whole. Programs with another word size are killed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,6 +137,9 @@ pub struct Closed {
     pub write_only: Vec<PathBuf>,
     /// Paths of the workspace by which the command names code or its program. A link on the way to it is kept.
     pub named: Vec<PathBuf>,
+    /// Where links of the workspace lead: their paths below it, and what they led to when the code was read. The run
+    /// has them as they were.
+    pub links: BTreeMap<PathBuf, PathBuf>,
     /// Bound files outside of the workspace, without links.
     pub outside: Vec<PathBuf>,
     /// Directories of the workspace that are there for the run, such as its working directory.

@@ -70,6 +70,7 @@ impl Ground {
                 kept: vec![self.workspace.join("data/kept")],
                 write_only: Vec::new(),
                 named: Vec::new(),
+                links: std::collections::BTreeMap::new(),
                 outside: Vec::new(),
                 folders: Vec::new(),
             }),

@@ -68,6 +68,7 @@ mod mcp_live;
 mod mistyped_requests;
 mod mutation_code;
 mod mutation_common;
+mod mutation_links;
 mod mutation_matrix;
 mod next_steps;
 mod observe;

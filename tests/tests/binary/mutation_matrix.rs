@@ -291,7 +291,7 @@ fn a_file_behind_a_link_that_leads_out() {
     refused(&site, &id, &[&file(&one)]);
     site.workspace.remove("bin/link.sh");
     symlink(&two, site.workspace.join("bin/link.sh")).unwrap();
-    refused(&site, &id, &[&file(&one), &file(&two)]);
+    refused(&site, &id, &[&file(&one), &file(&two), "file bin/link.sh"]);
     site.workspace.remove("bin/link.sh");
     symlink(&one, site.workspace.join("bin/link.sh")).unwrap();
     fs::write(&one, BODY).unwrap();

@@ -4,7 +4,7 @@
 //! that nothing opens. Whatever is added, linked, moved or replaced in the real workspace meanwhile is not in this
 //! view, besides what happens below a directory of data.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -84,7 +84,7 @@ impl View {
         let hidden = profile.hidden.as_deref().filter(|path| path.is_dir()).and_then(below);
         let code: BTreeSet<PathBuf> = closed.code.iter().filter_map(|code| below(&code.path)).collect();
         let mut found =
-            Contents { workspace, code: &code, hidden: hidden.as_deref(), ..Contents::empty(&code) };
+            Contents { workspace, hidden: hidden.as_deref(), ..Contents::empty(&code, &closed.links) };
         let mut shut = closed.kept.clone();
         shut.extend(closed.code.iter().map(|code| code.path.clone()));
         shut.extend(hidden.as_ref().map(|hidden| workspace.join(hidden)));
@@ -199,10 +199,23 @@ impl Shown {
     }
 }
 
+/// Returns the text of a link that leads to a file: relative to it below the workspace, so that it holds wherever that is.
+fn text_of_link(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
+    let Ok(target) = target.strip_prefix(workspace) else { return target.to_owned() };
+    let folder = link.parent().unwrap_or(Path::new(""));
+    let is_shared = |(a, b): &(Component<'_>, Component<'_>)| a == b;
+    let shared = folder.components().zip(target.components()).take_while(is_shared).count();
+    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
+    let text: PathBuf = up.chain(target.components().skip(shared)).collect();
+    if text.as_os_str().is_empty() { PathBuf::from(".") } else { text }
+}
+
 /// What will be in the view, by paths below the workspace.
 struct Contents<'a> {
     workspace: &'a Path,
     code: &'a BTreeSet<PathBuf>,
+    /// Where links lead that are bound. What they lead to by now does not count.
+    bound: &'a BTreeMap<PathBuf, PathBuf>,
     hidden: Option<&'a Path>,
     shown: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,
@@ -211,10 +224,11 @@ struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    fn empty(code: &'a BTreeSet<PathBuf>) -> Contents<'a> {
+    fn empty(code: &'a BTreeSet<PathBuf>, bound: &'a BTreeMap<PathBuf, PathBuf>) -> Contents<'a> {
         Contents {
             workspace: Path::new("/"),
             code,
+            bound,
             hidden: None,
             shown: BTreeSet::new(),
             folders: BTreeSet::new(),
@@ -294,9 +308,15 @@ impl<'a> Contents<'a> {
             if self.is_shown(&next) {
                 return;
             }
-            let Ok(target) = self.workspace.join(&next).read_link() else {
-                at = next;
-                continue;
+            let target = match self.bound.get(&next) {
+                Some(real) => text_of_link(&next, real, self.workspace),
+                None => match self.workspace.join(&next).read_link() {
+                    Ok(target) => target,
+                    Err(_) => {
+                        at = next;
+                        continue;
+                    }
+                },
             };
             left -= 1;
             if left == 0 {

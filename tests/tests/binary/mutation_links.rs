@@ -1,0 +1,81 @@
+//! Links by which a command names its code. Each leads elsewhere after the approval, and the run is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "tests make the links that an approval binds")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use brigade_tests::Site;
+use serde_json::Value;
+
+/// A workspace with two releases of a program, and one tool with this command.
+fn site(command: &str, lines: &str, reads: &str) -> Site {
+    let site = Site::script("");
+    site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{reads}\"\n"));
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, lines));
+    for (release, says) in [("1", "first"), ("2", "second")] {
+        let file = |name: &str| format!("rel/{release}/{name}");
+        site.workspace.write(file("x.py"), "import y\n");
+        site.workspace.write(file("y.py"), format!("print('{says}')\n"));
+        site.workspace.write(file("x.js"), format!("console.log('{says}')\n"));
+        site.workspace.write(file("pkg/__main__.py"), format!("print('{says}')\n"));
+        site.workspace.write(file("x"), format!("#!/bin/sh\necho {says}\n"));
+        fs::set_permissions(site.workspace.join(file("x")), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    site
+}
+
+/// Replaces a link.
+fn link(site: &Site, to: &str, at: &str) {
+    if site.workspace.exists(at) {
+        site.workspace.remove(at);
+    }
+    symlink(to, site.workspace.join(at)).unwrap();
+}
+
+/// Expects that a call runs as long as a link leads where it led at the approval, and only then.
+#[track_caller]
+fn check(command: &str, lines: &str, at: &str, [first, second]: [&str; 2]) {
+    for reads in ["workspace", "closed"] {
+        let site = site(command, lines, reads);
+        link(&site, first, at);
+        let id = site.approved("tool", "{}");
+        link(&site, second, at);
+        let document = site.run_call(&id).refused("changed since it was approved");
+        assert!(document["changed"].to_string().contains(at), "{command}, {reads}: {document:#}");
+        assert_eq!(document["receipt"], Value::Null);
+        link(&site, first, at);
+        let receipt = &site.run_call(&id).expect(0)["receipt"];
+        assert_eq!(receipt["stdout_summary"], "first", "{command}, {reads}: {receipt:#}");
+    }
+}
+
+#[test]
+fn a_link_on_the_way_to_code_is_bound() {
+    let all = "code = [\"rel/**\"]";
+    let releases = ["rel/1", "rel/2"];
+    check("/usr/bin/python3 -B current/x.py", all, "current", releases);
+    check("/usr/bin/python3 -B ./rel/../current/x.py", all, "current", releases);
+    check("node current/x.js", all, "current", releases);
+    check("./current/x", all, "current", releases);
+    check("env ./current/x", all, "current", releases);
+    check("/usr/bin/python3 -B -m pkg", all, "pkg", ["rel/1/pkg", "rel/2/pkg"]);
+}
+
+#[test]
+fn a_link_that_is_the_code_is_bound_with_the_file_that_it_leads_to() {
+    check("node cur.js rel/1/x.js rel/2/x.js", "", "cur.js", ["rel/1/x.js", "rel/2/x.js"]);
+    // Both have the same bytes, and what they import differs.
+    check("/usr/bin/python3 -B cur.py", "code = [\"rel/**\"]", "cur.py", ["rel/1/x.py", "rel/2/x.py"]);
+}
+
+#[test]
+fn a_file_that_becomes_a_link_to_other_code_is_refused() {
+    for reads in ["workspace", "closed"] {
+        let site = site("/usr/bin/python3 -B rel/1/x.py", "code = [\"rel/**\"]", reads);
+        let id = site.approved("tool", "{}");
+        link(&site, "../2/x.py", "rel/1/x.py");
+        site.run_call(&id).refused("changed since it was approved");
+    }
+}
