@@ -36,6 +36,8 @@ pub struct ToolUse {
     pub effects_unused: Vec<String>,
     /// Whether everything was seen in each run.
     pub is_complete: bool,
+    /// What the runs wrote. By path.
+    written: BTreeSet<String>,
 }
 
 /// A file of the workspace that a run used, and nothing covers.
@@ -146,6 +148,7 @@ impl ToolUse {
                 Vec::new()
             },
             is_complete: used.is_complete,
+            written,
         }
     }
 
@@ -163,7 +166,10 @@ impl ToolUse {
         let of = |kind, least, fits: &dyn Fn(&str) -> bool| {
             let files: Vec<&str> = self.to_declare(kind).map(|file| file.path.as_str()).collect();
             let others = self.unbound.iter().filter(|file| !files.contains(&file.path.as_str()));
-            let others: Vec<&str> = others.map(|file| file.path.as_str()).collect();
+            let others = others.map(|file| file.path.as_str());
+            // What a run writes there would end the approval of a directory of code.
+            let written = self.written.iter().map(String::as_str).filter(|_| kind == FileUse::Code);
+            let others: Vec<&str> = others.chain(written).collect();
             let mut found = Vec::new();
             name_files("", &files, &others, least, fits, &mut found);
             found
