@@ -171,6 +171,7 @@ impl Case {
             decision,
             bound_values: self.bound_values.clone(),
             absent: BTreeSet::new(),
+            modules: BTreeSet::new(),
             builtin: None,
             caller: self.caller.clone(),
             session: self.session.clone(),

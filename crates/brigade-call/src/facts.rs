@@ -73,6 +73,8 @@ pub struct PlanFacts<'f> {
     /// What arguments name beside bound code of a workspace that is closed to reading, and is not there: paths in the
     /// workspace.
     pub absent: BTreeSet<String>,
+    /// What bound code would load of directories that arguments name in a closed workspace.
+    pub modules: BTreeSet<String>,
     /// What a tool that is part of Brigade needs to know. Absent for every other tool.
     pub builtin: Option<BuiltinFacts>,
     /// Who asks.

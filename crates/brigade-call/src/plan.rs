@@ -590,7 +590,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
             } else if facts.files.keys().any(holds) {
                 format!("argument `{name}` names a directory with code that the approval binds")
             } else if is_beside_code(facts, &path) {
-                format!("argument `{name}` names a file of code beside code that the approval binds")
+                format!("argument `{name}` names what code that the approval binds looks for beside itself")
             } else {
                 continue;
             };
@@ -617,14 +617,13 @@ pub fn absent_name(path: &str) -> String {
     format!("nothing at {path}")
 }
 
-/// Returns whether a path has the name of code and stands in a directory with bound code of the same language, which
-/// looks for it there.
+/// Returns whether bound code looks for what is at a path, or in it.
 fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
-    let Some(name) = path.to_str().filter(|name| !facts.files.contains_key(*name)) else { return false };
-    let is_found_by = |file: &String| {
-        Path::new(file).parent() == path.parent() && brigade_command::is_found_beside(file, name)
-    };
-    facts.files.keys().any(is_found_by)
+    if path.to_str().is_none_or(|name| facts.files.contains_key(name)) {
+        return false;
+    }
+    facts.modules.iter().any(|module| Path::new(module).starts_with(path))
+        || facts.files.keys().any(|file| brigade_command::is_found_beside(Path::new(file), path))
 }
 
 /// Refuses families that are only projected. An entry without a family already has an error.

@@ -27,7 +27,7 @@ mod variables;
 pub use argv::Argv;
 pub use only_reads::only_reads;
 pub use path::find_program;
-pub use programs::{Password, Program, Role, is_code_name, is_found_beside, near_program};
+pub use programs::{PACKAGE_FILES, Password, Program, Role, is_code_name, is_found_beside, near_program};
 pub use reads::{
     Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, missing_script, never_bound,
     what_it_reads,

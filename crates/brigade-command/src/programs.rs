@@ -6,6 +6,8 @@
 
 mod table;
 
+use std::path::Path;
+
 use std::borrow::Cow;
 
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
@@ -208,6 +210,10 @@ impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
         let name = base_name(word);
+        // A file of the workspace that happens to be called `r` is no such program.
+        if name.len() == 1 && word.contains('/') && !word.starts_with('/') {
+            return None;
+        }
         // `.` is a program, not a name with a removed version.
         if word == "." {
             return exactly(".");
@@ -344,18 +350,48 @@ pub fn is_code_name(path: &str) -> bool {
     table::ROWS.iter().any(is_of)
 }
 
-/// Returns whether code looks for another file beside itself, by the names alone: modules of Python, and those of
-/// JavaScript.
+/// The names by which a directory beside code is a package.
+pub const PACKAGE_FILES: [&str; 5] = ["__init__.py", "__init__.pyc", "index.js", "index.cjs", "index.node"];
+
+/// Returns whether code finds another path by itself, by the names alone: modules and packages of Python and JavaScript
+/// beside it, what Python compiled of them, and installed packages of JavaScript.
 ///
 /// ```
+/// use std::path::Path;
+///
 /// use brigade_command::is_found_beside;
 ///
-/// assert!(is_found_beside("bin/x.py", "bin/json.py") && is_found_beside("run.js", "lib.mjs"));
-/// assert!(!is_found_beside("bin/x.py", "bin/a.csv") && !is_found_beside("Makefile", "main.c"));
+/// let finds = |code: &str, other: &str| is_found_beside(Path::new(code), Path::new(other));
+/// assert!(finds("bin/x.py", "bin/json.py") && finds("run.js", "lib.mjs"));
+/// assert!(finds("bin/x.py", "bin/__pycache__") && finds("bin/x.py", "bin/json/__init__.py"));
+/// assert!(finds("app/src/x.js", "app/node_modules/a/index.js"));
+/// assert!(!finds("bin/x.py", "bin/a.csv") && !finds("Makefile", "main.c") && !finds("x.py", "src/a.py"));
 /// ```
-pub fn is_found_beside(code: &str, other: &str) -> bool {
-    let ends = |name: &str, all: &[&str]| all.iter().any(|end| name.ends_with(end));
-    [PYTHON_ENDS, JAVASCRIPT_ENDS].iter().any(|all| ends(code, all) && ends(other, all))
+pub fn is_found_beside(code: &Path, other: &Path) -> bool {
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
+    let ends =
+        |path: &Path, all: &[&str]| name(path).is_some_and(|name| all.iter().any(|end| name.ends_with(end)));
+    let (is_python, is_javascript) = (ends(code, PYTHON_ENDS), ends(code, JAVASCRIPT_ENDS));
+    let Some(folder) = code.parent().filter(|_| is_python || is_javascript) else { return false };
+    let all = if is_python { PYTHON_ENDS } else { JAVASCRIPT_ENDS };
+    if is_javascript {
+        let installed =
+            other.ancestors().filter(|path| path.file_name().is_some_and(|name| name == "node_modules"));
+        if installed.filter_map(Path::parent).any(|above| folder.starts_with(above)) {
+            return true;
+        }
+    }
+    let Ok(below) = other.strip_prefix(folder) else { return false };
+    let mut parts = below.components().map(|part| part.as_os_str());
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(first), ..) if is_python && first == "__pycache__" => true,
+        (Some(_), None, None) => ends(other, all),
+        (Some(_), Some(file), None) => {
+            let begins = if is_python { "__init__." } else { "index." };
+            file.to_str().is_some_and(|file| file.starts_with(begins)) && ends(other, all)
+        }
+        _ => false,
+    }
 }
 
 fn without_version(name: &str) -> &str {

@@ -8,9 +8,9 @@ use brigade_call::{
     ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
-use brigade_command::{find_program, is_found_beside};
+use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
@@ -76,32 +76,40 @@ impl KnownFacts {
     }
 }
 
-/// Lists what arguments of a script name in a closed workspace, in a directory with bound code, and is not there. The
-/// code may find what appears there.
-fn absent(fs: &dyn Fs, facts: &PlanFacts<'_>) -> BTreeSet<String> {
+/// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
+/// would load: what is not there yet, and what is.
+fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
     let sandbox = &facts.decision.sandbox;
     let is_closed = sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed;
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
     let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_closed && is_script);
-    let Some(args) = args else { return BTreeSet::new() };
+    let Some(args) = args else { return Default::default() };
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
     let words = words_of_arguments(facts.tool, args);
     let paths = paths_of_words(words.iter().map(String::as_str), &facts.root.join(directory), &facts.root);
-    let is_absent = |path: &&str| {
-        path.parse()
-            .is_ok_and(|path: RelPath| fs.link_metadata(&path).is_err_and(|error| error.is_not_found()))
-    };
-    // A module may be a directory, and then has no ending.
-    let beside_code = |path: &&PathBuf| {
-        let finds = |file: &String, end: &str| is_found_beside(file, &format!("{}{end}", path.display()));
-        let is_beside = |file: &String| {
-            Path::new(file).parent() == path.parent() && ["", ".py", ".js"].iter().any(|end| finds(file, end))
-        };
-        facts.files.keys().any(is_beside)
-    };
-    let named = paths.iter().filter(beside_code).filter_map(|path| path.to_str());
-    let named = named.filter(|path| !path.is_empty());
-    named.filter(is_absent).map(str::to_owned).collect()
+    let is_found = |path: &Path| facts.files.keys().any(|file| is_found_beside(Path::new(file), path));
+    let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
+        let look = |path: &Path| path.to_str().and_then(|path| fs.link_metadata(&path.parse().ok()?).err());
+        let is_absent = look(path).is_some_and(|error| error.is_not_found());
+        // A module may be a directory, and then has no ending.
+        let named = [
+            PathBuf::from(format!("{}.py", path.display())),
+            PathBuf::from(format!("{}.js", path.display())),
+        ];
+        if is_absent && (is_found(path) || named.iter().any(|path| is_found(path))) {
+            absent.extend(path.to_str().map(str::to_owned));
+        }
+        for module in PACKAGE_FILES.map(|file| path.join(file)).iter().filter(|module| is_found(module)) {
+            let Some(name) = module.to_str() else { continue };
+            match look(module) {
+                Some(error) if error.is_not_found() && !is_absent => drop(absent.insert(name.to_owned())),
+                Some(_) => {}
+                None => drop(there.insert(name.to_owned())),
+            }
+        }
+    }
+    (absent, there)
 }
 
 impl Config {
@@ -210,7 +218,7 @@ impl Config {
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
-        facts.absent = absent(host.fs, &facts);
+        (facts.absent, facts.modules) = modules_of_arguments(host.fs, &facts);
         facts
     }
 

@@ -223,6 +223,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         policy: facts.policy,
         bound_values: facts.bound_values,
         absent: BTreeSet::new(),
+        modules: BTreeSet::new(),
         builtin: None,
         caller: facts.caller,
         session: None,

@@ -175,6 +175,7 @@ impl<'c> FactReader<'_, 'c> {
             pin,
             server,
             absent: BTreeSet::new(),
+            modules: BTreeSet::new(),
             builtin: config.builtin(&self.host, tool, &caller),
             caller,
             session: None,

@@ -583,6 +583,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
             absent: BTreeSet::new(),
+            modules: BTreeSet::new(),
             builtin: self.config.builtin_known(host, tool, &self.caller, &self.known),
             caller: Caller::CommandLine,
             session: None,

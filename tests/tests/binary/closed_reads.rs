@@ -446,3 +446,42 @@ fn a_bound_file_that_becomes_an_absolute_link_is_named_as_changed() {
     let refusal = site.run_call(&id).refused("changed since it was approved");
     assert!(refusal.to_string().contains("pkg/"), "{refusal:#}");
 }
+
+/// Issue 12: what bound code would load by itself is no data, wherever it lies beside the code.
+#[test]
+fn an_argument_names_no_module_that_bound_code_finds() {
+    let lines = "code = [\"bin/*.py\", \"app/*.js\"]\nargument_template = { a = \"{a}\" }";
+    let site = site("/usr/bin/python3 bin/x.py", lines);
+    site.workspace.write("bin/x.py", "import json\nprint('approved')\n");
+    site.workspace.write("app/x.js", "");
+    for file in
+        ["bin/__pycache__/x.pyc", "bin/pkg/__init__.py", "app/node_modules/a/index.js", "bin/data/a.csv"]
+    {
+        site.workspace.write(file, "");
+    }
+    for path in [
+        "bin/__pycache__",
+        "bin/__pycache__/x.pyc",
+        "x=bin/__pycache__",
+        "bin/pkg",
+        "bin/pkg/__init__.py",
+        "app/node_modules",
+        "app/node_modules/a",
+        "app/node_modules/a/index.js",
+    ] {
+        let args = format!("{{\"a\": {path:?}}}");
+        let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
+        assert!(plan.contains("argument_opens_code"), "{path}: {plan}");
+    }
+    // What makes a module of it later ends the approval.
+    for (path, module, added) in [
+        ("bin/data", "bin/data/__init__.py", "bin/data/__init__.py"),
+        ("bin/json", "bin/json/__init__.py", "bin/json"),
+    ] {
+        let id = site.approved("tool", &format!("{{\"a\": {path:?}}}"));
+        site.workspace.write(module, "print('other')\n");
+        site.run_call(&id).refused("changed since it was approved");
+        site.workspace.remove(added);
+        assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "approved", "{path}");
+    }
+}
