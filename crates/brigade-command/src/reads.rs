@@ -213,7 +213,11 @@ impl Finder<'_> {
     /// Finds the files of one command. `outer` is the working directory of the whole command line.
     fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
         if let Some(script) = script::script_of(&command.words) {
-            reads.scripts.insert(self.directory.join(script.word));
+            let path = self.directory.join(script.word);
+            if Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell) {
+                self.note_shell_script(&path, reads);
+            }
+            reads.scripts.insert(path);
         }
         let starts = command.words.first().filter(|program| program.contains('/'));
         let code = code_words(&command.words).into_iter().chain(starts.map(String::as_str));

@@ -36,7 +36,7 @@ fn a_long_status_that_is_kept_is_that_of_now() {
     tasks[2]["description"] = json!("a long text ".repeat(30_000));
     let steps = json!({"rules": [{"task": "b", "do": [{"tag": "BLOCKED"}]}], "default": done()});
     let crew = Crew::new(&tasks, "escalation_to_exec_after = 1", steps);
-    crew.serve(1);
+    crew.serve(30);
     let cache = ".brigade/kitchen/prd-crew/status.cache";
     crew.status();
     assert!(crew.site.workspace.exists(cache));
@@ -49,15 +49,15 @@ fn a_long_status_that_is_kept_is_that_of_now() {
     crew.configure("escalation_to_exec_after = 1\nunknown_key = 1");
     assert_ne!(kept_status(&crew, "an unknown key")["config_issues"], first["config_issues"]);
     crew.configure("escalation_to_exec_after = 2");
-    workspace.write(".brigade/policy.toml", "[kitchen]\nshell = \"never\"\nmax_minutes = 5\n");
+    workspace.write(".brigade/tools/policy.toml", "[kitchen]\nshell = \"never\"\nmax_minutes = 5\n");
     assert_ne!(kept_status(&crew, "another policy")["fingerprint"], first["fingerprint"]);
-    workspace.write(".brigade/policy.toml", "no policy");
+    workspace.write(".brigade/tools/policy.toml", "no policy");
     assert_eq!(kept_status(&crew, "a broken policy")["fingerprint"], Value::Null);
-    workspace.remove(".brigade/policy.toml");
+    workspace.remove(".brigade/tools/policy.toml");
     crew.configure("escalation_to_exec_after = 1");
     assert_eq!(kept_status(&crew, "as it was"), first);
     let decision = first["decisions"][0]["id"].as_str().unwrap();
-    crew.site.document(["answer", decision, "skip"]).expect(0);
+    crew.site.document(["kitchen", "answer", decision, "skip"]).expect(0);
     assert_eq!(kept_status(&crew, "an answer")["tasks"][1]["status"], "skipped");
     workspace.git(["branch", "-f", "brigade/crew", "main"]);
     let issues = kept_status(&crew, "another branch")["issues"].to_string();

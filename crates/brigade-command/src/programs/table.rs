@@ -198,10 +198,12 @@ pub(super) const ROWS: &[Row] = &[
         .finds(Finds::Python)
         .ends_of_code(PYTHON_ENDS),
     interpreter(&["ipython", "micropython"])
+        .script(Script::File, "bBdEiIOPqRsSuvVx")
         .code("c", &[])
         .valued("WXQ", &["--check-hash-based-pycs"])
         .ends("m")
-        .finds(Finds::Python),
+        .finds(Finds::Python)
+        .ends_of_code(PYTHON_ENDS),
     interpreter(&["perl"])
         .script(Script::File, "wWT")
         .code("eE", &[])
@@ -294,7 +296,8 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[READS_FILE, hook(Value::File, "il", &["--include", "--load"])])
         .finds(Finds::Awk)
         .ends_of_code(&[".awk"]),
-    interpreter(&["jrunscript", "jshell"]).valued("cefl", &["-classpath", "-cp", "--class-path"]),
+    interpreter(&["jrunscript"]).code("e", &[]).valued("fl", &["-classpath", "-cp", "--class-path"]),
+    interpreter(&["jshell"]).valued("cefl", &["-classpath", "-cp", "--class-path"]),
     interpreter(&["crystal", "erl", "nawk", "tclsh", "wish"]).ends_of_code(&[".cr", ".erl", ".tcl"]),
     // Programs that give rights of other users.
     row(&["sudo"], Role::Privilege)
@@ -341,7 +344,7 @@ pub(super) const ROWS: &[Row] = &[
         .valued("uCSP", &["--unset", "--chdir", "--split-string"])
         .changes_directory('C', "--chdir"),
     wrapper(&["exec"]).valued("a", &[]),
-    wrapper(&["fakeroot"]).valued("lsib", &["--lib", "--faked"]),
+    wrapper(&["fakeroot", "fakeroot-sysv", "fakeroot-tcp"]).valued("lsib", &["--lib", "--faked"]),
     wrapper_after(1, &["flock"]).valued("wEc", &["--wait", "--timeout", "--conflict-exit-code", "--command"]),
     wrapper(&["ionice"]).valued("cnpPu", &["--class", "--classdata", "--pid"]),
     wrapper(&["gnice", "nice"]).valued("n", &["--adjustment"]),

@@ -69,7 +69,7 @@ impl Chain {
         }
         let words = ["sh".to_owned(), "-c".to_owned(), link.command.clone()];
         let by = link.by.clone();
-        if !is_readable {
+        if !is_readable || starts_unnamed(&words) {
             self.finders.insert(by.clone());
         }
         self.starts.push(link);
@@ -88,6 +88,22 @@ impl Chain {
             self.finders.insert(by);
         }
     }
+}
+
+/// Tells whether a text starts what only the shell finds out: by a pattern of names, by text that it puts together, or
+/// from standard input.
+fn starts_unnamed(words: &[String]) -> bool {
+    risk::started(words).iter().skip(1).any(|command| {
+        let Some((program, args)) = command.words.split_first() else { return false };
+        let role = Program::of(program).map(Program::role);
+        let runs_code = matches!(role, Some(Role::Shell | Role::Interpreter | Role::Launcher | Role::Eval));
+        let is_pattern = |word: &String| word.contains(['*', '?', '[', '{']);
+        let is_read = matches!(role, Some(Role::Shell)) && !args.iter().any(|word| !word.starts_with('-'));
+        is_pattern(program)
+            || runs_code && args.iter().any(is_pattern)
+            || is_read
+            || matches!(program.as_str(), "eval" | "trap" | "xargs")
+    })
 }
 
 impl Finder<'_> {
@@ -159,6 +175,7 @@ impl Finder<'_> {
                 && let Some(scripts) = scripts_of_verb(verb)
             {
                 names.extend(scripts);
+                names.extend(TESTS_TOO.contains(verb).then_some("test"));
                 packages.extend(rest.iter().copied().filter(|word| is_directory(word)));
             }
         }
@@ -213,12 +230,30 @@ impl Finder<'_> {
                 });
                 let bins = self.upwards(folder).map(|folder| folder.join("node_modules/.bin"));
                 let bins: Vec<PathBuf> = bins.collect();
-                for program in programs.collect::<BTreeSet<String>>() {
+                let own = ["sh", "node"].map(str::to_owned);
+                for program in programs.chain(own).collect::<BTreeSet<String>>() {
                     reads.code.extend(bins.iter().map(|bin| bin.join(&program)));
                 }
                 let link = Link { by: format!("{file}: {name}"), command };
                 reads.chain.follow(link, true, folder, self.files);
             }
+        }
+    }
+
+    /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not.
+    pub(super) fn note_shell_script(&self, script: &Path, reads: &mut Reads) {
+        let Some(text) = self.files.read(script, TEXT_LIMIT) else { return };
+        let words = ["sh".to_owned(), "-c".to_owned(), String::from_utf8_lossy(&text).into_owned()];
+        let finds_code = risk::started(&words).iter().skip(1).any(|command| {
+            let Some(program) = command.words.first() else { return false };
+            let is_of_workspace = program.contains('/') && !program.starts_with('/');
+            let known = Program::of(program);
+            let runs = |known: Program| matches!(known.role(), Role::Eval | Role::Interpreter | Role::Shell);
+            let finds = |known: Program| !matches!(known.row().finds, Finds::Nothing | Finds::FoundFiles);
+            is_of_workspace || known.is_some_and(|known| runs(known) || finds(known))
+        });
+        if finds_code {
+            reads.chain.finders.insert(self.shown(script));
         }
     }
 
@@ -268,11 +303,14 @@ impl Finder<'_> {
     }
 }
 
+/// Verbs that install and then test.
+const TESTS_TOO: &[&str] = &["cit", "install-ci-test", "install-test", "it", "sit"];
+
 /// Lists the scripts that a package manager runs by itself for a verb, besides those before and after them.
 fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
     match verb {
         "add" | "ci" | "cit" | "clean-install" | "i" | "ic" | "in" | "install" | "install-test" | "it"
-        | "link" | "ln" | "rb" | "rebuild" => Some(&["install", "prepare"]),
+        | "install-ci-test" | "link" | "ln" | "rb" | "rebuild" | "sit" => Some(&["install", "prepare"]),
         "pack" => Some(&["pack", "prepare"]),
         "publish" => Some(&["pack", "prepare", "prepublishOnly", "publish"]),
         _ => None,
@@ -327,17 +365,31 @@ struct Recipe {
     lines: Vec<String>,
 }
 
-/// Returns whether a line of a makefile changes how recipes are read, or what runs them.
+/// Returns the variable that a line of a makefile sets, for all recipes or for one: `go: private SHELL := x`.
+fn set_variable(line: &str) -> Option<&str> {
+    let (head, _) = line.split_once('=')?;
+    head.trim_end_matches([':', '+', '?', '!', ' ', '\t']).rsplit([' ', '\t', ':']).next()
+}
+
+/// Returns whether a line of a makefile changes how recipes are read, what runs them, or which programs they find; or
+/// whether what it says is known only when make reads it.
 fn changes_recipes(line: &str) -> bool {
-    let name = line.split(['=', ':', '+', '?', '!']).next().unwrap_or_default().trim();
-    let name = name.strip_prefix("export").map_or(name, str::trim);
-    matches!(name, ".RECIPEPREFIX" | "SHELL" | ".SHELLFLAGS" | "MAKEFLAGS")
+    const SETTINGS: [&str; 5] = [".RECIPEPREFIX", ".SHELLFLAGS", "MAKEFLAGS", "PATH", "SHELL"];
+    const READ_LATE: [&str; 6] = ["$(eval", "${eval", "$(shell", "${shell", "$(guile", "!="];
+    set_variable(line).is_some_and(|name| SETTINGS.contains(&name))
+        || READ_LATE.iter().any(|text| line.contains(text))
+}
+
+/// Returns whether the name of a rule of make is that of a kind of files: `.c.o`, and not `.PHONY`.
+fn is_of_kind(name: &str) -> bool {
+    name.starts_with('.') && name.contains(|c: char| c.is_ascii_lowercase())
 }
 
 /// Reads names, needs and lines of recipes, as far as they are plain text.
 fn recipes_of(text: &str, language: Language) -> Recipes {
     let mut found = Recipes { recipes: BTreeMap::new(), first: None, is_whole: true };
     let mut names: Vec<String> = Vec::new();
+    let mut goal = None;
     for line in text.replace("\\\n", " ").lines() {
         let is_recipe = match language {
             Language::Make => line.starts_with('\t'),
@@ -354,6 +406,12 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             }
             continue;
         }
+        if language == Language::Make {
+            found.is_whole &= !changes_recipes(plain);
+            if set_variable(plain) == Some(".DEFAULT_GOAL") {
+                goal = plain.split_once('=').map(|(_, name)| name.trim().to_owned());
+            }
+        }
         let is_setting = plain.contains(":=")
             || (language == Language::Make
                 && plain.split_once('=').is_some_and(|(name, _)| !name.contains(':')));
@@ -363,7 +421,6 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             let first = plain.split_whitespace().next().unwrap_or_default();
             found.is_whole &=
                 !matches!(first, "include" | "-include" | "sinclude" | "import" | "mod" | "define");
-            found.is_whole &= language != Language::Make || !changes_recipes(plain);
             continue;
         };
         let (rest, inline) = match language {
@@ -381,7 +438,8 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             // What follows the name are its parameters.
             Language::Just => words.next().into_iter().collect(),
         };
-        found.is_whole &= !names.iter().any(|name| name.contains(['$', '%']));
+        found.is_whole &= !names.iter().any(|name| name.contains(['$', '%']) || is_of_kind(name));
+        found.is_whole &= language != Language::Make || !rest.contains('$');
         let needs = rest.split_whitespace().map(|need| need.trim_matches(['(', ')', ':', '|']).to_owned());
         let needs: Vec<String> = needs.filter(|need| !need.is_empty() && need != "&&").collect();
         for name in &names {
@@ -395,5 +453,6 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             found.first = names.iter().find(|name| !name.starts_with('.')).cloned();
         }
     }
+    found.first = goal.or(found.first);
     found
 }

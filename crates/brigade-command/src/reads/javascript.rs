@@ -157,9 +157,12 @@ impl Finder<'_> {
         if !runs_program && manager != "yarn" {
             return;
         }
+        // Programs of packages come before the shell, and before what runs them, too.
+        operands.truncate(4);
+        operands.extend(["sh", "node"]);
         for folder in folders.iter().flat_map(|folder| self.upwards(folder)) {
             // These have too many options to list, so any of the first words may be the program.
-            for name in operands.iter().take(4) {
+            for name in &operands {
                 let name = name
                     .rsplit_once('@')
                     .filter(|(name, _)| !name.is_empty())

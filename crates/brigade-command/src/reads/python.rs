@@ -7,6 +7,7 @@ use crate::programs::{PYTHON_ENDS, Program, short_values};
 
 /// Python modules that run the script or module in their arguments.
 const LAUNCHING_MODULES: &[&str] = &[
+    "IPython",
     "cProfile",
     "debugpy",
     "doctest",
@@ -58,6 +59,11 @@ enum Start<'a> {
     Script(Option<&'a str>),
 }
 
+/// Tells whether a long option of Python takes the next word.
+fn is_valued(option: &str) -> bool {
+    Program::of("python3").is_some_and(|python| python.row().spelling.long_valued.contains(&option))
+}
+
 /// Reads the options of Python up to a module, a directory or a file.
 fn start(args: &[String]) -> Start<'_> {
     let mut at = 0;
@@ -71,6 +77,7 @@ fn start(args: &[String]) -> Start<'_> {
             break;
         };
         if bundle.starts_with('-') {
+            at += usize::from(is_valued(word));
             continue;
         }
         match bundle.find(['m', 'c', 'W', 'X']) {
@@ -190,7 +197,8 @@ impl Finder<'_> {
                 Some(_) | None if word.starts_with('-') => {}
                 Some(_) | None => {
                     self.python_script(word, reads);
-                    self.python_module(word, reads);
+                    // `inspect` takes `package.module:name`.
+                    self.python_module(word.split(':').next().unwrap_or(word), reads);
                 }
             }
         }

@@ -42,13 +42,16 @@ pub(super) fn is_dot_command(word: &str) -> bool {
 impl Finder<'_> {
     /// Finds the scripts and libraries in commands such as `.read FILE` of sqlite3, whose names may be cut short.
     pub(super) fn dot_commands(&self, args: &[String], reads: &mut Reads) {
+        let mut directory = self.directory.clone();
         for line in args.iter().flat_map(|word| word.lines()) {
             let mut words = line.split_whitespace();
             let name = words.next().and_then(|name| name.strip_prefix('.')).unwrap_or_default();
             let is_one = |full: &str, least: usize| least <= name.len() && full.starts_with(name);
-            if is_one("read", 3) || is_one("load", 1) {
-                let quotes = ['"', '\''];
-                reads.code.extend(words.map(|path| self.directory.join(path.trim_matches(quotes))));
+            let mut paths = words.map(|path| path.trim_matches(['"', '\'']));
+            if is_one("cd", 2) {
+                directory.extend(paths.next());
+            } else if is_one("read", 3) || is_one("load", 1) {
+                reads.code.extend(paths.map(|path| directory.join(path)));
             }
         }
         if args.iter().any(|word| word.to_ascii_lowercase().contains(LOADS_LIBRARY)) {
@@ -59,6 +62,15 @@ impl Finder<'_> {
     /// Finds the directories in `-I` and `-Mlib=` of Perl, and the modules in `-M`.
     pub(super) fn perl(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;
+        // The system passes on all options of a first line as one word, which perl reads as several.
+        let parts = |word: &String| {
+            let parts: Vec<String> = word.split_whitespace().map(str::to_owned).collect();
+            let is_options = parts.first().is_some_and(|first| first == "-I")
+                || parts.iter().all(|part| part.starts_with('-'));
+            if is_options { parts } else { vec![word.clone()] }
+        };
+        let args: Vec<String> = args.iter().flat_map(parts).collect();
+        let args = &args[..];
         let mut folders = short_values(spelling, args, 'I');
         let mut modules = Vec::new();
         for word in ['M', 'm'].into_iter().flat_map(|option| short_values(spelling, args, option)) {

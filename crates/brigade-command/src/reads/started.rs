@@ -7,8 +7,8 @@ use super::{Files, Reads, Seen};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 
-/// The maximum length of a chain of programs.
-const DEPTH: usize = 4;
+/// The maximum length of a chain of programs. The kernel follows five first lines.
+const DEPTH: usize = 6;
 
 /// The maximum length of a first line that the system reads.
 const FIRST_LINE: usize = 256;

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::*;
@@ -10,7 +11,7 @@ struct Fake {
     /// Programs that are scripts, and how they begin.
     heads: BTreeMap<PathBuf, &'static str>,
     /// What files say.
-    texts: BTreeMap<PathBuf, &'static str>,
+    texts: BTreeMap<PathBuf, Cow<'static, str>>,
 }
 
 impl Fake {
@@ -24,10 +25,10 @@ impl Fake {
         }
     }
 
-    fn with(mut self, file: &str, text: &'static str) -> Fake {
+    fn with(mut self, file: &str, text: impl Into<Cow<'static, str>>) -> Fake {
         let path = Path::new("/work").join(file);
         self.files.insert(path.clone());
-        self.texts.insert(path, text);
+        self.texts.insert(path, text.into());
         self
     }
 
@@ -93,7 +94,7 @@ impl Files for Fake {
     }
 
     fn read(&self, path: &Path, _: u64) -> Option<Vec<u8>> {
-        let text = self.texts.get(path).or_else(|| self.heads.get(path));
+        let text = self.texts.get(path).map(AsRef::as_ref).or_else(|| self.heads.get(path).copied());
         text.map(|text| text.as_bytes().to_owned())
     }
 
@@ -251,6 +252,15 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("/lib64/ld-linux-x86-64.so.2 --library-path=/usr/lib:l true", "l"),
         ("python3 -m pydoc pkg.sub", "pkg"),
         ("python3 -m inspect pkg.sub", "pkg"),
+        ("python3 -m inspect pkg.sub:name", "pkg"),
+        ("python3 --check-hash-based-pycs always -m pkg", "pkg"),
+        ("python3 -m IPython pkg", "pkg"),
+        ("ipython x.py", "x.py"),
+        ("perl '-Il -w' -MFoo x.pl", "l/Foo.pm"),
+        ("perl '-I l' -MFoo x.pl", "l/Foo.pm"),
+        ("sqlite3 x.db '.cd gd' '.read g.sql'", "gd/g.sql"),
+        ("npx x", "node_modules/.bin/sh"),
+        ("npm exec x", "node_modules/.bin/node"),
         ("ruby -wI l -rfoo x.rb", "l/foo.rb"),
         ("gcc --prefix=l/ x.c", "l"),
         ("gcc -fplugin=p -iplugindir=l x.c", "l"),
@@ -625,4 +635,59 @@ fn a_chain_ends_however_long_the_texts_are() {
     let deep = r#"{"scripts": {"a": "npm run b", "b": "npm run c", "c": "npm run d", "d": "npm run e", "e": "npm run f", "f": "sh x"}}"#;
     let deep = reads("npm run a", &Fake::new(&[], &[]).with("package.json", deep)).chain;
     assert_eq!((deep.starts.len(), deep.finders.contains("package.json: e")), (4, true), "{deep:?}");
+}
+
+#[test]
+fn what_a_text_starts_is_bound_or_the_text_is_named() {
+    let files = |makefile: &str| Fake::new(&["run.sh"], &[]).with("Makefile", makefile.to_owned());
+    for recipe in ["sh run.sh>log", "sh run.sh>/dev/stderr", "sh<run.sh", "sh 0<run.sh", "sh run.sh 2>&1|cat"]
+    {
+        let found = reads("make", &files(&format!("go:\n\t{recipe}\n")));
+        assert!(found.chain.files.contains(Path::new("/work/run.sh")), "{recipe}: {found:?}");
+    }
+    let named = |text: &str, finder: &str| {
+        let found = reads("make", &files(text));
+        assert!(found.chain.finders.contains(finder), "{text}: {found:?}");
+    };
+    for recipe in
+        ["sh *.sh", "./*.sh", "eval \"sh run.sh\"", "trap \"sh run.sh\" EXIT", "echo x|sh", "xargs -a l sh"]
+    {
+        named(&format!("go:\n\t{recipe}\n"), "Makefile: go");
+    }
+    for line in [
+        "export PATH := bin:$(PATH)",
+        "PATH=bin:/usr/bin",
+        "go: SHELL=./sub/sh",
+        "go: private SHELL := ./sub/sh",
+        "override SHELL = ./sub/sh",
+        "$(eval include inc.mk)",
+        "$(info $(shell sh run.sh))",
+        "X != sh run.sh",
+        "go: $(X)",
+        ".a.b:",
+    ] {
+        named(&format!("{line}\ngo:\n\ttrue\n"), "Makefile");
+    }
+    let plain = "X = a\nOTHER := b\n.PHONY: go\ngo: x\n\tsh run.sh\nx:\n\ttrue\n";
+    let chain = reads("make", &files(plain)).chain;
+    assert_eq!((chain.finders.len(), chain.starts.len()), (0, 2), "{chain:?}");
+    let goal = reads("make", &files(".DEFAULT_GOAL := two\none:\n\ttrue\ntwo:\n\tsh run.sh\n"));
+    assert_eq!(goal.chain.starts[0].by, "Makefile: two");
+    let tested = Fake::new(&["t.js"], &[]).with("package.json", r#"{"scripts": {"test": "node t.js"}}"#);
+    assert!(reads("npm it", &tested).chain.files.contains(Path::new("/work/t.js")));
+}
+
+#[test]
+fn a_script_of_a_shell_that_loads_code_is_named() {
+    let finders = |command: &str, text: &'static str| {
+        let files = Fake::new(&[], &[]).with("run.sh", text);
+        reads(command, &files).chain.finders.into_iter().collect::<Vec<_>>()
+    };
+    for text in [". ./lib.sh", "source lib.sh", "if true; then ./bin/x; fi", "cd a && python3 -m pkg", "make"]
+    {
+        assert_eq!(finders("sh run.sh", text), ["run.sh"], "{text}");
+    }
+    for text in ["echo ran >> ran.txt", "cat data.csv | sort", ""] {
+        assert!(finders("bash run.sh", text).is_empty(), "{text}");
+    }
 }

@@ -32,6 +32,10 @@ pub(super) fn is_redirection(word: &str) -> bool {
     mark.starts_with(['<', '>']) && !mark.starts_with("<(") && !mark.starts_with(">(")
 }
 
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit())
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quote {
     None,
@@ -110,6 +114,18 @@ impl Reader<'_> {
                     self.put('&');
                 }
                 (Quote::None, ';' | '&' | '\n' | '(' | ')') => self.end_command(false),
+                (Quote::None, '<' | '>') => {
+                    // `run.sh>log` are two words, and `2>log` is one.
+                    let goes_on = |word: &str| word.ends_with(['<', '>', '&']) || is_number(word);
+                    if self.word.as_deref().is_some_and(|word| !goes_on(word)) {
+                        self.end_word();
+                    }
+                    self.put(c);
+                    // What is read may be code.
+                    if c == '<' && !self.chars.peek().is_some_and(|next| matches!(next, '<' | '>' | '&')) {
+                        self.end_word();
+                    }
+                }
                 (Quote::None, c) => self.put(c),
             }
         }
