@@ -37,7 +37,7 @@ pub struct ToolUse {
     /// Whether everything was seen in each run.
     pub is_complete: bool,
     /// What the runs wrote. By path.
-    written: BTreeSet<String>,
+    pub written: BTreeSet<String>,
 }
 
 /// A file of the workspace that a run used, and nothing covers.

@@ -253,11 +253,11 @@ impl NamedFiles {
             return Ok(());
         }
         self.bind_links(fs, spelled);
-        if !self.files.contains_key(&name) {
-            match file_fingerprint(fs, &name) {
-                Ok(fingerprint) => drop(self.files.insert(name, fingerprint)),
+        if let Entry::Vacant(place) = self.files.entry(name) {
+            match file_fingerprint(fs, place.key()) {
+                Ok(fingerprint) => drop(place.insert(fingerprint)),
                 // What may not be read cannot be run by an interpreter, either.
-                Err(_) if name.starts_with('/') => {}
+                Err(_) if place.key().starts_with('/') => {}
                 Err(error) => return Err(error),
             }
         }

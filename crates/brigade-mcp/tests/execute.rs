@@ -115,6 +115,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         decision,
         bound_values: Vec::new(),
         absent: Default::default(),
+        modules: Default::default(),
         builtin: None,
         caller: Caller::CommandLine,
         session: None,

@@ -82,6 +82,7 @@ mod tests {
             }],
             effects_unused: vec!["network".to_owned()],
             is_complete: true,
+            ..ToolUse::default()
         };
         let uses = BTreeMap::from([("a".to_owned(), used.clone()), ("gone".to_owned(), used)]);
         let found = diagnose(Snapshot {
