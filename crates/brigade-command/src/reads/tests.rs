@@ -624,6 +624,7 @@ fn what_texts_of_the_workspace_start_is_followed() {
     );
     check_chain("python3 -m pkg", &files, &[], &[], &["python3"]);
     check_chain("wc run.js", &files, &[], &[], &[]);
+    check_chain("/usr/bin/cargo run", &files, &[], &[], &["/usr/bin/cargo"]);
     check_chain("./bin/wrap run.js", &files, &[], &[], &["./bin/wrap"]);
 }
 
