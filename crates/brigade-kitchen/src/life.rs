@@ -110,7 +110,16 @@ pub struct Decided {
 impl Decided {
     /// Returns whether somebody said that the service ends, and no other one began since.
     pub fn is_abort(&self) -> bool {
-        !self.is_past && self.answer.as_ref().is_some_and(|answer| answer.choice == "abort")
+        self.is_now("abort")
+    }
+
+    /// Returns whether somebody said that the service pauses, and no other one began since.
+    pub fn is_pause(&self) -> bool {
+        matches!(self.decision.about, DecisionKind::Phase | DecisionKind::Gate) && self.is_now("pause")
+    }
+
+    fn is_now(&self, choice: &str) -> bool {
+        !self.is_past && self.answer.as_ref().is_some_and(|answer| answer.choice == choice)
     }
 }
 
@@ -459,6 +468,12 @@ impl Life {
     /// Lists the decisions that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &Decision> {
         self.decisions.iter().filter(|decided| decided.answer.is_none()).map(|decided| &decided.decision)
+    }
+
+    /// Returns who said that the service pauses, if no other one began since.
+    pub fn paused_by(&self) -> Option<AnsweredBy> {
+        let pause = self.decisions.iter().rfind(|decided| decided.is_pause())?;
+        pause.answer.as_ref().map(|answer| answer.by)
     }
 
     /// Returns the waiting decision about a task.

@@ -22,7 +22,7 @@ use brigade_process::CancelToken;
 use serde::Deserialize;
 
 use super::ServeError;
-use super::floor::{About, Floor, Message, Stop, What};
+use super::floor::{About, Floor, Holds, Message, PRD_WAITS, Stop, What};
 use super::job::Read;
 use crate::projections::configured;
 
@@ -38,6 +38,14 @@ struct Command {
     reason: Option<String>,
     #[serde(default)]
     guidance: Option<String>,
+}
+
+fn who(by: AnsweredBy) -> &'static str {
+    match by {
+        AnsweredBy::Executive => "the executive",
+        AnsweredBy::Supervisor => "the supervisor",
+        AnsweredBy::Person => "a person",
+    }
 }
 
 impl<'e> Floor<'e> {
@@ -107,15 +115,13 @@ impl<'e> Floor<'e> {
     {
         if self.progress().aborted && self.stop.is_none() {
             let abort = self.journal.life().decisions.iter().rfind(|decided| decided.is_abort());
-            let who = match abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by) {
-                Some(AnsweredBy::Executive) => "the executive",
-                Some(AnsweredBy::Supervisor) => "the supervisor",
-                Some(AnsweredBy::Person) | None => "a person",
-            };
-            let (outcome, reason) = (Outcome::Aborted, format!("stopped by {who}"));
-            self.stop = Some(Stop { outcome, reason, checks_go_on: false });
+            let by = abort.and_then(|decided| decided.answer.as_ref()).map(|answer| answer.by);
+            let by = who(by.unwrap_or(AnsweredBy::Person));
+            let (outcome, reason) = (Outcome::Aborted, format!("stopped by {by}"));
+            self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: Holds::Always });
             self.busy.values().for_each(|busy| busy.watch.interrupt());
         }
+        self.heed_pause();
         self.withdraw_questions();
         let skips = self.journal.life().skips_in_a_row;
         if self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips {
@@ -152,7 +158,7 @@ impl<'e> Floor<'e> {
             }
         }
         if self.waits_for_prd() && self.asking.is_empty() && !self.will_be_answered() {
-            self.pause("a decision about the PRD waits", true);
+            self.pause(PRD_WAITS, true);
         }
         self.review_phase(scope)
     }
@@ -160,6 +166,11 @@ impl<'e> Floor<'e> {
     /// Returns whether a decision waits before anything else begins.
     pub(super) fn waits_for_prd(&self) -> bool {
         self.waiting().iter().any(|decision| decision.task.is_none())
+    }
+
+    /// Returns whether a review of the PRD waits for somebody.
+    pub(super) fn waits_for_phase(&self) -> bool {
+        self.journal.life().waiting().any(|decision| decision.about == DecisionKind::Phase)
     }
 
     fn let_executive_answer<'scope>(
@@ -205,13 +216,18 @@ impl<'e> Floor<'e> {
             .life()
             .waiting()
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
-        if fits && answer.choice == "pause" {
-            self.pause("paused by a person", true);
-        }
         if fits {
             self.record(vec![Record::DecisionAnswered { id: id.clone(), answer }])?;
+            self.heed_pause();
         }
         Ok(fits)
+    }
+
+    /// Pauses if somebody said so, here or with another command.
+    fn heed_pause(&mut self) {
+        if let Some(by) = self.journal.life().paused_by() {
+            self.pause_prd(format!("paused by {}", who(by)));
+        }
     }
 
     fn decision_about(&self, task: &Task) -> Option<DecisionId> {

@@ -44,6 +44,9 @@ const SECOND_REQUEST: Duration = Duration::from_millis(200);
 /// How long a detached thread waits for a request before it looks whether the service has ended.
 const SIGNAL_SLICE: Duration = Duration::from_secs(5);
 
+/// Why a service pauses whose PRD waits for somebody.
+pub(super) const PRD_WAITS: &str = "a decision about the PRD waits";
+
 /// What something that runs is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum About {
@@ -80,6 +83,16 @@ pub(super) struct Stop {
     pub(super) reason: String,
     /// Whether what was claimed is still checked.
     pub(super) checks_go_on: bool,
+    pub(super) holds: Holds,
+}
+
+/// When a service that somebody or something ended has not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// While tasks are open.
+    WithOpenTasks,
+    /// Also when every task is done, because it is about the PRD as a whole.
+    Always,
 }
 
 /// How far a service was after a record.
@@ -291,10 +304,13 @@ impl<'e> Floor<'e> {
         if !running.is_empty() {
             self.record(vec![Record::Interrupted { tasks: running }])?;
         }
+        if self.waits_for_phase() {
+            self.pause_prd(PRD_WAITS);
+        }
         let progress = self.progress();
         let (outcome, reason) = match &self.stop {
             Some(stop)
-                if stop.outcome != Outcome::Paused
+                if stop.holds == Holds::Always
                     || progress.outcome() != Outcome::Complete
                     || self.gate_is_closed() =>
             {
@@ -416,7 +432,18 @@ impl<'e> Floor<'e> {
     pub(super) fn pause(&mut self, reason: impl Into<String>, checks_go_on: bool) {
         if self.stop.is_none() {
             let reason = self.host.redactor().redact_str(&reason.into());
-            self.stop = Some(Stop { outcome: Outcome::Paused, reason, checks_go_on });
+            let (outcome, holds) = (Outcome::Paused, Holds::WithOpenTasks);
+            self.stop = Some(Stop { outcome, reason, checks_go_on, holds });
+        }
+    }
+
+    /// Pauses for what is about the PRD as a whole. A pause for anything else gives way.
+    pub(super) fn pause_prd(&mut self, reason: impl Into<String>) {
+        if self.stop.as_ref().is_none_or(|stop| stop.holds == Holds::WithOpenTasks) {
+            let checks_go_on = self.stop.as_ref().is_none_or(|stop| stop.checks_go_on);
+            self.stop = None;
+            self.pause(reason, checks_go_on);
+            self.stop.iter_mut().for_each(|stop| stop.holds = Holds::Always);
         }
     }
 
@@ -601,7 +628,7 @@ impl<'e> Floor<'e> {
     pub(super) fn cancelled(&mut self) {
         let outcome = Outcome::Interrupted;
         let reason = "it was interrupted".to_owned();
-        self.stop = Some(Stop { outcome, reason, checks_go_on: false });
+        self.stop = Some(Stop { outcome, reason, checks_go_on: false, holds: Holds::Always });
         self.busy.values().for_each(|busy| busy.watch.interrupt());
         self.asking.values().for_each(CancelToken::cancel);
     }

@@ -44,7 +44,7 @@ impl<'e> Floor<'e> {
             Told::Phase(read) => read,
             Told::Gate(read) => return self.gate_told(read),
             Told::Fault(fault) => {
-                self.pause(fault.to_string(), true);
+                self.pause_prd(fault.to_string());
                 return Ok(());
             }
             _ => return Ok(()),
@@ -105,7 +105,7 @@ impl<'e> Floor<'e> {
                     format!("a review of the PRD added {}, which nobody approved yet", ids.join(", "));
                 self.lost_approval = true;
                 self.event(Event::ApprovalChanged { reason: reason.clone() });
-                self.pause(reason, true);
+                self.pause_prd(reason);
                 Ok(())
             }
             Err(fault) => {

@@ -9,6 +9,7 @@ mod attacks;
 mod branch;
 mod disk;
 mod killed;
+mod phase;
 mod taken;
 
 use std::fs;
