@@ -4,21 +4,28 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use brigade_core::json::to_json;
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
-use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
 use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
     EventLine, StateFile, View, activity_done, activity_escalated, activity_failed, activity_working, brief,
-    events,
+    events, list_entries, list_with,
 };
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_redact::Redactor;
 
+use crate::kitchen::rel;
+use crate::paths::KITCHEN;
+
 /// The largest file that is read before it is written again.
 const MAX_FILE: u64 = 64 << 20;
+
+/// How long to wait for another service that writes the same lists.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest line of a file that lines are appended to.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -130,11 +137,15 @@ impl Projections {
     }
 
     fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
-        if let Err(error) = written
-            && let Entry::Vacant(first) = self.failed.entry(path.to_string())
-        {
-            tracing::warn!(file = %path, %error, "a file for people and other programs is not written");
-            first.insert(error.kind.to_string());
+        if let Err(error) = written {
+            self.is_not_written(path, error.kind.to_string());
+        }
+    }
+
+    fn is_not_written(&mut self, path: &RelPath, why: String) {
+        if let Entry::Vacant(first) = self.failed.entry(path.to_string()) {
+            tracing::warn!(file = %path, why, "a file for people and other programs is not written");
+            first.insert(why);
         }
     }
 
@@ -322,6 +333,7 @@ impl Projections {
     pub(crate) fn archive_learnings(&mut self) {
         let path = self.targets.learnings.clone();
         let archive = || -> Result<(), FsError> {
+            let _lock = self.lock_lists()?;
             if !self.fs.exists(&path)? {
                 return Ok(());
             }
@@ -343,21 +355,7 @@ impl Projections {
 
     fn entries(&self, path: &RelPath) -> Vec<String> {
         let bytes = self.fs.read(path, MAX_FILE).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let mut entries: Vec<String> = Vec::new();
-        for line in text.lines() {
-            match (line.strip_prefix("- "), line.strip_prefix("  ")) {
-                (Some(entry), _) => entries.push(entry.to_owned()),
-                (None, Some(more)) if !entries.is_empty() => {
-                    if let Some(entry) = entries.last_mut() {
-                        entry.push('\n');
-                        entry.push_str(more);
-                    }
-                }
-                _ => {}
-            }
-        }
-        entries
+        String::from_utf8(bytes).map(|text| list_entries(&text)).unwrap_or_default()
     }
 
     /// Adds what a worker learned or found beyond its task, masked, and each once.
@@ -367,24 +365,63 @@ impl Projections {
             (self.targets.backlog.clone(), "# Backlog", found, usize::MAX),
         ];
         for (path, title, new, most) in lists {
-            let mut entries = self.entries(&path);
-            let before = entries.len();
-            for text in new {
-                let text = self.redactor.redact_str(text.trim());
-                if !text.is_empty() && !entries.contains(&text) {
-                    entries.push(text);
-                }
-            }
-            if entries.len() == before {
+            let new: Vec<String> = new.iter().map(|text| self.redactor.redact_str(text.trim())).collect();
+            if new.is_empty() {
                 continue;
             }
-            let surplus = entries.len().saturating_sub(most);
-            entries.drain(..surplus);
-            let list: String =
-                entries.iter().map(|entry| format!("- {}\n", entry.replace('\n', "\n  "))).collect();
-            self.replace(&path, format!("{title}\n\n{list}").as_bytes());
+            match self.add_to_list(&path, title, &new, most) {
+                Ok(Kept::InFile) => {}
+                Ok(Kept::NoText) => self.is_not_written(&path, "it is no text in UTF-8".to_owned()),
+                Err(error) => self.written(&path, Err(error)),
+            }
         }
     }
+
+    fn add_to_list(&self, path: &RelPath, title: &str, new: &[String], most: usize) -> Result<Kept, FsError> {
+        let _lock = self.lock_lists()?;
+        let bytes = match self.fs.read(path, MAX_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let Ok(text) = String::from_utf8(bytes) else { return Ok(Kept::NoText) };
+        let Some(with) = list_with(&text, title, new, most) else { return Ok(Kept::InFile) };
+        self.fs.create_dir_all(&path.parent())?;
+        match with.strip_prefix(&text) {
+            Some(added) => append_whole(&*self.fs, path, added.as_bytes())?,
+            None => self.fs.write_atomic(path, with.as_bytes(), FileMode::KeepOr(0o600))?,
+        }
+        Ok(Kept::InFile)
+    }
+
+    /// Waits for other services, which may keep what was learned in the same files.
+    fn lock_lists(&self) -> Result<Lock, FsError> {
+        let folder = rel(KITCHEN);
+        self.fs.create_dir_all(&folder)?;
+        let path = folder.join("lists.lock").expect("a file name in a directory is a path");
+        self.fs.lock(&path, "brigade kitchen", LOCK_TIMEOUT)
+    }
+}
+
+/// What became of entries.
+enum Kept {
+    /// The file has them.
+    InFile,
+    /// The file stays as it is, because it cannot be read.
+    NoText,
+}
+
+/// Appends all of it or nothing.
+fn append_whole(fs: &dyn Fs, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
+    let mut file = match fs.open_append(path) {
+        Ok(file) => file,
+        Err(error) if error.is_not_found() => fs.create(path, 0o600)?,
+        Err(error) => return Err(error),
+    };
+    let length = file.length()?;
+    file.write(bytes).inspect_err(|_| {
+        let _ = file.truncate(length);
+    })
 }
 
 /// How a file that lines are appended to ends.

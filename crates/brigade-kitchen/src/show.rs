@@ -6,6 +6,7 @@ mod brief;
 mod cost;
 mod events;
 mod kept;
+mod list;
 mod state_file;
 mod status;
 mod summary;
@@ -17,6 +18,7 @@ pub use brief::{Brief, Glance, brief};
 pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{EVENTS, Event, EventLine, events};
 pub use kept::KeptStatus;
+pub use list::{list_entries, list_with};
 pub use state_file::StateFile;
 pub use status::{
     BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,

@@ -9,6 +9,7 @@ mod attacks;
 mod branch;
 mod disk;
 mod killed;
+mod lists;
 mod phase;
 mod taken;
 
