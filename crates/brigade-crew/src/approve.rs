@@ -92,7 +92,7 @@ impl Kitchen<'_> {
         }
         let ready = standing.crew.ready().ok_or_else(|| refused(&standing.crew))?;
         let execution = ready.execution(&standing.prd);
-        let redactor = self.redactor(&standing.configuration.policy);
+        let redactor = self.redactor(&standing.configuration);
         report.commands = commands(&execution, &|words| masked(&redactor, words));
         let (fingerprint, items) = (execution.fingerprint(), execution.items());
         report.fingerprint = Some(fingerprint);
@@ -148,7 +148,7 @@ impl Kitchen<'_> {
         }
         let ready = crew.ready().ok_or_else(|| refused(&crew))?;
         let tiers = ready.tiers();
-        let redactor = self.redactor(&configuration.policy);
+        let redactor = self.redactor(&configuration);
         report.commands = worker_commands(&tiers, &|words| masked(&redactor, words));
         let (fingerprint, items) = (tiers.fingerprint(), tiers.items());
         report.fingerprint = Some(fingerprint);

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use brigade_core::{ErrorKind, Fingerprint, NextStep, RunId, codes};
-use brigade_facts::bound_values;
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
 use brigade_kitchen::approval::changes;
@@ -88,7 +87,7 @@ impl Kitchen<'_> {
             let program = crew.settings.command(Tier::Executive).argv().program().to_owned();
             ServeError::Missing(vec![(Tier::Executive, program)])
         })?;
-        let secrets = bound_values(self.environment, &configuration.policy);
+        let secrets = self.secrets(&configuration);
         let file = role_file(Tier::Executive);
         let role_text = crew.role_texts.iter().find(|(name, _)| *name == file).map(|(_, text)| text.clone());
         Ok(Chef {

@@ -1,7 +1,6 @@
 //! `decisions` and `answer`: what waits for somebody.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
-use brigade_facts::read_policy;
 use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Record, TaskOutcome,
@@ -158,7 +157,7 @@ impl Kitchen<'_> {
     /// Fails if no such decision waits, the answer does not fit, or on a disk error.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerReport, Failure> {
         let (name, id) = self.waiting_decision(&request.id)?;
-        let redactor = self.redactor(&read_policy(&*self.fs));
+        let redactor = self.redactor(&self.configuration()?);
         let masked = |text: &Option<String>| text.as_ref().map(|text| mask(&redactor, text));
         let answer = Answer {
             choice: mask(&redactor, request.choice.trim()),

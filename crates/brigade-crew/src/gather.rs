@@ -8,6 +8,7 @@ use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_facts::read_policy;
 use brigade_fs::{FsError, FsErrorKind};
 use brigade_kitchen::config::{Config, ConfigFile};
+use brigade_kitchen::{Tier, adapter};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
 
 pub use crew::{Crew, Worker};
@@ -45,6 +46,16 @@ impl Configuration {
     /// Returns what is wrong with the configuration, in the order of its files.
     pub fn issues(&self) -> Vec<ErrorLine> {
         self.config.issues.iter().map(ErrorLine::from).collect()
+    }
+
+    /// Lists the variables that the worker of a tier gets: those of the settings, else of its adapter.
+    pub(crate) fn env_labels(&self, tier: Tier) -> &[String] {
+        let settings = &self.config.settings;
+        let command = settings.command(tier);
+        let adapter =
+            || adapter::choose(&self.config.adapters, settings.adapter_name(tier), command.argv()).ok();
+        let labels = settings.env_labels(tier);
+        labels.or_else(|| adapter().map(|adapter| adapter.env_labels.as_slice())).unwrap_or_default()
     }
 }
 

@@ -8,8 +8,10 @@ use brigade_core::{Clock, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_facts::bound_values;
 use brigade_fs::{Fs, RelPath};
-use brigade_policy::PolicyState;
-use brigade_redact::Redactor;
+use brigade_kitchen::Tier;
+use brigade_redact::{Redactor, SecretValue};
+
+use crate::gather::Configuration;
 
 /// The kitchen of a workspace. Its operations read the files they need, once.
 #[derive(Clone)]
@@ -34,9 +36,22 @@ impl Kitchen<'_> {
         self.fs.root().display().to_string()
     }
 
-    /// Returns what masks text that is shown, with the values that the policy binds.
-    pub(crate) fn redactor(&self, policy: &PolicyState) -> Redactor {
-        Redactor::new(&bound_values(self.environment, policy))
+    /// Returns what masks text that is shown, with every value that a worker may get.
+    pub(crate) fn redactor(&self, configuration: &Configuration) -> Redactor {
+        Redactor::new(&self.secrets(configuration))
+    }
+
+    /// Lists the values that nothing may show: those that the policy binds, and the variables that workers of any tier
+    /// get by their own names. What every program inherits, such as `PATH`, is no secret because a worker lists it.
+    pub(crate) fn secrets(&self, configuration: &Configuration) -> Vec<SecretValue> {
+        let mut secrets = bound_values(self.environment, &configuration.policy);
+        let usual = self.environment.usual();
+        let labels = Tier::ALL.into_iter().flat_map(|tier| configuration.env_labels(tier));
+        for label in labels.filter(|label| !usual.is_set(label)) {
+            let value = self.environment.get(label).map(|value| SecretValue::new(value.as_encoded_bytes()));
+            secrets.extend(value.filter(|value| !secrets.contains(value)));
+        }
+        secrets
     }
 
     /// Returns a path below the workspace as it is shown and fingerprinted: relative if it is inside.

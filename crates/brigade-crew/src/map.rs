@@ -207,8 +207,7 @@ impl Kitchen<'_> {
 
     fn write_map(&self, path: &RelPath, map: &CodeMap, known: &Known) -> Result<(), Failure> {
         self.create_shared_dir(path.parent().as_str())?;
-        let policy = brigade_facts::read_policy(&*self.fs);
-        let text = self.redactor(&policy).redact_str(&map.text(known));
+        let text = self.redactor(&self.configuration()?).redact_str(&map.text(known));
         self.fs.write_atomic(path, text.as_bytes(), FileMode::KeepOr(0o644))?;
         Ok(())
     }

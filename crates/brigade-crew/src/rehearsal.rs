@@ -87,7 +87,7 @@ impl Kitchen<'_> {
         let mut planned: Vec<usize> = waves.iter().flatten().copied().collect();
         planned.sort_unstable();
         let nothing = TaskLife::default();
-        let redactor = self.redactor(&standing.configuration.policy);
+        let redactor = self.redactor(&standing.configuration);
         let task = |at: &usize| {
             let task = &prd.tasks[*at];
             let route = route(task);

@@ -99,7 +99,7 @@ impl Kitchen<'_> {
 
     /// Masks what a person wrote into the PRD. The journal is masked.
     fn mask(&self, report: &mut StatusReport, configuration: &Configuration) {
-        let redactor = self.redactor(&configuration.policy);
+        let redactor = self.redactor(configuration);
         report.feature_name = redactor.redact_str(&report.feature_name);
         for task in &mut report.tasks {
             task.title = redactor.redact_str(&task.title);
@@ -264,7 +264,7 @@ impl Kitchen<'_> {
         may_replace: bool,
     ) -> Result<SummaryReport, Failure> {
         let standing = self.standing(&search.to_show())?;
-        let redactor = self.redactor(&standing.configuration.policy);
+        let redactor = self.redactor(&standing.configuration);
         let report = self.status_of(&standing);
         let text = summary(&report, &standing.life, &standing.crew.settings);
         let text = redactor.redact_str(&text);

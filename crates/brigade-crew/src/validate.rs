@@ -32,7 +32,7 @@ impl Kitchen<'_> {
         let configuration = self.configuration()?;
         let (found, recorded) = self.prd_and_journal(search, configuration.config.settings.lints())?;
         let mut report = validation(found.path.as_str(), found.taken, &found.reading);
-        let redactor = self.redactor(&configuration.policy);
+        let redactor = self.redactor(&configuration);
         for task in &mut report.tasks {
             for entry in &mut task.verification {
                 entry.cmd = redactor.redact_str(&entry.cmd);
@@ -64,7 +64,7 @@ impl Kitchen<'_> {
     pub fn workers(&self) -> Result<WorkersReport, Failure> {
         let configuration = self.configuration()?;
         let crew = self.crew(&configuration, None);
-        let redactor = self.redactor(&configuration.policy);
+        let redactor = self.redactor(&configuration);
         let mut report = WorkersReport::new(self.target());
         report.tiers = tier_rows(&crew, &|words| masked(&redactor, words));
         report.effects = crew.grants.as_ref().map(|grants| grants.worker_effects.clone()).unwrap_or_default();

@@ -168,7 +168,7 @@ impl<'e> Floor<'e> {
         options: &'e ServiceOptions,
         follower: &'e dyn Follower,
     ) -> Result<Floor<'e>, ServeError> {
-        let secrets = brigade_facts::bound_values(kitchen.environment, &menu.policy);
+        let secrets = menu.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));
         let offset = options.local_offset_minutes;

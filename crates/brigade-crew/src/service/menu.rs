@@ -10,6 +10,7 @@ use brigade_kitchen::prd::{Lints, ValidPrd};
 use brigade_kitchen::prompt::role_file;
 use brigade_kitchen::{PrdName, Tier, route};
 use brigade_policy::{Failure, KitchenGrants, PolicyState};
+use brigade_redact::SecretValue;
 
 use crate::approve::refused;
 use crate::attempt::Cook;
@@ -31,6 +32,8 @@ pub(crate) struct Menu {
     cooks: Vec<(Tier, Option<Cook>)>,
     role_texts: Vec<(&'static str, String)>,
     workspace: PathBuf,
+    /// What nothing may show.
+    pub(crate) secrets: Vec<SecretValue>,
     /// The state of its files when they were read.
     pub(crate) stamps: Stamps,
     /// The bytes of the PRD.
@@ -54,6 +57,7 @@ impl Menu {
         let cooks = Tier::ALL.map(|tier| (tier, crew.cook(tier, &workspace))).into();
         drop(ready);
         Ok(Menu {
+            secrets: kitchen.secrets(&configuration),
             path,
             name,
             settings: crew.settings,

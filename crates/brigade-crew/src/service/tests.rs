@@ -11,6 +11,7 @@ mod disk;
 mod killed;
 mod lists;
 mod phase;
+mod secrets;
 mod taken;
 
 use std::fs;
