@@ -75,7 +75,7 @@ impl Kitchen<'_> {
         let (from, until) = (options.from.as_deref(), options.until.as_deref());
         let set =
             RunSet::of(&standing.prd, &options.only, &options.skip, from, until).map_err(no_such_tasks)?;
-        let settings = standing.crew.settings.with_flags(&options.flags);
+        let settings = standing.crew.settings_with(&options.flags);
         if settings.walkaway_mode && !standing.prd.walkaway {
             refuse_patterns(&standing)?;
         }

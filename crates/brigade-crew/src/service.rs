@@ -182,7 +182,7 @@ impl Kitchen<'_> {
             let changes = before.map(|before| changes(before, &menu.items)).unwrap_or_default();
             return Err(ServeError::NotApproved { changes });
         }
-        let settings = menu.settings.with_flags(&options.flags);
+        let settings = menu.settings_with(&options.flags);
         menu.refuse_delivery(&settings).map_err(ServeError::Refused)?;
         let set = RunSet::of(
             &menu.prd,

@@ -225,6 +225,13 @@ impl Settings {
         settings
     }
 
+    /// Lets at most so many attempts run at once, whatever the files and flags say.
+    #[must_use]
+    pub fn within(self, most_parallel: Option<u64>) -> Settings {
+        let max_parallel = most_parallel.map_or(self.max_parallel, |most| self.max_parallel.min(most));
+        Settings { max_parallel, ..self }
+    }
+
     /// Returns the command of a tier. `USE_OPENCODE` replaces that of the line, unless the line has one of its own.
     pub fn command(&self, tier: Tier) -> WorkerCommand {
         let command = match tier {

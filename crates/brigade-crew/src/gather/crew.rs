@@ -9,7 +9,7 @@ use brigade_exec::OpenedProgram;
 use brigade_facts::is_program;
 use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
 use brigade_kitchen::approval::{Execution, Tiers, WorkerPlan};
-use brigade_kitchen::config::{Settings, WorkerCommand};
+use brigade_kitchen::config::{Flags, Settings, WorkerCommand};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::{Command, Tier};
 use brigade_policy::{
@@ -88,6 +88,12 @@ impl Ready<'_> {
 }
 
 impl Crew {
+    /// Returns the settings with what a person typed, and no more attempts at once than the policy allows.
+    pub(crate) fn settings_with(&self, flags: &Flags) -> Settings {
+        let most = self.grants.as_ref().and_then(|grants| grants.max_parallel);
+        self.settings.with_flags(flags).within(most)
+    }
+
     /// Returns what would be started, unless something refuses to.
     pub fn ready(&self) -> Option<Ready<'_>> {
         let grants = self.grants.as_ref().filter(|_| self.refusals.is_empty())?;

@@ -90,7 +90,7 @@ impl Floor<'_> {
             self.pause(reason, true);
             return Ok(());
         }
-        let settings = menu.settings.with_flags(&self.options.flags);
+        let settings = menu.settings_with(&self.options.flags);
         let keys: Vec<String> = brigade_kitchen::config::KEYS
             .iter()
             .filter(|key| settings.shown(key) != self.settings.shown(key))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
-use brigade_kitchen::config::Settings;
+use brigade_kitchen::config::{Flags, Settings};
 use brigade_kitchen::life::{Life, RunSet, is_reviewed, tiers_ahead};
 use brigade_kitchen::prd::{Lints, ValidPrd};
 use brigade_kitchen::prompt::role_file;
@@ -72,6 +72,11 @@ impl Menu {
             stamps,
             bytes,
         })
+    }
+
+    /// Returns the settings with what a person typed, and no more attempts at once than the policy allows.
+    pub(crate) fn settings_with(&self, flags: &Flags) -> Settings {
+        self.settings.with_flags(flags).within(self.grants.max_parallel)
     }
 
     /// Returns the worker of a tier; `None` if its program is not there.

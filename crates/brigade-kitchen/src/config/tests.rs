@@ -179,6 +179,10 @@ fn tables_win_over_the_shell_file_and_flags_over_both() {
     assert_eq!(settings.env_labels(Tier::Sous), Some(&["A".to_owned()][..]));
     assert_eq!((settings.parallel_of(Tier::Line), settings.parallel_of(Tier::Sous)), (5, 2));
     let flags = Flags { sequential: true, max_cost_usd: Some(1.0), walkaway: true, ..Flags::default() };
+    for (most, expect) in [(None, 9), (Some(2), 2), (Some(20), 9)] {
+        let many = Flags { max_parallel: Some(9), ..Flags::default() };
+        assert_eq!(settings.with_flags(&many).within(most).parallel(), expect);
+    }
     let with = settings.with_flags(&flags);
     assert_eq!((with.parallel(), with.max_cost_usd, with.walkaway_mode), (1, Some(1.0), true));
     assert_eq!(config.places["max_parallel"].file, "kitchen.toml");

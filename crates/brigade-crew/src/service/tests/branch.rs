@@ -67,6 +67,20 @@ fn tasks_run_at_once_and_are_verified_on_what_becomes_the_branch() {
 }
 
 #[test]
+fn no_more_run_at_once_than_the_policy_allows() {
+    let script = format!("mkdir \"$D/one\" || touch \"$D/two\"\nsleep 0.3\nrmdir \"$D/one\"\n{WRITES}");
+    let world = World::with_branch(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), "", &script);
+    let policy = "[sandbox]\nmode = \"off\"\n[kitchen]\nmax_parallel = 1\n";
+    fs::create_dir_all(world.folder.join("work/.brigade/tools")).unwrap();
+    fs::write(world.folder.join("work/.brigade/tools/policy.toml"), policy).unwrap();
+    world.approve();
+    let flags = Flags { max_parallel: Some(4), ..Flags::default() };
+    let options = ServiceOptions { flags, ..ServiceOptions::default() };
+    assert_eq!(world.try_serve(&options, &Unfollowed).unwrap().outcome, Outcome::Complete);
+    assert!(!world.folder.join("notes/two").exists());
+}
+
+#[test]
 fn a_conflict_is_a_failed_attempt_with_its_files() {
     let script = "if [ $n = 1 ]; then touch \"$D/here-$BRIGADE_TASK\"\n\
         for other in a b; do while [ ! -e \"$D/here-$other\" ]; do sleep 0.05; done; done; fi\n\
