@@ -93,6 +93,8 @@ pub struct ServiceLife {
     pub reason: Option<String>,
     /// The branch that it moves.
     pub branch: Option<String>,
+    /// Whether it paused, and nobody approved or answered anything since.
+    pub is_paused: bool,
 }
 
 /// A decision with its answer.

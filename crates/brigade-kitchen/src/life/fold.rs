@@ -8,6 +8,7 @@ use super::{
     PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
 };
 use crate::names::{TaskId, Tier};
+use crate::service::Outcome;
 use crate::signal::{GateStatus, Signal};
 
 /// The most approaches that are kept of a task.
@@ -46,6 +47,7 @@ impl Life {
             Record::Approved { fingerprint, items, passed, path, .. } => {
                 self.prd_path.clone_from(path);
                 self.approval = Some(Approval { fingerprint: *fingerprint, items: items.clone(), at });
+                self.somebody_acted();
                 for task in passed {
                     let life = self.tasks.entry(task.clone()).or_default();
                     if life.stage == Stage::Open {
@@ -64,6 +66,7 @@ impl Life {
                     ended: None,
                     reason: None,
                     branch: branch.clone(),
+                    is_paused: false,
                 });
                 self.skips_in_a_row = 0;
                 self.decisions.iter_mut().for_each(|decided| decided.is_past = decided.answer.is_some());
@@ -72,6 +75,7 @@ impl Life {
                 if let Some(service) = &mut self.service {
                     service.ended = Some(*outcome);
                     service.reason = reason.clone();
+                    service.is_paused = *outcome == Outcome::Paused;
                 }
             }
             Record::TaskStarted { task, tier, base, worktree } => {
@@ -237,6 +241,11 @@ impl Life {
             }
             Record::Adopted { state } => self.adopt(state),
         }
+    }
+
+    /// What a service paused for may be over.
+    fn somebody_acted(&mut self) {
+        self.service.iter_mut().for_each(|service| service.is_paused = false);
     }
 
     fn attempt_ended(&mut self, at: Timestamp, record: &Record) {
@@ -429,6 +438,7 @@ impl Life {
         }
         decided.answer = Some(answer.clone());
         let decision = decided.decision.clone();
+        self.somebody_acted();
         if decision.about == DecisionKind::Gate && answer.choice == "continue" {
             self.gate_is_open = true;
         }

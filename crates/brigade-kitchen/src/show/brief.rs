@@ -43,7 +43,7 @@ pub struct Glance {
 }
 
 /// The layout of a glance as bytes. A change of it, or of what is glanced at, takes the next number.
-const GLANCE: u32 = 1;
+const GLANCE: u32 = 2;
 
 impl Glance {
     /// Looks at the tasks of a PRD and their life.
@@ -61,14 +61,17 @@ impl Glance {
         }
     }
 
-    /// Says what somebody has to decide.
+    /// Says what somebody has to decide, or why the last service paused.
     fn waits_for(life: &Life) -> Option<String> {
         if let Some(decision) = life.waiting().next() {
             let task = decision.task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
             return Some(format!("{task}{}", decision.context));
         }
         let is_used_up = life.budgets.values().any(|reached| *reached);
-        is_used_up.then(|| "a budget is used up".to_owned())
+        let paused = life.service.as_ref().filter(|service| service.is_paused);
+        let reason =
+            || paused.map(|service| service.reason.clone().unwrap_or_else(|| "it paused".to_owned()));
+        is_used_up.then(|| "a budget is used up".to_owned()).or_else(reason)
     }
 
     /// Returns why somebody should look.

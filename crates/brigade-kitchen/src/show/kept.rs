@@ -26,7 +26,7 @@ pub struct KeptStatus {
 }
 
 /// The layout of a status as bytes. A change of it, or of what a status is made of, takes the next number.
-const KEPT: u32 = 1;
+const KEPT: u32 = 2;
 
 impl KeptStatus {
     /// Takes the status of a PRD that no service works on.

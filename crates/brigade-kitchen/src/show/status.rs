@@ -554,6 +554,7 @@ fn outcome(view: &View<'_>) -> Option<Outcome> {
     let service = view.life.service.as_ref().filter(|_| !view.running)?;
     match service.ended {
         None => Some(Outcome::Interrupted),
+        Some(Outcome::Paused) if service.is_paused => Some(Outcome::Paused),
         // Tasks may have been answered or reopened since.
         Some(Outcome::Complete | Outcome::Paused) => {
             let set = RunSet::all(view.prd);

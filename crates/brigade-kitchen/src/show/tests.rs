@@ -194,6 +194,32 @@ fn the_brief_form_has_six_members_in_their_order() {
 }
 
 #[test]
+fn a_service_that_paused_needs_attention_until_somebody_acts() {
+    let mut lines = journal();
+    let mut write = |record| {
+        lines.push(Line::new(lines.len() as u64 + 1, at(200), record));
+        let status = with(&lines, false, status);
+        assert_eq!(with(&lines, false, brief).reason, status.attention_reason);
+        (status.outcome, status.attention_reason)
+    };
+    let reason = "what would be executed changed, and is not approved";
+    let (service, said) = ("s1".to_owned(), Some(reason.to_owned()));
+    let ended = Record::ServiceEnded { service, outcome: Outcome::Paused, reason: said };
+    let paused = (Some(Outcome::Paused), Some(reason.to_owned()));
+    assert_eq!(write(ended.clone()), paused);
+    assert_eq!(write(Record::Revoked { by: None }), paused);
+    let approved = Record::Approved {
+        fingerprint: Fingerprint::of_bytes(b"x"),
+        items: BTreeMap::new(),
+        passed: vec![],
+        by: None,
+        path: None,
+    };
+    assert_eq!(write(approved), (Some(Outcome::Incomplete), None));
+    assert_eq!(write(ended), paused);
+}
+
+#[test]
 fn events_are_json_with_their_members() {
     let (prd, name) = (prd(), PrdName::of_path("prd-login.json").unwrap());
     let mut life = Life::default();
@@ -342,7 +368,7 @@ fn a_kept_status_is_that_of_its_layout_and_its_time_goes_on() {
     assert_eq!(KeptStatus::from_bytes(&bytes).as_ref(), Some(&kept));
     assert_eq!(KeptStatus::from_bytes(&[&[99], &bytes[1..]].concat()), None);
     assert_eq!(KeptStatus::from_bytes(&bytes[..bytes.len() - 1]), None);
-    assert_eq!(Fingerprint::of_bytes(&bytes).short(), "e7dd6d17b7821d4f");
+    assert_eq!(Fingerprint::of_bytes(&bytes).short(), "6e909882fca5bd6b");
     let (first, later) = (at(1_000), at(1_060));
     let (before, after) = (kept.clone().into_report(first), kept.into_report(later));
     let elapsed = |report: &StatusReport, row: usize| report.tasks[row].elapsed;
