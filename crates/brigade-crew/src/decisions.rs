@@ -176,7 +176,10 @@ impl Kitchen<'_> {
                     fault = Some(found);
                     Vec::new()
                 }
-                Some(Ok(())) => vec![Record::DecisionAnswered { id: id.clone(), answer: answer.clone() }],
+                Some(Ok(())) => {
+                    let (id, answer) = (id.clone(), answer.clone());
+                    vec![Record::DecisionAnswered { id, answer, used: Vec::new() }]
+                }
             }
         })?;
         if let Some(fault) = fault {
@@ -263,7 +266,10 @@ impl Kitchen<'_> {
                     guidance: None,
                     is_clear: true,
                 };
-                [Record::DecisionAsked { decision }, Record::DecisionAnswered { id, answer }]
+                [
+                    Record::DecisionAsked { decision },
+                    Record::DecisionAnswered { id, answer, used: Vec::new() },
+                ]
             });
             both.collect()
         })?;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use budget::{Budget, Limits, Spent, TierSpent, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
 pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, tiers_ahead, walkaway_answer};
-pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, VERSION};
+pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, Used, VERSION};
 pub use select::{
     Begin, NoSuchTasks, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable,
 };

@@ -16,7 +16,9 @@ pub use ending::{By, Ending, Evidence, Exit, Iteration, Said, how_it_ends};
 pub use result_file::{ResultFault, ResultFile, WorkResult};
 pub use tags::{Fences, Tags, break_tags};
 pub use verdict::{Choice, Decided, GateStatus, PhaseStatus, Phased, Planned, Reviewed, Scoped};
-pub use verdict::{decided, gated, mapped, phased, planned, reviewed, scoped, tasked, why_nothing};
+pub use verdict::{
+    decided, gated, mapped, phased, planned, reported_cost, reviewed, scoped, tasked, why_nothing,
+};
 
 use crate::names::TaskId;
 

@@ -148,7 +148,7 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
                 None => about.prd(WAITS, Tone::Warning, &text),
             }
         }
-        Record::DecisionAnswered { id, answer } => {
+        Record::DecisionAnswered { id, answer, .. } => {
             let by = match answer.by {
                 AnsweredBy::Person => "a person",
                 AnsweredBy::Supervisor => "the supervisor",
@@ -165,7 +165,7 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
             let text = format!("review of the PRD: {status}: {}", first_line(content));
             about.prd(WAITS, Tone::Plain, &text)
         }
-        Record::PhaseGate { status, content } => {
+        Record::PhaseGate { status, content, .. } => {
             about.prd(WAITS, Tone::Plain, &format!("before the next PRD: {status}: {}", first_line(content)))
         }
         Record::LimitWait { tier, until } => about.prd(

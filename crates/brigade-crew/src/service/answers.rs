@@ -217,7 +217,8 @@ impl<'e> Floor<'e> {
             .waiting()
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
         if fits {
-            self.record(vec![Record::DecisionAnswered { id: id.clone(), answer }])?;
+            let used = std::mem::take(&mut self.used);
+            self.record(vec![Record::DecisionAnswered { id: id.clone(), answer, used }])?;
             self.heed_pause();
         }
         Ok(fits)
@@ -236,6 +237,7 @@ impl<'e> Floor<'e> {
 
     /// The executive decided what follows a failure.
     pub(super) fn decided(&mut self, task: &Task, read: Read<Decided>) -> Result<(), ServeError> {
+        self.used_by(Some(&task.id), &read);
         if read.interrupted {
             return Ok(());
         }
@@ -247,6 +249,7 @@ impl<'e> Floor<'e> {
 
     /// The executive answered what belongs to a task. Without a clear answer, a person is waited for.
     pub(super) fn scoped(&mut self, task: &Task, read: Read<Scoped>) -> Result<(), ServeError> {
+        self.used_by(Some(&task.id), &read);
         let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
         let redactor = self.host.redactor();
         let question = self.journal.life().task(&task.id).question.unwrap_or_default();
@@ -258,6 +261,7 @@ impl<'e> Floor<'e> {
             decision: decision.clone(),
             rationale: rationale.clone(),
             by_person: false,
+            used: std::mem::take(&mut self.used),
         };
         let answer = Answer {
             choice: decision,
@@ -266,7 +270,7 @@ impl<'e> Floor<'e> {
             guidance: None,
             is_clear: true,
         };
-        self.record(vec![decided, Record::DecisionAnswered { id, answer }])
+        self.record(vec![decided, Record::DecisionAnswered { id, answer, used: Vec::new() }])
     }
 
     /// Takes a command of a supervisor, once. What does not fit is set aside, and nothing else happens.

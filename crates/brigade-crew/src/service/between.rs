@@ -43,7 +43,9 @@ impl Floor<'_> {
         let life = self.journal.life();
         let mut records = Vec::new();
         let mut reached = None;
-        for (what, state) in budget(&life.spent, &limits, &self.settings) {
+        let mut spent = life.spent.clone();
+        spent.use_up(&self.used);
+        for (what, state) in budget(&spent, &limits, &self.settings) {
             let is_reached = state == Budget::Reached;
             if is_reached {
                 reached = Some(what);

@@ -13,15 +13,15 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::{Keep, Settings};
 use brigade_kitchen::life::{
-    Answer, DecisionId, Life, Limits, Progress, Record, RunSet, Spent, Stage, TaskLife, Workplace as Mode,
-    next, progress, select,
+    Answer, DecisionId, Life, Limits, Progress, Record, RunSet, Spent, Stage, TaskLife, Used,
+    Workplace as Mode, next, progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, View, worker_log};
 use brigade_kitchen::{TaskId, Tier};
 use brigade_process::{CancelToken, random_bytes};
 
-use super::job::{CheckStep, Hold, Shift, Told, Work};
+use super::job::{CheckStep, Hold, Read, Shift, Told, Work};
 use super::menu::{Menu, Stamps};
 use super::outside::Said;
 use super::report::next_steps;
@@ -123,6 +123,8 @@ pub(super) struct Floor<'e> {
     pub(super) service: String,
     pub(super) begun: Instant,
     pub(super) spent_before: Spent,
+    /// What the executive used, until a record tells it.
+    pub(super) used: Vec<Used>,
     pub(super) busy: HashMap<About, Busy>,
     pub(super) holds: HashMap<usize, Hold>,
     /// Decisions that are being answered, or that nothing here answers any more.
@@ -185,6 +187,7 @@ impl<'e> Floor<'e> {
         Ok(Floor {
             service: format!("service-{}-{random}", journal.now().compact()),
             spent_before: journal.life().spent.clone(),
+            used: Vec::new(),
             approved: Some(menu.fingerprint),
             stamps: menu.stamps.clone(),
             prd_bytes: menu.bytes,
@@ -329,7 +332,8 @@ impl<'e> Floor<'e> {
                 (outcome, reason)
             }
         };
-        let ended = Record::ServiceEnded { service: self.service.clone(), outcome, reason: reason.clone() };
+        let (service, used) = (self.service.clone(), std::mem::take(&mut self.used));
+        let ended = Record::ServiceEnded { service, outcome, reason: reason.clone(), used };
         self.record(vec![ended])?;
         if outcome == Outcome::Complete && self.is_all_done() && self.settings.learnings_archive {
             self.projections.archive_learnings();
@@ -415,6 +419,12 @@ impl<'e> Floor<'e> {
         for event in events {
             self.notify(event);
         }
+    }
+
+    /// Takes what the executive used in a role whose records have no place for it.
+    pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &Read<V>) {
+        let (seconds, cost_usd) = (read.seconds, read.cost_usd);
+        self.used.push(Used { task: task.cloned(), seconds, cost_usd });
     }
 
     /// Writes an event that no record has.

@@ -12,7 +12,7 @@ use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
     Decided, Ending, GateStatus, PhaseStatus, Phased, Reviewed, Role, Said, Scoped, decided, gated,
-    how_it_ends, phased, reviewed, scoped,
+    how_it_ends, phased, reported_cost, reviewed, scoped,
 };
 use brigade_kitchen::{Command, Tier};
 
@@ -582,7 +582,7 @@ impl<V> Read<V> {
         Read {
             verdict,
             seconds: attempted.seconds,
-            cost_usd: attempted.cost_usd,
+            cost_usd: reported_cost(&attempted.evidence()).or(attempted.cost_usd),
             interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
         }
     }

@@ -49,6 +49,7 @@ impl<'e> Floor<'e> {
             }
             _ => return Ok(()),
         };
+        self.used_by(None, &read);
         if read.interrupted {
             return Ok(());
         }
@@ -66,7 +67,8 @@ impl<'e> Floor<'e> {
             self.menu.prd.tasks.iter().filter(|task| self.journal.life().is_done(&task.id)).count();
         let total = self.menu.prd.tasks.len() as u64;
         let completed = completed as u64;
-        self.record(vec![Record::PhaseReview { completed, total, status: word, content: content.clone() }])?;
+        let (said, used) = (content.clone(), std::mem::take(&mut self.used));
+        self.record(vec![Record::PhaseReview { completed, total, status: word, content: said, used }])?;
         let is_bad = matches!(status, None | Some(PhaseStatus::NeedsAttention));
         match self.settings.phase_review_action {
             PhaseAction::Continue => Ok(()),
@@ -160,6 +162,7 @@ impl<'e> Floor<'e> {
 
     /// The executive said whether the next PRD begins. Only its clear consent counts; a person decides else.
     fn gate_told(&mut self, read: Read<Phased<GateStatus>>) -> Result<(), ServeError> {
+        self.used_by(None, &read);
         if read.interrupted {
             return Ok(());
         }
@@ -168,7 +171,8 @@ impl<'e> Floor<'e> {
             None => ("unclear", "the executive gave no clear verdict".to_owned()),
         };
         let content = self.host.redactor().redact_str(&content);
-        self.record(vec![Record::PhaseGate { status: status.to_owned(), content: content.clone() }])?;
+        let (said, used) = (content.clone(), std::mem::take(&mut self.used));
+        self.record(vec![Record::PhaseGate { status: status.to_owned(), content: said, used }])?;
         if self.journal.life().gate_is_open {
             return Ok(());
         }

@@ -212,7 +212,10 @@ impl<'e> Floor<'e> {
                 }
             }
             (Told::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
-            (Told::Reviewed(read), _) if read.interrupted => return Ok(()),
+            (Told::Reviewed(read), _) if read.interrupted => {
+                self.used_by(Some(&id), &read);
+                return Ok(());
+            }
             (Told::Reviewed(read), Some(run)) => {
                 let result = match &read.verdict {
                     Some(reviewed) if reviewed.pass => ReviewResult::Pass,

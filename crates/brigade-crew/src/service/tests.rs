@@ -7,6 +7,7 @@
 
 mod attacks;
 mod branch;
+mod budgets;
 mod disk;
 mod killed;
 mod lists;
@@ -187,7 +188,7 @@ impl World {
             guidance: Some("try harder".to_owned()),
             is_clear: true,
         };
-        journal.append(Record::DecisionAnswered { id, answer }).unwrap();
+        journal.append(Record::DecisionAnswered { id, answer, used: Vec::new() }).unwrap();
     }
 
     fn receipts(&self, wanted: RunKind) -> usize {

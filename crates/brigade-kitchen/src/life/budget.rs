@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::record::Used;
 use crate::config::Settings;
 use crate::names::Tier;
 
@@ -51,6 +52,14 @@ impl Spent {
         match cost_usd {
             Some(cost) => spent.reported_usd += cost.max(0.0),
             None => spent.unpriced_minutes += minutes,
+        }
+    }
+
+    /// Counts starts of the executive, and adds what they used.
+    pub fn use_up(&mut self, used: &[Used]) {
+        for Used { seconds, cost_usd, .. } in used {
+            self.start(Tier::Executive);
+            self.add(Tier::Executive, *seconds, *cost_usd);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use brigade_core::{RunId, Timestamp};
 
-use super::record::{CommandResult, Entry, How, Record, ReviewResult, TaskOutcome};
+use super::record::{CommandResult, Entry, How, Record, ReviewResult, TaskOutcome, Used};
 use super::{
     Answer, AnsweredBy, Approval, AttemptRun, Checking, Decided, DecisionKind, Feedback, Life, MAX_HISTORY,
     PhaseEvent, ScopeEvent, ServiceLife, Stage, TaskEvent, TaskLife, WalkawayEvent,
@@ -71,7 +71,8 @@ impl Life {
                 self.skips_in_a_row = 0;
                 self.decisions.iter_mut().for_each(|decided| decided.is_past = decided.answer.is_some());
             }
-            Record::ServiceEnded { outcome, reason, .. } => {
+            Record::ServiceEnded { outcome, reason, used, .. } => {
+                self.used(used);
                 if let Some(service) = &mut self.service {
                     service.ended = Some(*outcome);
                     service.reason = reason.clone();
@@ -201,8 +202,12 @@ impl Life {
                 }
                 self.decisions.push(Decided { decision: decision.clone(), answer: None, is_past: false });
             }
-            Record::DecisionAnswered { id, answer } => self.answered(at, id, answer),
-            Record::ScopeDecided { task, question, decision, rationale, by_person } => {
+            Record::DecisionAnswered { id, answer, used } => {
+                self.used(used);
+                self.answered(at, id, answer);
+            }
+            Record::ScopeDecided { task, question, decision, rationale, by_person, used } => {
+                self.used(used);
                 let life = self.tasks.entry(task.clone()).or_default();
                 life.scope.push((question.clone(), decision.clone()));
                 life.question = None;
@@ -216,7 +221,8 @@ impl Life {
                 };
                 keep(&mut self.history.scope_decisions, event);
             }
-            Record::PhaseReview { completed, total, status, content } => {
+            Record::PhaseReview { completed, total, status, content, used } => {
+                self.used(used);
                 self.done_since_phase_review = 0;
                 self.history.phase_review_count += 1;
                 let (status, content) = (status.clone(), content.clone());
@@ -228,7 +234,10 @@ impl Life {
                 let known = self.budgets.entry(what.clone()).or_default();
                 *known |= *reached;
             }
-            Record::PhaseGate { status, .. } => self.gate_is_open = status == GateStatus::Proceed.as_str(),
+            Record::PhaseGate { status, used, .. } => {
+                self.used(used);
+                self.gate_is_open = status == GateStatus::Proceed.as_str();
+            }
             Record::ConfigReloaded { .. } => {}
             Record::Interrupted { tasks } => {
                 for task in tasks {
@@ -240,6 +249,16 @@ impl Life {
                 }
             }
             Record::Adopted { state } => self.adopt(state),
+        }
+    }
+
+    /// Counts starts of the executive. Of a task, they cost something and are no attempt.
+    fn used(&mut self, used: &[Used]) {
+        self.spent.use_up(used);
+        for Used { task, seconds, cost_usd } in used {
+            if let Some(life) = task.as_ref().and_then(|task| self.tasks.get_mut(task)) {
+                life.spent.add(Tier::Executive, *seconds, *cost_usd);
+            }
         }
     }
 

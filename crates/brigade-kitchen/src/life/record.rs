@@ -132,6 +132,19 @@ pub enum ReviewResult {
     Unclear,
 }
 
+/// What a start of the executive used that has no record of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    /// The task that it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it reported as its cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -240,6 +253,9 @@ records! {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What the executive used for this, and for what came to nothing before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<Used>,
     }
     /// A task began.
     TaskStarted = "task_started" {
@@ -441,6 +457,9 @@ records! {
         /// The answer.
         #[serde(flatten)]
         answer: Answer,
+        /// What the executive used for this, and for what came to nothing before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<Used>,
     }
     /// What belongs to a task was decided.
     ScopeDecided = "scope_decided" {
@@ -455,6 +474,9 @@ records! {
         rationale: String,
         /// Whether a person said so.
         by_person: bool,
+        /// What the executive used for this, and for what came to nothing before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<Used>,
     }
     /// The executive reviewed the PRD.
     PhaseReview = "phase_review" {
@@ -467,6 +489,9 @@ records! {
         /// Its text.
         #[serde(default)]
         content: String,
+        /// What the executive used for this, and for what came to nothing before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<Used>,
     }
     /// What stands between two PRDs was passed, or not.
     PhaseGate = "phase_gate" {
@@ -475,6 +500,9 @@ records! {
         /// Its text.
         #[serde(default)]
         content: String,
+        /// What the executive used for this, and for what came to nothing before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        used: Vec<Used>,
     }
     /// A tier waits for the limit of its provider.
     LimitWait = "limit_wait" {

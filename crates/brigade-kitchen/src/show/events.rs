@@ -269,7 +269,7 @@ fn of_record(prd: &ValidPrd, life: &Life, line: &Line) -> Vec<Event> {
             },
             Event::Attention { task: decision.task.clone(), reason: decision.context.clone() },
         ],
-        Record::DecisionAnswered { id, answer } => {
+        Record::DecisionAnswered { id, answer, .. } => {
             let mut found = vec![Event::DecisionReceived {
                 id: id.clone(),
                 action: answer.choice.clone(),

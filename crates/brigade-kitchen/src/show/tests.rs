@@ -107,7 +107,7 @@ fn journal() -> Vec<Line> {
         },
         start("US-2", Tier::Executive, 6, "r2"),
         Record::DecisionAsked { decision: decision.clone() },
-        Record::DecisionAnswered { id: decision.id, answer },
+        Record::DecisionAnswered { id: decision.id, answer, used: vec![] },
     ];
     records
         .into_iter()
@@ -204,7 +204,7 @@ fn a_service_that_paused_needs_attention_until_somebody_acts() {
     };
     let reason = "what would be executed changed, and is not approved";
     let (service, said) = ("s1".to_owned(), Some(reason.to_owned()));
-    let ended = Record::ServiceEnded { service, outcome: Outcome::Paused, reason: said };
+    let ended = Record::ServiceEnded { service, outcome: Outcome::Paused, reason: said, used: vec![] };
     let paused = (Some(Outcome::Paused), Some(reason.to_owned()));
     assert_eq!(write(ended.clone()), paused);
     assert_eq!(write(Record::Revoked { by: None }), paused);

@@ -4,6 +4,7 @@ use brigade_core::json::{Dialect, from_json, present};
 use brigade_core::{Json, Object};
 use serde::{Deserialize, Serialize};
 
+use super::result_file::common;
 use super::{Evidence, Exit, Tags};
 
 /// The verdict of a review.
@@ -133,6 +134,12 @@ fn view(evidence: &Evidence<'_>) -> Option<View> {
         Some(Err(_)) => None,
         Some(Ok(json)) => from_json(&json).ok().map(|members| View::File(Box::new(members))),
     }
+}
+
+/// Returns the cost that the result file of any role reports.
+pub fn reported_cost(evidence: &Evidence<'_>) -> Option<f64> {
+    let json = evidence.result.read(evidence.nonce)?.ok()?;
+    common(&json).cost_usd
 }
 
 /// Returns whether the process ended well. What is said by one that failed never lets anything pass.

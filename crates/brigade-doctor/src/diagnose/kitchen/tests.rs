@@ -94,7 +94,12 @@ fn a_kitchen_in_order_has_no_issues() {
     check(&KitchenHealth::default(), 1, &[]);
     check(&of(prd(&[], false)), 1, &[]);
     check(&of(prd(&[approved(), started()], true)), 1, &[]);
-    let ended = Record::ServiceEnded { service: "s".to_owned(), outcome: Outcome::Complete, reason: None };
+    let ended = Record::ServiceEnded {
+        service: "s".to_owned(),
+        outcome: Outcome::Complete,
+        reason: None,
+        used: vec![],
+    };
     check(&of(prd(&[approved(), started(), ended], false)), 1, &[]);
 }
 
@@ -158,7 +163,7 @@ fn a_decision_is_an_issue_after_three_days() {
         guidance: None,
         is_clear: true,
     };
-    let answered = Record::DecisionAnswered { id: "d-0123456789ab".parse().unwrap(), answer };
+    let answered = Record::DecisionAnswered { id: "d-0123456789ab".parse().unwrap(), answer, used: vec![] };
     let [approved, failed, asked] = records;
     check(&of(prd(&[approved, failed, asked, answered], false)), 74, &["kitchen_task_failed b → retry-prd"]);
 }
