@@ -34,7 +34,7 @@ pub use repository::WithoutGit;
 
 use crate::workplace::{
     Abandoned, Begun, Changes, Cleaned, CommitId, DoneWork, Guard, Integration, Made, Place, PlaceError,
-    Room, TaskName, Workplace,
+    PutBack, Room, TaskName, Workplace,
 };
 use repository::{Repository, is_branch_name, unsafe_name};
 use task_dir::Folders;
@@ -224,6 +224,16 @@ impl Workplace for GitPlace {
 
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
         self.look_guarded(place, guard)
+    }
+
+    fn put_back(
+        &self,
+        place: &Place,
+        guard: &Guard,
+        verified: &Changes,
+        seen: &Changes,
+    ) -> Result<PutBack, PlaceError> {
+        self.put_tree_back(place, guard, verified, seen)
     }
 
     fn drop_ignored(&self, place: &Place) -> Result<Vec<String>, PlaceError> {

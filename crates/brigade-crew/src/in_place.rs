@@ -21,7 +21,7 @@ use crate::git::settings::Seal;
 use crate::git::task_dir::{make_dirs, remove_any};
 use crate::workplace::{
     Abandoned, Begun, ChangeKind, ChangedFile, Changes, Cleaned, CommitId, Guard, Integration, Made, Marker,
-    Place, PlaceError, Room, TaskName, Workplace, shown_path,
+    Place, PlaceError, PutBack, Room, TaskName, Workplace, shown_path,
 };
 use files::{Snapshot, added_markers, text_of, walk};
 
@@ -57,6 +57,10 @@ impl InPlace {
         let now = walk(&*self.workspace, &self.own_files, &last)?;
         last.clone_from(&now);
         Ok(now)
+    }
+
+    fn last_look(&self) -> Snapshot {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn known(&self, place: &Place) -> Result<Option<Snapshot>, PlaceError> {
@@ -134,6 +138,24 @@ impl Workplace for InPlace {
         }
         changes.nested = now.nested(&before).map(shown_path).collect();
         Ok(changes)
+    }
+
+    /// Earlier files are not kept, so what changed can only be named.
+    fn put_back(
+        &self,
+        place: &Place,
+        guard: &Guard,
+        _: &Changes,
+        seen: &Changes,
+    ) -> Result<PutBack, PlaceError> {
+        let then = self.last_look();
+        let now = self.look(place, guard)?;
+        if now.tree == seen.tree && now.nested == seen.nested {
+            return Ok(PutBack::Unchanged);
+        }
+        let files = self.last_look();
+        let changed = then.differences(&files).into_iter().map(|(path, _)| shown_path(path));
+        Ok(PutBack::Stays(changed.chain(files.nested(&then).map(shown_path)).collect()))
     }
 
     /// Earlier files are not kept, so only what is there still can be recalled.

@@ -223,6 +223,17 @@ pub struct Cleaned {
     pub kept: Option<String>,
 }
 
+/// What became of changes that nobody was to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    /// There are none.
+    Unchanged,
+    /// The files are what was verified.
+    Done,
+    /// These files stay changed, because what they were is not kept.
+    Stays(Vec<String>),
+}
+
 /// Whether several tasks can be worked on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
@@ -344,6 +355,19 @@ pub trait Workplace: Send + Sync {
     /// Fails with [`PlaceError::Tampered`] before git is started if `guard` is not what there is now, and with
     /// [`PlaceError::Gone`] if the folder is.
     fn look(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError>;
+
+    /// Undoes what changed since `seen`, the last look, by somebody who may change nothing: the files become those of
+    /// `verified` again.
+    ///
+    /// # Errors
+    /// As [`Workplace::look`].
+    fn put_back(
+        &self,
+        place: &Place,
+        guard: &Guard,
+        verified: &Changes,
+        seen: &Changes,
+    ) -> Result<PutBack, PlaceError>;
 
     /// Removes what git ignores and was not there when the task began, and returns it. What nothing holds but the
     /// folder of the task must not be what verification finds. In place, such files are the user's, and stay.

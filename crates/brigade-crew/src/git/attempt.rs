@@ -10,7 +10,7 @@ use brigade_fs::Fs as _;
 use super::changes::DiffReader;
 use super::task_dir::{TaskDir, below, gone, is_directory, is_file_or_link, remove_any};
 use super::{Commits, GitPlace};
-use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError, shown_path};
+use crate::workplace::{Changes, CommitId, Guard, Made, Place, PlaceError, PutBack, shown_path};
 use brigade_git::{GitError, Sight, one_line};
 
 /// The trailer that names the task.
@@ -30,6 +30,29 @@ impl GitPlace {
         }
         self.check_guard(&dir, guard)?;
         self.changes(&dir, &base_of(place)?)
+    }
+
+    pub(super) fn put_tree_back(
+        &self,
+        place: &Place,
+        guard: &Guard,
+        verified: &Changes,
+        seen: &Changes,
+    ) -> Result<PutBack, PlaceError> {
+        let now = self.look_guarded(place, guard)?;
+        if now.nested != seen.nested {
+            return Ok(PutBack::Stays(now.nested));
+        }
+        if now.tree == seen.tree {
+            return Ok(PutBack::Unchanged);
+        }
+        // The look took every file into our index, so git removes those that are not in the tree.
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        let order = self.repository.git.order("read-tree").seeing(&sight);
+        order.words(["--reset", "-u", &verified.tree]).run()?;
+        self.folders.note_look(&dir, &base_of(place)?, &verified.tree)?;
+        Ok(PutBack::Done)
     }
 
     /// Finds out what changed in a worktree since a commit.

@@ -23,8 +23,8 @@ use crate::receipts::RunKind;
 use crate::run::{Host, NotStarted, Watch};
 use crate::service::menu::Menu;
 use crate::workplace::{
-    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Marker, Place, PlaceError, Room,
-    TaskName, Workplace,
+    Begun, ChangedFile, Changes, CommitId, Guard, Integration, Made, Marker, Place, PlaceError, PutBack,
+    Room, TaskName, Workplace,
 };
 
 /// How many bytes of a change a reviewer is shown.
@@ -345,11 +345,6 @@ impl<'e> Shift<'e> {
         })?)
     }
 
-    /// Returns what the files of a place are now.
-    fn seen(&self, hold: &Hold) -> Option<String> {
-        self.workplace.look(&hold.place, &hold.guard).ok().map(|seen| seen.tree)
-    }
-
     /// Finds out again what an attempt of an earlier service left: the tree that was verified, if it is known. What was
     /// not verified never takes its place.
     fn held(
@@ -453,14 +448,24 @@ impl<'e> Shift<'e> {
                     summary: hold.summary.as_deref(),
                 };
                 // Verification may have left files. They are not committed, and no fault of the reviewer.
-                let before = self.seen(hold);
+                let before = self.workplace.look(&hold.place, &hold.guard).ok();
                 let what = Start::reader(Role::Review, Some(task), Some(&hold.place), READER_TIMEOUT);
                 let attempted =
                     self.start(what, watch, &|context| prompt::review(context, task, &evidence))?;
                 let mut read = Read::of(&attempted, reviewed(&attempted.evidence()));
                 // A reviewer can change nothing.
-                if before.is_none() || before != self.seen(hold) {
-                    read.verdict = None;
+                let put_back = before
+                    .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
+                match put_back.transpose()? {
+                    Some(PutBack::Unchanged) => {}
+                    Some(PutBack::Done) | None => read.verdict = None,
+                    Some(PutBack::Stays(files)) => {
+                        // What is there now was never verified, also if the review was interrupted.
+                        let files = files.join(", ");
+                        let reason = format!("the reviewer changed files, which it must not: {files}");
+                        read.verdict = Some(Reviewed { pass: false, reason: Some(reason) });
+                        read.interrupted = false;
+                    }
                 }
                 Ok(Told::Reviewed(read))
             }

@@ -62,6 +62,38 @@ fn a_reviewer_that_changes_files_has_said_nothing() {
 }
 
 #[test]
+fn what_a_reviewer_changed_is_in_no_later_commit() {
+    let script = "if [ $BRIGADE_ROLE = review ]; then\n\
+        [ $n = 1 ] && { echo more >> a.txt; echo more > extra.txt; rm shared.txt; }\n\
+        [ $n = 2 ] && result '\"review\":\"fail\"' || result '\"review\":\"pass\"'; exit 0; fi\n\
+        [ $n = 1 ] && echo x > a.txt || echo x > b.txt\ndone_";
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "review_enabled = true\n", script);
+    let report = world.serve();
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2));
+    assert_eq!(world.git(&["diff", "--name-only", "main", "feature/x"]), "a.txt\nb.txt");
+    assert_eq!(world.git(&["show", "feature/x:a.txt"]), "x");
+}
+
+#[test]
+fn a_reviewer_that_changes_files_in_place_fails_the_attempt_and_they_are_named() {
+    let script = "if [ $BRIGADE_ROLE = review ]; then [ $n = 1 ] && echo more >> a.txt\n\
+        result '\"review\":\"pass\"'; exit 0; fi\necho x > a.txt\ndone_";
+    let prd = tasks(&[("a", "grep -qx x a.txt", &[])]);
+    let world = World::new(&prd, "review_enabled = true\n", script);
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Complete, 2));
+    let told = world.note("prompt-work-a-2");
+    assert!(told.contains("the reviewer changed files, which it must not: a.txt"), "{told}");
+    assert_eq!(fs::read_to_string(world.folder.join("work/a.txt")).unwrap(), "x\n");
+    // A reviewer that changes them each time lets nothing pass.
+    let script = script.replace("[ $n = 1 ] && ", "");
+    let world = World::new(&prd, "review_enabled = true\nmax_iterations = 2", &script);
+    world.approve();
+    assert_eq!((world.serve().outcome, world.starts("review", "a")), (Outcome::Paused, 2));
+}
+
+#[test]
 fn a_worker_that_removes_its_worktree_has_failed_and_the_next_has_a_new_one() {
     let script = "if [ $n = 1 ]; then rm -rf \"$PWD\"; else echo x > a.txt; fi\ndone_";
     let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", script);
