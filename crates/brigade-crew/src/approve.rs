@@ -121,7 +121,9 @@ impl Kitchen<'_> {
                 let passed = passed(&standing.prd);
                 let path = Some(standing.path.to_string());
                 let approved = Record::Approved { fingerprint, items, passed, by, path };
-                self.journal(files)?.append_all(adopted.into_iter().chain([approved]).collect())?;
+                let mut journal = self.journal(files)?;
+                let lines = journal.append_all(adopted.into_iter().chain([approved]).collect())?;
+                self.tell(&standing.name, &journal, &lines);
                 report.approved = true;
             }
         }

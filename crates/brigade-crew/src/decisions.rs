@@ -176,10 +176,7 @@ impl Kitchen<'_> {
                     fault = Some(found);
                     Vec::new()
                 }
-                Some(Ok(())) => {
-                    let (id, answer) = (id.clone(), answer.clone());
-                    vec![Record::DecisionAnswered { id, answer, used: Vec::new() }]
-                }
+                Some(Ok(())) => life.answer_records(&id, answer.clone(), Vec::new()),
             }
         })?;
         if let Some(fault) = fault {
@@ -191,6 +188,7 @@ impl Kitchen<'_> {
             let message = format!("`{id}` was answered meanwhile");
             return Err(Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE));
         };
+        self.tell(&name, &journal, &recorded);
         Ok(AnswerReport {
             schema: AnswerReport::SCHEMA,
             target: self.target(),
@@ -273,6 +271,7 @@ impl Kitchen<'_> {
             });
             both.collect()
         })?;
+        self.tell(&found.name, &journal, &recorded);
         Ok(recorded.len() / 2)
     }
 

@@ -382,6 +382,26 @@ impl PrdJournal {
         Ok(before != (self.read.file, self.read.offset))
     }
 
+    /// Returns the records of this version that were read, from the first one behind this number on.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<Written>, FsError> {
+        let Some(file) = LineFile::new(&*self.fs, self.files.folder(), "journal").open()? else {
+            return Ok(Vec::new());
+        };
+        let (mut lines, mut found, mut last) = (Lines::new(&*file, 0, file.len()?), Vec::new(), 0);
+        while let Some(line) = lines.next_line()? {
+            let Told::Record(entry) = look_at(&line, last) else { continue };
+            last = entry.seq();
+            match entry {
+                Entry::Known(line) if seq < last && last <= self.read.life.seq => found.push(*line),
+                Entry::Known(_) | Entry::Newer { .. } => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// Appends a record, and returns its number once it is synced.
     ///
     /// # Errors

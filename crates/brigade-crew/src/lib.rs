@@ -39,6 +39,7 @@ mod run;
 mod run_log;
 mod service;
 mod status;
+mod tell;
 mod ticket;
 mod validate;
 pub mod workplace;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_core::json::to_json;
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
 use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
@@ -183,13 +183,21 @@ impl Projections {
         self.written(path, written);
     }
 
-    /// Writes everything that follows from new records. `view` is after them. Returns the events.
-    pub(crate) fn after(&mut self, view: &View<'_>, lines: &[Line]) -> Vec<EventLine> {
+    /// Writes everything that follows from new records. `view` is after them. Returns the events. Where the events file
+    /// is gone, it is written again from `all` records.
+    pub(crate) fn after(
+        &mut self,
+        view: &View<'_>,
+        lines: &[Line],
+        all: &dyn Fn() -> Result<Vec<Line>, FsError>,
+    ) -> Vec<EventLine> {
         self.state(view.life);
         self.status(view);
         let happened: Vec<EventLine> =
             lines.iter().flat_map(|line| events(&self.name, view.prd, view.life, line)).collect();
-        if let Some(path) = self.targets.events.clone() {
+        if self.lacks_events() {
+            self.tell_missed(view.prd, all, 0);
+        } else if let Some(path) = self.targets.events.clone() {
             let text: String = happened.iter().map(|event| self.event_text(event)).collect();
             if !text.is_empty() {
                 self.append(&path, &text);
@@ -206,6 +214,49 @@ impl Projections {
             }
         }
         happened
+    }
+
+    /// Returns whether there should be an events file, and is none.
+    pub(crate) fn lacks_events(&self) -> bool {
+        self.targets.events.as_ref().is_some_and(|path| matches!(self.fs.exists(path), Ok(false)))
+    }
+
+    /// Returns the number of the last record that the events file knows, as far as its end tells.
+    pub(crate) fn told_until(&self) -> Option<u64> {
+        let file = self.fs.open(self.targets.events.as_ref()?).ok()?;
+        let from = file.len().ok()?.saturating_sub(LONGEST_LINE);
+        let tail = file.read_range(from, usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX)).ok()?;
+        tail.rsplit(|byte| *byte == b'\n').find_map(|line| {
+            let json = Json::parse_bytes(line, Dialect::Strict).ok()?;
+            let is_ours = json.get("prd").and_then(Json::as_str) == Some(self.name.prefix());
+            json.get("seq").filter(|_| is_ours).and_then(|seq| from_json(seq).ok())
+        })
+    }
+
+    /// Writes the events of records that the events file does not have: those behind a number.
+    pub(crate) fn tell_missed(
+        &mut self,
+        prd: &ValidPrd,
+        all: &dyn Fn() -> Result<Vec<Line>, FsError>,
+        seq: u64,
+    ) {
+        let Some(path) = self.targets.events.clone() else { return };
+        let lines = match all() {
+            Ok(lines) => lines,
+            Err(error) => return self.written(&path, Err(error)),
+        };
+        let (mut life, mut text) = (Life::default(), String::new());
+        for line in &lines {
+            life.seq = line.seq;
+            life.apply(line.at, &line.record);
+            if seq < line.seq {
+                let happened = events(&self.name, prd, &life, line);
+                text.extend(happened.iter().map(|event| self.event_text(event)));
+            }
+        }
+        if !text.is_empty() {
+            self.append(&path, &text);
+        }
     }
 
     fn event_text(&self, event: &EventLine) -> String {

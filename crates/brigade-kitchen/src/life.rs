@@ -472,6 +472,26 @@ impl Life {
         self.decisions.iter().filter(|decided| decided.answer.is_none()).map(|decided| &decided.decision)
     }
 
+    /// Returns the records of an answer. What belongs to a task has one of its own.
+    pub fn answer_records(&self, id: &DecisionId, answer: Answer, used: Vec<Used>) -> Vec<Record> {
+        let decided = self.decisions.iter().find(|decided| decided.decision.id == *id);
+        let about =
+            decided.map(|decided| &decided.decision).filter(|about| about.about == DecisionKind::Scope);
+        let Some((about, task)) = about.and_then(|about| Some((about, about.task.clone()?))) else {
+            return vec![Record::DecisionAnswered { id: id.clone(), answer, used }];
+        };
+        let question = self.tasks.get(&task).and_then(|own| own.question.clone());
+        let decided = Record::ScopeDecided {
+            task,
+            question: question.unwrap_or_else(|| about.context.clone()),
+            decision: answer.choice.clone(),
+            rationale: answer.reason.clone().unwrap_or_default(),
+            by_person: answer.by == AnsweredBy::Person,
+            used,
+        };
+        vec![decided, Record::DecisionAnswered { id: id.clone(), answer, used: Vec::new() }]
+    }
+
     /// Returns who said that the service pauses, if no other one began since.
     pub fn paused_by(&self) -> Option<AnsweredBy> {
         let pause = self.decisions.iter().rfind(|decided| decided.is_pause())?;

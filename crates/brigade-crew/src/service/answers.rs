@@ -10,9 +10,7 @@ use brigade_core::json::from_json;
 use brigade_core::{Dialect, Json};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
-use brigade_kitchen::life::{
-    Answer, AnsweredBy, Decision, DecisionId, DecisionKind, Record, walkaway_answer,
-};
+use brigade_kitchen::life::{Answer, AnsweredBy, Decision, DecisionId, DecisionKind, walkaway_answer};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::service::Outcome;
 use brigade_kitchen::show::Event;
@@ -210,7 +208,9 @@ impl<'e> Floor<'e> {
     fn answer(&mut self, id: &DecisionId, answer: Answer) -> Result<bool, ServeError> {
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
-        let answer = Answer { reason: masked(answer.reason), guidance: masked(answer.guidance), ..answer };
+        let choice = redactor.redact_str(&answer.choice);
+        let answer =
+            Answer { choice, reason: masked(answer.reason), guidance: masked(answer.guidance), ..answer };
         let fits = self
             .journal
             .life()
@@ -218,7 +218,8 @@ impl<'e> Floor<'e> {
             .any(|decision| decision.id == *id && decision.accepts(&answer.choice).is_ok());
         if fits {
             let used = std::mem::take(&mut self.used);
-            self.record(vec![Record::DecisionAnswered { id: id.clone(), answer, used }])?;
+            let records = self.journal.life().answer_records(id, answer, used);
+            self.record(records)?;
             self.heed_pause();
         }
         Ok(fits)
@@ -251,26 +252,14 @@ impl<'e> Floor<'e> {
     pub(super) fn scoped(&mut self, task: &Task, read: Read<Scoped>) -> Result<(), ServeError> {
         self.used_by(Some(&task.id), &read);
         let (Some(id), Some(scoped)) = (self.decision_about(task), read.verdict) else { return Ok(()) };
-        let redactor = self.host.redactor();
-        let question = self.journal.life().task(&task.id).question.unwrap_or_default();
-        let decision = redactor.redact_str(&scoped.answer);
-        let rationale = redactor.redact_str(&scoped.reason.unwrap_or_default());
-        let decided = Record::ScopeDecided {
-            task: task.id.clone(),
-            question,
-            decision: decision.clone(),
-            rationale: rationale.clone(),
-            by_person: false,
-            used: std::mem::take(&mut self.used),
-        };
         let answer = Answer {
-            choice: decision,
+            choice: scoped.answer,
             by: AnsweredBy::Executive,
-            reason: Some(rationale).filter(|reason| !reason.is_empty()),
+            reason: scoped.reason.filter(|reason| !reason.is_empty()),
             guidance: None,
             is_clear: true,
         };
-        self.record(vec![decided, Record::DecisionAnswered { id, answer, used: Vec::new() }])
+        self.answer(&id, answer).map(drop)
     }
 
     /// Takes a command of a supervisor, once. What does not fit is set aside, and nothing else happens.

@@ -13,7 +13,7 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json};
 use brigade_kitchen::config::{Keep, Settings};
 use brigade_kitchen::life::{
-    Answer, DecisionId, Life, Limits, Progress, Record, RunSet, Spent, Stage, TaskLife, Used,
+    Answer, DecisionId, Life, Limits, Line, Progress, Record, RunSet, Spent, Stage, TaskLife, Used,
     Workplace as Mode, next, progress, select,
 };
 use brigade_kitchen::service::{Outcome, ServiceReport};
@@ -123,6 +123,8 @@ pub(super) struct Floor<'e> {
     pub(super) service: String,
     pub(super) begun: Instant,
     pub(super) spent_before: Spent,
+    /// The number of the last record that others were told of.
+    pub(super) told: u64,
     /// What the executive used, until a record tells it.
     pub(super) used: Vec<Used>,
     pub(super) busy: HashMap<About, Busy>,
@@ -187,6 +189,7 @@ impl<'e> Floor<'e> {
         Ok(Floor {
             service: format!("service-{}-{random}", journal.now().compact()),
             spent_before: journal.life().spent.clone(),
+            told: 0,
             used: Vec::new(),
             approved: Some(menu.fingerprint),
             stamps: menu.stamps.clone(),
@@ -287,6 +290,7 @@ impl<'e> Floor<'e> {
             // Their keepers ended with the service that made them.
             records.push(Record::Interrupted { tasks: running });
         }
+        self.tell_missed();
         let total = (0..self.menu.prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
         records.push(Record::ServiceStarted {
             service: self.service.clone(),
@@ -379,7 +383,22 @@ impl<'e> Floor<'e> {
         Ok(())
     }
 
-    fn project(&mut self, lines: &[brigade_kitchen::life::Line]) {
+    /// Writes events that the last service could not write, such as of an answer while it ended.
+    fn tell_missed(&mut self) {
+        self.told = self.journal.life().seq;
+        if let Some(seq) = self.projections.told_until().filter(|seq| *seq < self.told) {
+            let journal = &self.journal;
+            self.projections.tell_missed(&self.menu.prd, &|| journal.lines_after(0), seq);
+        }
+    }
+
+    /// Writes what follows from records: these, or all since the last time, if others wrote some of them.
+    fn project(&mut self, lines: &[Line]) {
+        let (seq, told) = (self.journal.life().seq, self.told);
+        self.told = seq;
+        let missed = (told + lines.len() as u64 != seq).then(|| self.journal.lines_after(told));
+        let missed = missed.and_then(Result::ok);
+        let lines = missed.as_deref().unwrap_or(lines);
         let Floor { journal, menu, settings, projections, .. } = self;
         let view = View {
             prd: &menu.prd,
@@ -393,7 +412,7 @@ impl<'e> Floor<'e> {
             limits: Limits::of(settings, ceiling(menu)),
             now: journal.now(),
         };
-        let events = projections.after(&view, lines);
+        let events = projections.after(&view, lines, &|| journal.lines_after(0));
         for line in lines {
             self.follower.recorded(&menu.name, line, journal.life());
         }
@@ -435,6 +454,9 @@ impl<'e> Floor<'e> {
             seq: self.journal.life().seq,
             event,
         };
+        if self.projections.lacks_events() {
+            self.project(&[]);
+        }
         self.projections.event(&line);
         self.notify(line);
     }

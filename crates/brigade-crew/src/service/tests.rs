@@ -14,6 +14,7 @@ mod lists;
 mod phase;
 mod secrets;
 mod taken;
+mod told;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,0 +1,96 @@
+//! What other programs are told of answers, with and without a running service.
+
+use brigade_core::{Dialect, Json};
+
+use super::*;
+
+const FILES: &str = "max_iterations = 1\nsupervisor_events_file = \"events.jsonl\"\nsupervisor_status_file = \"status.json\"\n";
+
+fn read(world: &World, name: &str) -> String {
+    fs::read_to_string(world.folder.join("work").join(name)).unwrap_or_default()
+}
+
+/// The words of the events, in their order.
+fn events(world: &World) -> Vec<String> {
+    let word = |line: &str| {
+        let (_, rest) = line.split_once("\"event\":\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    read(world, "events.jsonl").lines().map(word).collect()
+}
+
+fn answer(world: &World, choice: &str) {
+    let id = world.life().waiting().next().unwrap().id.to_string();
+    let choice = choice.to_owned();
+    let request = crate::AnswerRequest { id, choice, reason: None, guidance: None };
+    world.kitchen().answer(&request).unwrap();
+}
+
+#[test]
+fn an_answer_without_a_service_is_told_at_once() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), FILES, "exit 0");
+    world.approve();
+    world.serve();
+    assert!(read(&world, "status.json").contains("\"attention\":true"));
+    answer(&world, "skip");
+    assert_eq!(events(&world)[events(&world).len() - 2..], ["decision_received", "task_skipped"]);
+    assert!(read(&world, "status.json").contains("\"attention\":false"));
+    assert!(read(&world, "brigade/tasks/prd-a.state.json").contains("\"skipped\""));
+    // A file that is gone is written again, with everything that happened, and nothing stands there twice.
+    let before = events(&world);
+    fs::remove_file(world.folder.join("work/events.jsonl")).unwrap();
+    world.serve();
+    assert_eq!(events(&world)[..before.len()], before);
+    let received = |events: &[String]| events.iter().filter(|event| *event == "decision_received").count();
+    assert_eq!(received(&events(&world)), 1);
+    // What nobody was told is told by the next service.
+    let text = read(&world, "events.jsonl");
+    let kept = &text[..text.find("decision_received").unwrap()];
+    let kept = &kept[..=kept.rfind('\n').unwrap()];
+    fs::write(world.folder.join("work/events.jsonl"), kept).unwrap();
+    world.serve();
+    assert_eq!(received(&events(&world)), 1);
+}
+
+#[test]
+fn an_answer_beside_a_running_service_is_told_by_it() {
+    let script = "[ $BRIGADE_TASK = a ] && [ $n = 1 ] && exit 0\n\
+        while [ $BRIGADE_TASK = b ] && [ ! -e \"$D/go\" ]; do sleep 0.05; done\n\
+        echo x > \"$BRIGADE_TASK.txt\"\ndone_";
+    let world = World::new(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), FILES, script);
+    world.approve();
+    std::thread::scope(|scope| {
+        let service = scope.spawn(|| world.serve());
+        let waits = || world.life().waiting().next().is_some() && world.starts("work", "b") == 1;
+        while !waits() {
+            std::thread::yield_now();
+        }
+        answer(&world, "retry");
+        while !events(&world).contains(&"decision_received".to_owned()) {
+            std::thread::yield_now();
+        }
+        fs::write(world.folder.join("notes/go"), "").unwrap();
+        assert_eq!(service.join().unwrap().outcome, Outcome::Complete);
+    });
+    let received = events(&world).iter().filter(|event| *event == "decision_received").count();
+    assert_eq!(received, 1);
+}
+
+#[test]
+fn a_person_who_says_what_belongs_to_a_task_is_in_the_state_file() {
+    let script = "[ $n = 1 ] && { result '\"signal\":\"question\",\"question\":\"all of it?\"'; exit 0; }\n\
+        echo x > a.txt\ndone_";
+    let world = World::new(&tasks(&[("a", "true", &[])]), &FILES.replace("= 1", "= 3"), script);
+    world.approve();
+    world.serve();
+    answer(&world, "only the first half");
+    let state = Json::parse_bytes(read(&world, "brigade/tasks/prd-a.state.json").as_bytes(), Dialect::Strict);
+    let state = state.unwrap();
+    let decided = &state.get("scopeDecisions").unwrap().as_array().unwrap()[0];
+    let member = |name: &str| decided.get(name).cloned().unwrap();
+    assert_eq!((member("question"), member("decision")), ("all of it?".into(), "only the first half".into()));
+    assert_eq!(member("reviewedByHuman"), Json::Bool(true));
+    assert_eq!(events(&world)[events(&world).len() - 2..], ["scope_decision", "decision_received"]);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    assert!(world.note("prompt-work-a-2").contains("only the first half"));
+}

@@ -1,0 +1,39 @@
+//! Files for people and other programs, after a command that no service runs beside.
+
+use brigade_fs::RelPath;
+use brigade_kitchen::PrdName;
+use brigade_kitchen::life::Line;
+use brigade_policy::Failure;
+
+use crate::gather::PrdSearch;
+use crate::journal::PrdJournal;
+use crate::kitchen::Kitchen;
+use crate::lock::ServiceLock;
+use crate::projections::{Projections, Targets};
+
+impl Kitchen<'_> {
+    /// Writes what follows from records of a command, if a service ran and none runs now; one that runs does it itself.
+    /// The records count also if that fails.
+    pub(crate) fn tell(&self, name: &PrdName, journal: &PrdJournal, lines: &[Line]) {
+        if let Err(failure) = self.try_tell(name, journal, lines) {
+            tracing::debug!(%failure, prd = %name, "files for people and other programs are not written");
+        }
+    }
+
+    fn try_tell(&self, name: &PrdName, journal: &PrdJournal, lines: &[Line]) -> Result<(), Failure> {
+        let life = journal.life();
+        if life.service.is_none() || lines.is_empty() || ServiceLock::holder(&*self.fs, name)?.is_some() {
+            return Ok(());
+        }
+        // Older approvals do not say which file it is.
+        let path = life.prd_path.clone().unwrap_or_else(|| format!("brigade/tasks/{name}.json"));
+        let Ok(path) = path.parse::<RelPath>() else { return Ok(()) };
+        let standing = self.standing(&PrdSearch::At(path))?;
+        let settings = &standing.crew.settings;
+        let targets = Targets::of(&*self.fs, &standing.path, name, settings);
+        let (redactor, most) = (self.redactor(&standing.configuration), settings.learnings_max);
+        let mut projections = Projections::new(self.fs.clone(), name.clone(), targets, redactor, 0, most);
+        projections.after(&standing.view(self.now()), lines, &|| journal.lines_after(0));
+        Ok(())
+    }
+}
