@@ -1,7 +1,7 @@
 //! YAML as values with places, from the events of a parser.
 //!
-//! Depth, length of lines and the number of values are bounded, also where aliases repeat them. A text of
-//! several documents is refused. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
+//! Depth, length of lines and the number of values are bounded, also where aliases repeat them, and so is what anchors
+//! and aliases copy. A text of several documents is refused. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +15,12 @@ const DEPTH: usize = 64;
 
 /// The most values of a text, with those that aliases repeat.
 const VALUES: usize = 100_000;
+
+/// The most bytes that anchors and aliases copy, with [`OF_VALUE`] for each value.
+const COPIED: usize = 16 << 20;
+
+/// What a value takes besides its text.
+const OF_VALUE: usize = 64;
 
 /// The longest line. The parser looks ahead to the end of a line.
 const LINE: usize = 64 << 10;
@@ -43,6 +49,9 @@ pub enum YamlError {
     /// It has more than 100,000 values, with those that aliases repeat.
     #[error("too many values")]
     TooMany(At),
+    /// Its anchors and aliases copy more than 16 MiB.
+    #[error("anchors and aliases repeat too much text")]
+    TooMuch(At),
     /// An alias names nothing, or what it is in.
     #[error("an alias of nothing, or of what it is in")]
     Alias(At),
@@ -59,6 +68,7 @@ impl YamlError {
             | YamlError::TooDeep(at)
             | YamlError::TooLong(at)
             | YamlError::TooMany(at)
+            | YamlError::TooMuch(at)
             | YamlError::Alias(at)
             | YamlError::Several(at) => at,
         }
@@ -128,12 +138,30 @@ impl Node {
         }
     }
 
-    fn values(&self) -> usize {
+    fn size(&self) -> Size {
+        let own = |bytes: usize| Size { values: 1, bytes: OF_VALUE + bytes };
         match &self.value {
-            Value::Scalar(_) => 1,
-            Value::List(items) => 1 + items.iter().map(Node::values).sum::<usize>(),
-            Value::Map(members) => 1 + members.iter().map(|(_, value)| value.values()).sum::<usize>(),
+            Value::Scalar(Json::String(text)) => own(text.len()),
+            Value::Scalar(_) => own(0),
+            Value::List(items) => items.iter().map(Node::size).fold(own(0), Size::and),
+            Value::Map(members) => {
+                let of_key = |key: &Key| Size { values: 0, bytes: OF_VALUE + key.text.len() };
+                members.iter().fold(own(0), |size, (key, value)| size.and(of_key(key)).and(value.size()))
+            }
         }
+    }
+}
+
+/// How large a copy of a value is.
+#[derive(Clone, Copy)]
+struct Size {
+    values: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn and(self, other: Size) -> Size {
+        Size { values: self.values + other.values, bytes: self.bytes + other.bytes }
     }
 }
 
@@ -157,6 +185,7 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
     let mut anchors: HashMap<usize, Node> = HashMap::new();
     let mut open: Vec<Open> = Vec::new();
     let mut values = 0;
+    let mut copied = 0;
     let mut root: Option<Node> = None;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| YamlError::Invalid(place(error.marker())))?;
@@ -168,9 +197,14 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
             }
             Event::Alias(anchor) => {
                 let node = anchors.get(&anchor).ok_or(YamlError::Alias(at))?;
-                values += node.values();
+                let size = node.size();
+                values += size.values;
                 if VALUES < values {
                     return Err(YamlError::TooMany(at));
+                }
+                copied += size.bytes;
+                if COPIED < copied {
+                    return Err(YamlError::TooMuch(at));
                 }
                 (Node { at, ..node.clone() }, 0)
             }
@@ -199,6 +233,10 @@ pub fn parse(text: &str) -> Result<Option<Node>, YamlError> {
             return Err(YamlError::TooMany(at));
         }
         if 0 < anchor {
+            copied += node.size().bytes;
+            if COPIED < copied {
+                return Err(YamlError::TooMuch(node.at));
+            }
             anchors.insert(anchor, node.clone());
         }
         match open.last_mut() {
@@ -307,5 +345,19 @@ mod tests {
             bomb.push_str(&format!("a{level}: &a{level} [{list}]\n"));
         }
         assert!(matches!(parse(&bomb), Err(YamlError::TooMany(_))));
+    }
+
+    #[test]
+    fn what_anchors_and_aliases_copy_is_bounded() {
+        // Few values that are long, and many values of which each is in many anchors.
+        let block = format!("  {}\n", "x".repeat(1_000)).repeat(700);
+        let of_text = |aliases: usize| format!("a: &a |\n{block}b:\n{}", "- *a\n".repeat(aliases));
+        assert!(parse(&of_text(10)).is_ok());
+        assert!(matches!(parse(&of_text(60_000)), Err(YamlError::TooMuch(_))));
+        let of_key = format!("a: &a {{? \"{}\" : 1}}\nb:\n{}", "x".repeat(60_000), "- *a\n".repeat(20_000));
+        assert!(matches!(parse(&of_key), Err(YamlError::TooMuch(_))));
+        let mut nested: String = (0..60).map(|level| format!("{}- &a{level}\n", " ".repeat(level))).collect();
+        nested.push_str(&format!("{}- x\n", " ".repeat(60)).repeat(30_000));
+        assert!(matches!(parse(&nested), Err(YamlError::TooMuch(_))));
     }
 }
