@@ -56,7 +56,8 @@ fn is_absent(error: &FsError) -> bool {
     matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
 }
 
-fn is_open_to_others(metadata: &Metadata) -> bool {
+/// Returns whether other users could write a file of the user, so that it is not used.
+pub fn is_open_to_others(metadata: &Metadata) -> bool {
     metadata.mode & 0o002 != 0 || metadata.owner() == Owner::Other
 }
 

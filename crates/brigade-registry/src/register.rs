@@ -2,22 +2,22 @@
 //!
 //! What can run or install is written disabled, and always asks for approval. All tools are written, or none.
 
+mod target;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, NextStep, Object, Report as _};
-use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, Registered, named};
-use brigade_facts::CATALOG;
-use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
+use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, named};
+use brigade_fs::FsError;
 use brigade_policy::Failure;
 use brigade_redact::{MARK, looks_secret_value};
-use brigade_upkeep::{Discovered, Look, Machine, REGISTERED, RUNTIMES, Seams, discover, load};
+use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
-use crate::rel;
+use self::target::{Shown, Target, Texts};
 use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
@@ -50,25 +50,6 @@ pub enum RegisterSource {
     Text(String, String),
     /// A definition in the file of an agent program: the `id` or a `ref` of an entry, such as `mcp:github@cursor/user`.
     Reference(String),
-}
-
-/// The files of a level.
-struct Target {
-    /// The directory; absent if it is not there.
-    fs: Option<Arc<dyn Fs>>,
-    catalog: RelPath,
-    runtimes: RelPath,
-    lock: RelPath,
-    shown: Shown,
-    /// What is registered from the files of agent programs.
-    definitions: Vec<DiscoveredEntry>,
-}
-
-/// The files of a level, as places name them.
-struct Shown {
-    catalog: String,
-    runtimes: String,
-    config_path: String,
 }
 
 /// Registers tools of files and of agent programs. Starts nothing.
@@ -123,6 +104,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     target.definitions = std::mem::take(&mut found.definitions);
     let is_writing = !request.dry_run && report.errors.is_empty();
     let _lock = if is_writing { target.lock(seams)? } else { None };
+    report.errors.extend(target.not_used());
     if report.errors.is_empty() {
         let before = target.read()?;
         let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
@@ -132,8 +114,12 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
                 // The directory of the user is made for what can be written, and then it may have files already.
                 target.make()?;
                 let _lock = target.lock(seams)?;
-                let before = target.read()?;
                 report.registered.clear();
+                report.errors.extend(target.not_used());
+                if !report.errors.is_empty() {
+                    return Ok(report);
+                }
+                let before = target.read()?;
                 let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
                 after.map_or(Ok(()), |after| target.write(&before, &after))?;
             }
@@ -323,12 +309,6 @@ fn refusal(code: &str, field: String, message: &str) -> RegisterErrorRow {
     }
 }
 
-/// The texts of the files of a level.
-struct Texts {
-    catalog: String,
-    runtimes: String,
-}
-
 /// Puts all tools into the texts, and reports them. `None` if something speaks against one.
 fn put_all(
     seams: &Seams,
@@ -484,118 +464,4 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
             "the runtime `{left}` of the replaced entry stays in {file}; remove it if nobody needs it"
         ),
     })
-}
-
-impl Target {
-    fn of(seams: &Seams, request: &RegisterRequest) -> Result<Target, Failure> {
-        if request.level == Level::Project {
-            return Ok(Target {
-                fs: Some(seams.fs.clone()),
-                catalog: rel(CATALOG),
-                runtimes: rel(RUNTIMES),
-                lock: rel(brigade_upkeep::CATALOG_LOCK),
-                shown: Shown {
-                    catalog: CATALOG.to_owned(),
-                    runtimes: RUNTIMES.to_owned(),
-                    config_path: seams.absolute(CATALOG),
-                },
-                definitions: Vec::new(),
-            });
-        }
-        let folder = seams.config_folder()?.join("brigade");
-        let (catalog, runtimes) = (rel("tools.toml"), rel("tools/runtimes.toml"));
-        let [catalog_path, runtimes_path] =
-            [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
-        let fs: Option<Arc<dyn Fs>> = match DiskFs::open(&folder) {
-            Ok(fs) => Some(Arc::new(fs)),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Target {
-            fs,
-            catalog,
-            runtimes,
-            lock: rel("tools/catalog.lock"),
-            shown: Shown {
-                config_path: catalog_path.clone(),
-                catalog: catalog_path,
-                runtimes: runtimes_path,
-            },
-            definitions: Vec::new(),
-        })
-    }
-
-    /// Keeps what is registered now beside what the tools were registered from that stay.
-    fn remember(&self, fs: &dyn Fs, after: &Texts) -> Result<(), Failure> {
-        if self.definitions.is_empty() {
-            return Ok(());
-        }
-        let path = self.runtimes.parent().join(REGISTERED).expect("a name is a path");
-        let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
-        self.definitions.iter().for_each(|definition| kept.add(definition));
-        let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
-        let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
-        let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
-        kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
-        fs.create_dir_all(&path.parent())?;
-        fs.write_atomic(&path, &kept.to_text(), FileMode::Private)?;
-        Ok(())
-    }
-
-    /// Makes the directory of the user.
-    fn make(&mut self) -> Result<(), Failure> {
-        let folder = Path::new(&self.shown.catalog).parent().unwrap_or(Path::new("/"));
-        self.fs = Some(Arc::new(DiskFs::make(folder)?));
-        Ok(())
-    }
-
-    fn lock(&self, seams: &Seams) -> Result<Option<Lock>, Failure> {
-        let Some(fs) = &self.fs else { return Ok(None) };
-        fs.create_dir_all(&self.lock.parent())?;
-        let holder = format!("process {} (register), since {}", std::process::id(), seams.now());
-        Ok(Some(fs.lock(&self.lock, &holder, seams.timeout)?))
-    }
-
-    fn read(&self) -> Result<Texts, Failure> {
-        let Some(fs) = &self.fs else {
-            return Ok(Texts { catalog: String::new(), runtimes: String::new() });
-        };
-        let text = |path: &RelPath, shown: &str| match fs.read(path, LIMIT * 16) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
-                let message = format!("{shown}: the file is not UTF-8 text");
-                Failure::new(ErrorKind::InvalidConfig, message)
-            }),
-            Err(error) if error.is_not_found() => Ok(String::new()),
-            Err(error) if error.kind == FsErrorKind::Outside && shown != path.as_str() => {
-                let folder = fs.root().display();
-                let message = format!(
-                    "cannot write {shown}: it leads out of {folder} through a link; write the entry into the file \
-                     that the link names"
-                );
-                Err(Failure::new(ErrorKind::Environment, message))
-            }
-            Err(error) => Err(error.into()),
-        };
-        Ok(Texts {
-            catalog: text(&self.catalog, &self.shown.catalog)?,
-            runtimes: text(&self.runtimes, &self.shown.runtimes)?,
-        })
-    }
-
-    /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
-    fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
-        let Some(fs) = &self.fs else { return Ok(()) };
-        self.remember(&**fs, after)?;
-        let files = [
-            (&self.runtimes, &before.runtimes, &after.runtimes),
-            (&self.catalog, &before.catalog, &after.catalog),
-        ];
-        for (path, before, after) in files {
-            if before != after {
-                fs.create_dir_all(&path.parent())?;
-                fs.write_atomic(path, after.as_bytes(), FileMode::KeepOr(0o600))?;
-            }
-        }
-        Ok(())
-    }
 }

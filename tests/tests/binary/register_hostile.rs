@@ -249,3 +249,26 @@ fn many_tools_are_written_in_time_and_more_are_refused() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert!(catalog(&site).starts_with(KEPT));
 }
+
+#[test]
+fn a_file_of_the_user_that_others_can_write_does_not_become_trusted() {
+    let site = site();
+    let folder = site.workspace.home().join(".config/brigade");
+    let tool = source(&site, "jq.yaml", cli("jq"));
+    for name in ["tools.toml", "tools/runtimes.toml"] {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let stranger = "# of a stranger\n";
+        fs::write(&file, stranger).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        for more in [&[][..], &["--dry-run"]] {
+            let words = [&["register", &tool, "--level", "user"], more].concat();
+            let document = site.json(words).expect(1);
+            assert_eq!(codes(&document), ["user_catalog_unsafe"], "{name}");
+            assert_eq!(document["errors"][0]["file"], file.to_str().unwrap());
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), stranger);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    site.json(["register", &tool, "--level", "user"]).expect(0);
+}

@@ -1,0 +1,176 @@
+//! The files of a level that registrations are written to.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brigade_catalog::{Catalog, Level, Tool, UNSAFE_USER_FILE};
+use brigade_core::ErrorKind;
+use brigade_discovery::{DiscoveredEntry, Registered};
+use brigade_facts::{CATALOG, is_open_to_others};
+use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, Lock, RelPath};
+use brigade_policy::Failure;
+use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
+
+use super::{LIMIT, RegisterRequest, refusal};
+use crate::rel;
+use crate::report::RegisterErrorRow;
+
+/// The files of a level.
+pub(super) struct Target {
+    level: Level,
+    /// The directory; absent if it is not there.
+    pub(super) fs: Option<Arc<dyn Fs>>,
+    catalog: RelPath,
+    runtimes: RelPath,
+    lock: RelPath,
+    pub(super) shown: Shown,
+    /// What is registered from the files of agent programs.
+    pub(super) definitions: Vec<DiscoveredEntry>,
+}
+
+/// The files of a level, as places name them.
+pub(super) struct Shown {
+    pub(super) catalog: String,
+    pub(super) runtimes: String,
+    pub(super) config_path: String,
+}
+
+/// The texts of the files of a level.
+pub(super) struct Texts {
+    pub(super) catalog: String,
+    pub(super) runtimes: String,
+}
+
+impl Target {
+    pub(super) fn of(seams: &Seams, request: &RegisterRequest) -> Result<Target, Failure> {
+        if request.level == Level::Project {
+            return Ok(Target {
+                level: request.level,
+                fs: Some(seams.fs.clone()),
+                catalog: rel(CATALOG),
+                runtimes: rel(RUNTIMES),
+                lock: rel(brigade_upkeep::CATALOG_LOCK),
+                shown: Shown {
+                    catalog: CATALOG.to_owned(),
+                    runtimes: RUNTIMES.to_owned(),
+                    config_path: seams.absolute(CATALOG),
+                },
+                definitions: Vec::new(),
+            });
+        }
+        let folder = seams.config_folder()?.join("brigade");
+        let (catalog, runtimes) = (rel("tools.toml"), rel("tools/runtimes.toml"));
+        let [catalog_path, runtimes_path] =
+            [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
+        let fs: Option<Arc<dyn Fs>> = match DiskFs::open(&folder) {
+            Ok(fs) => Some(Arc::new(fs)),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Target {
+            level: request.level,
+            fs,
+            catalog,
+            runtimes,
+            lock: rel("tools/catalog.lock"),
+            shown: Shown {
+                config_path: catalog_path.clone(),
+                catalog: catalog_path,
+                runtimes: runtimes_path,
+            },
+            definitions: Vec::new(),
+        })
+    }
+
+    /// Keeps what is registered now beside what the tools were registered from that stay.
+    fn remember(&self, fs: &dyn Fs, after: &Texts) -> Result<(), Failure> {
+        if self.definitions.is_empty() {
+            return Ok(());
+        }
+        let path = self.runtimes.parent().join(REGISTERED).expect("a name is a path");
+        let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
+        self.definitions.iter().for_each(|definition| kept.add(definition));
+        let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
+        let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
+        let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
+        kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
+        fs.create_dir_all(&path.parent())?;
+        fs.write_atomic(&path, &kept.to_text(), FileMode::Private)?;
+        Ok(())
+    }
+
+    /// Makes the directory of the user.
+    pub(super) fn make(&mut self) -> Result<(), Failure> {
+        let folder = Path::new(&self.shown.catalog).parent().unwrap_or(Path::new("/"));
+        self.fs = Some(Arc::new(DiskFs::make(folder)?));
+        Ok(())
+    }
+
+    pub(super) fn lock(&self, seams: &Seams) -> Result<Option<Lock>, Failure> {
+        let Some(fs) = &self.fs else { return Ok(None) };
+        fs.create_dir_all(&self.lock.parent())?;
+        let holder = format!("process {} (register), since {}", std::process::id(), seams.now());
+        Ok(Some(fs.lock(&self.lock, &holder, seams.timeout)?))
+    }
+
+    /// Names the files of the user that are not used, because others can write them: what stands there would become
+    /// trusted with what is written.
+    pub(super) fn not_used(&self) -> Vec<RegisterErrorRow> {
+        let Some(fs) = self.fs.as_ref().filter(|_| self.level == Level::User) else { return Vec::new() };
+        let mut rows = Vec::new();
+        for (path, shown) in [(&self.catalog, &self.shown.catalog), (&self.runtimes, &self.shown.runtimes)] {
+            // What cannot be looked at cannot be read either, and reading says so.
+            if fs.metadata(path).is_ok_and(|metadata| is_open_to_others(&metadata)) {
+                let message = format!(
+                    "{UNSAFE_USER_FILE}; read what it says, and make it your own with mode 600 first"
+                );
+                let error = refusal("user_catalog_unsafe", String::new(), &message);
+                rows.push(RegisterErrorRow { file: Some(shown.clone()), ..error });
+            }
+        }
+        rows
+    }
+
+    pub(super) fn read(&self) -> Result<Texts, Failure> {
+        let Some(fs) = &self.fs else {
+            return Ok(Texts { catalog: String::new(), runtimes: String::new() });
+        };
+        let text = |path: &RelPath, shown: &str| match fs.read(path, LIMIT * 16) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
+                let message = format!("{shown}: the file is not UTF-8 text");
+                Failure::new(ErrorKind::InvalidConfig, message)
+            }),
+            Err(error) if error.is_not_found() => Ok(String::new()),
+            Err(error) if error.kind == FsErrorKind::Outside && shown != path.as_str() => {
+                let folder = fs.root().display();
+                let message = format!(
+                    "cannot write {shown}: it leads out of {folder} through a link; write the entry into the file \
+                     that the link names"
+                );
+                Err(Failure::new(ErrorKind::Environment, message))
+            }
+            Err(error) => Err(error.into()),
+        };
+        Ok(Texts {
+            catalog: text(&self.catalog, &self.shown.catalog)?,
+            runtimes: text(&self.runtimes, &self.shown.runtimes)?,
+        })
+    }
+
+    /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
+    pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
+        let Some(fs) = &self.fs else { return Ok(()) };
+        self.remember(&**fs, after)?;
+        let files = [
+            (&self.runtimes, &before.runtimes, &after.runtimes),
+            (&self.catalog, &before.catalog, &after.catalog),
+        ];
+        for (path, before, after) in files {
+            if before != after {
+                fs.create_dir_all(&path.parent())?;
+                fs.write_atomic(path, after.as_bytes(), FileMode::KeepOr(0o600))?;
+            }
+        }
+        Ok(())
+    }
+}
