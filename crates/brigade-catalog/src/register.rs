@@ -10,6 +10,7 @@ mod server_json;
 
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
+use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 
 use crate::model::{ApprovalMode, Catalog, Level, Runtime, Tool, ToolSource};
@@ -175,7 +176,22 @@ impl Registrations {
             found.errors.push(RegisterError::new("nothing_to_register", "the file has no tool"));
         }
         found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
+        found.refuse_secret_ids();
         found
+    }
+
+    /// Refuses ids that are secrets, and masks them where a field names its tool.
+    fn refuse_secret_ids(&mut self) {
+        let is_secret = |found: &Registration| looks_secret_value(found.tool.id.as_str()).is_some();
+        if self.tools.iter().any(is_secret) {
+            let error = RegisterError::new("secret_in_entry", "an id looks like a secret");
+            self.errors.push(error.field("id"));
+        }
+        let redactor = Redactor::new(&[]);
+        let of_errors = self.errors.iter_mut().filter_map(|error| error.field.as_mut());
+        for field in of_errors.chain(self.notes.iter_mut().map(|note| &mut note.field)) {
+            *field = redactor.redact_str(field);
+        }
     }
 
     fn note(&mut self, code: &'static str, field: String, message: &str) {

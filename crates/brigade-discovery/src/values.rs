@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use brigade_redact::MARK;
+use brigade_core::{Dialect, Json};
+use brigade_redact::{MARK, is_secret_option, password_before_host, secret_property};
 
 use crate::spelling::{is_secret, is_variable};
 use crate::urls::{hidden_credentials, is_unclear, rest_of_url, without_path};
@@ -196,11 +197,20 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
         let is_secret = is_secret(before, word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
-    if let Some(from) = key(before, word).or_else(|| password(words, at)) {
+    let key_at = |from: usize| {
         let held = held(ValueKind::Key, word, from);
-        return Some(Held { is_secret: held.is_literal, ..held });
+        Some(Held { is_secret: held.is_literal, ..held })
+    };
+    if let Some(from) = key(before, word).or_else(|| password(words, at)) {
+        return key_at(from);
     }
     if let Some(held) = attached_variable(word) {
+        return Some(held);
+    }
+    if let Some(from) = secret_property(word).or_else(|| password_before_host(word)) {
+        return key_at(from);
+    }
+    if let Some(held) = object(word) {
         return Some(held);
     }
     if assigns
@@ -308,10 +318,11 @@ fn password(words: &[&str], at: usize) -> Option<usize> {
     is_password.then(|| word.len() - password.len())
 }
 
-/// Returns where the value of `--key` or `--pat` begins in a word behind it, or in its own word. A file with a key is
-/// no secret.
+/// Returns where the value of `--key`, `--pat` or `--pass` begins in a word behind it, or in its own word. A file with
+/// a key is no secret.
 fn key(before: &str, word: &str) -> Option<usize> {
-    let is_option = |option: &str| matches!(option, "--key" | "-key" | "--pat" | "-pat");
+    let is_option =
+        |option: &str| matches!(option, "--key" | "-key" | "--pat" | "-pat") || is_secret_option(option);
     let from = match word.split_once('=') {
         Some((option, value)) if is_option(option) => word.len() - value.len(),
         _ if is_option(before) && !word.starts_with('-') => 0,
@@ -319,8 +330,40 @@ fn key(before: &str, word: &str) -> Option<usize> {
     };
     let value = &word[from..];
     let is_file = ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
-        || [".crt", ".json", ".key", ".p12", ".pem", ".pub"].iter().any(|end| value.ends_with(end));
+        || [".crt", ".json", ".key", ".p12", ".pem", ".pub", ".txt"].iter().any(|end| value.ends_with(end));
     (!value.is_empty() && !is_file).then_some(from)
+}
+
+/// Keys of objects whose members are values.
+const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
+
+/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something.
+fn object(word: &str) -> Option<Held> {
+    let from = match word.split_once('=') {
+        Some((option, rest)) if option.starts_with('-') => word.len() - rest.len(),
+        _ => 0,
+    };
+    let text = &word[from..];
+    if !text.starts_with(['{', '[']) || !text.contains('"') {
+        return None;
+    }
+    let json = Json::parse_bytes(text.as_bytes(), Dialect::WithComments).ok()?;
+    has_values(&json, false).then(|| {
+        let held = held(ValueKind::Header, word, from);
+        Held { is_secret: held.is_literal, ..held }
+    })
+}
+
+/// Returns whether JSON has texts below a key for values.
+fn has_values(json: &Json, is_below: bool) -> bool {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+        Json::String(text) => is_below && references(text).is_literal(),
+        Json::Array(items) => items.iter().any(|item| has_values(item, is_below)),
+        Json::Object(members) => members.iter().any(|(key, value)| {
+            has_values(value, is_below || OBJECTS.contains(&key.to_ascii_lowercase().as_str()))
+        }),
+    }
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.

@@ -50,6 +50,16 @@ pub(crate) fn references(text: &str) -> References {
         result.bare.push_str(before);
         let rest = &text[next..];
         let length = match reference(rest, text[..next].chars().next_back(), ends.behind(next)) {
+            // A token where a name should stand.
+            Some((reference, length)) if looks_secret_value(&reference.shown).is_some() => {
+                result.rest.push_str(&rest[..length]);
+                result.shown.push_str(MARK);
+                result.bare.push_str(MARK);
+                result.has_default = true;
+                result.has_secret_default = true;
+                result.found.push("${…}".to_owned());
+                length
+            }
             Some((reference, length)) => {
                 let whole = &rest[..length];
                 match reference.default.filter(|default| !default.is_empty()) {
@@ -237,6 +247,19 @@ mod tests {
         assert_eq!(references("--k=${API_KEY:-hunter2}").shown, "--k=${API_KEY:-[redacted]}");
         assert_eq!(references("a ${A:-A} ${B}").shown, "a ${A:-[redacted]} ${B}");
         assert_eq!(references("a ${A:-A} ${env:B:-x}/${C:-}").bare, "a ${A} ${env:B}/${C:-}");
+    }
+
+    #[test]
+    fn a_token_is_no_name() {
+        let token = "ghp_abcdefCNRY0123456789abcdefABCDEF0123";
+        let forms = ["${X}", "$X", "${env:X}", "${{ secrets.X }}", "{env:X}", "${X:-d}"];
+        for text in forms.map(|form| form.replace('X', token)) {
+            let found = references(&text);
+            let said = format!("{:?} {} {}", found.found, found.shown, found.bare);
+            assert!(!said.contains("CNRY") || text.starts_with("$g"), "{said}");
+            assert!(found.is_literal(), "{text}");
+        }
+        assert!(references(&format!("${{{token}}}")).has_secret_default);
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod cut;
 mod excerpt;
 mod json;
 mod name;
+mod option;
 mod redactor;
 mod rules;
 mod shape;
@@ -57,6 +58,7 @@ pub use command::{is_secret_command, shown_command};
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use name::{is_secret_field, is_secret_name};
+pub use option::{is_secret_option, password_before_host, secret_property};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use shape::{SecretKind, looks_secret_value};
 

@@ -117,3 +117,29 @@ pub(crate) const CERTAIN: &[&str] = &[
     "secretkey", "authkey", "encryptionkey", "signingkey", "masterkey", "sharedkey", "accountkey",
     "clientsecret", "apisecret",
 ];
+
+/// Short names of options whose value is a secret.
+#[rustfmt::skip]
+pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "pass", "pw"];
+
+/// Words that end in `pass`, and take no password.
+#[rustfmt::skip]
+pub(crate) const PASSES: &[&str] = &[
+    "allpass", "bandpass", "bypass", "compass", "encompass", "highpass", "lowpass", "multipass", "onepass",
+    "overpass", "renderpass", "singlepass", "surpass", "trespass", "twopass", "underpass",
+];
+
+/// What the names of packages, files and accounts begin with before a colon.
+#[rustfmt::skip]
+pub(crate) const PACKAGES: &[&str] = &[
+    "acct", "asdf", "bitbucket", "brew", "bun", "cargo", "catalog", "conda", "data", "docker", "file", "gem", "gist",
+    "git", "github", "gitlab", "go", "http", "https", "jsr", "link", "mailto", "maven", "mise", "node", "npm", "oci",
+    "patch", "pip", "plugin", "portal", "pypi", "s3", "sip", "ssh", "workspace", "xmpp",
+];
+
+/// What stands behind the `@` of a package or an image, besides a number.
+#[rustfmt::skip]
+pub(crate) const TAGS: &[&str] = &[
+    "HEAD", "alpha", "beta", "canary", "dev", "edge", "latest", "main", "master", "next", "nightly", "rc", "sha256",
+    "sha512", "stable",
+];

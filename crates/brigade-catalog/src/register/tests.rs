@@ -165,3 +165,23 @@ fn a_key_that_stands_twice_is_told_with_its_place() {
         assert!(found.tools.is_empty(), "{text}");
     }
 }
+
+#[test]
+fn an_id_that_is_a_secret_is_refused_and_not_named() {
+    let id = "ghp_abcdefCNRY0123456789abcdefABCDEF0123";
+    for (file, text) in [
+        ("a.yaml", format!("id: {id}\nsource: {{type: cli, command: jq}}\n")),
+        (
+            "a.toml",
+            format!(
+                "[[tool]]\nid = \"{id}\"\nname = \"x\"\nfamily = \"script\"\ncommand = \"jq\"\nenabled = true\n"
+            ),
+        ),
+        ("a.yaml", format!("id: a\n{id}: 1\nsource: {{type: cli, command: jq}}\n")),
+    ] {
+        let found = read(file, &text);
+        let told = format!("{:?} {:?}", found.errors, found.notes);
+        assert!(!told.contains("CNRY"), "{told}");
+        assert_eq!(found.errors.iter().any(|error| error.code == "secret_in_entry"), !text.contains("id: a"));
+    }
+}

@@ -53,6 +53,31 @@ fn commands_are_words() {
 }
 
 #[test]
+fn a_secret_in_a_common_spelling_is_named_and_not_fingerprinted() {
+    let entry = |words: &str| server(&format!(r#""command": "x", "args": {words}"#));
+    for (words, at) in [
+        (r#"["-DAPI_KEY=V1"]"#, 1),
+        (r#"["--dbpass=V1"]"#, 1),
+        (r#"["--pass", "V1"]"#, 2),
+        (r#"["root:V1@tcp(h)/d"]"#, 1),
+        (r#"["--cookie", "sid=V1"]"#, 2),
+        (r#"["{\"headers\":{\"A\":\"V1\"}}"]"#, 1),
+        (r#"["--jwt", "V1"]"#, 2),
+    ] {
+        let (one, other) = (entry(words), entry(&words.replace("V1", "hunter2")));
+        assert!(!one.command.join(" ").contains("V1"), "{words}");
+        assert_eq!(one.literal_secrets, [format!("command[{at}]")], "{words}");
+        assert_eq!((one.fingerprint, one.command), (other.fingerprint, other.command), "{words}");
+    }
+    let entry = entry(r#"["${ghp_abcdefCNRY0123456789abcdefABCDEF0123}"]"#);
+    assert!(!format!("{entry:?}").contains("CNRY"), "{entry:?}");
+    assert_eq!(
+        (entry.unresolved, entry.literal_secrets),
+        (vec!["${…}".to_owned()], vec!["command[1]".to_owned()])
+    );
+}
+
+#[test]
 fn what_is_no_server_is_an_issue_and_no_entry() {
     for value in ["null", "\"npx\"", "[]", "5"] {
         assert_eq!(troubles("cursor", value), ["server_invalid"], "{value}");

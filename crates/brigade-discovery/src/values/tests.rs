@@ -74,10 +74,23 @@ fn values_behind_their_names_are_found() {
     check(&["cmd", "/c", "npx", "--key=9f3c"], &["cmd", "/c", "npx", "--key=[redacted]"]);
     check(&["x", "--pat", "9f3c", "-u", "me:v:w"], &["x", "--pat", "[redacted]", "-u", "me:[redacted]"]);
     check(&["curl", "--user=me:v"], &["curl", "--user=me:[redacted]"]);
+    for option in ["--pass", "--dbpass", "-pass", "--pw", "--jwt", "--cookie"] {
+        check(&["x", option, "v", "y"], &["x", option, "[redacted]", "y"]);
+        let attached = |value: &str| format!("{option}={value}");
+        check(&["x", &attached("v")], &["x", &attached("[redacted]")]);
+        check(&["sh", "-c", &format!("x {option} v")], &["sh", "-c", &format!("x {option} [redacted]")]);
+    }
+    check(&["java", "-DAPI_KEY=v", "-Dtoken=v"], &["java", "-DAPI_KEY=[redacted]", "-Dtoken=[redacted]"]);
+    check(&["x", "--cookie", "sid=v"], &["x", "--cookie", "[redacted]"]);
+    check(&["x", "u:v@host", "u:v@tcp(h)/d"], &["x", "u:[redacted]", "u:[redacted]"]);
+    check(&["x", r#"{"headers": {"A": "v"}}"#], &["x", "[redacted]"]);
+    check(&["x", r#"--config={"a":{"env":{"A":"v"}}}"#], &["x", "--config=[redacted]"]);
     check(&["x", "postgres://u:pa ssX@h/x"], &["x", "postgres://[redacted]"]);
     check(&["x", "//u:X@h/"], &["x", "//[redacted]"]);
     check(&["x", "postgresql://me:Zq#x@h/app"], &["x", "postgresql://[redacted]"]);
     let found = values(&words(&["x", "-e", "GITHUB_TOKEN", "v", "--key", "w", "-H", "Authorization", "y"]));
+    let by_name = values(&words(&["docker", "run", "-ePASSWORD=v", "i"]));
+    assert!(by_name[2].as_ref().unwrap().variable.is_some());
     assert_eq!([3, 5, 8].map(|at| found[at].as_ref().unwrap().is_secret), [true; 3]);
 }
 
@@ -110,6 +123,8 @@ fn what_is_no_literal_value_is_kept() {
         &["npx", "--key", "./server.pem", "--key=a.key", "-e", "T", "--x"],
         &["uvx", "--from", "git+https://github.com/a/b", "x"],
         &["sh", "-c", "exec npx -y x"],
+        &["npx", "--no-cookies", "-Dmode=a", "--bypass", "x", "npm:a@1", "i:1@sha256:0", r#"{"a": "b"}"#],
+        &["x", r#"{"headers": {"A": "${T}"}}"#, "u:${P}@h"],
         &["docker", "run", "--user", "node:node", "-u", "1000:1000", "i"],
         &["x", "-u", "https://h", "--user", "me"],
     ] {
