@@ -17,6 +17,9 @@ pub const COMMAND_LIMIT: u64 = 1 << 20;
 /// The longest description that is taken.
 const LONGEST: usize = 2_000;
 
+/// The most elements of a list of an entry.
+const MOST: usize = 1_000;
+
 /// Keys of the front matter that are known, besides those with a place in an entry.
 const KNOWN: &[&str] = &[
     "name",
@@ -181,8 +184,11 @@ fn push(
     let description = front.get("description").and_then(Json::as_str).map(|text| shown(text.trim()));
     let tools_allowed = front.get("allowed-tools").map(tool_names).unwrap_or_default();
     let unknown = front.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
-    let unknown_keys: Vec<String> =
-        unknown.map(|(key, _)| key.clone()).filter(|key| looks_secret_value(key).is_none()).collect();
+    let unknown_keys: Vec<String> = unknown
+        .map(|(key, _)| key.clone())
+        .filter(|key| key.len() <= LONGEST && looks_secret_value(key).is_none())
+        .take(MOST)
+        .collect();
     let mut unresolved = Vec::new();
     if body.contains("!`") {
         unresolved.push("!`…`".to_owned());
@@ -205,7 +211,7 @@ fn push(
         url_host: None,
         enabled: true,
         timeout: None,
-        tools_allowed: tools_allowed.iter().map(|name| shown(name)).collect(),
+        tools_allowed: tools_allowed.iter().take(MOST).map(|name| shown(name)).collect(),
         tools_denied: Vec::new(),
         unresolved,
         unknown_keys,

@@ -1,8 +1,10 @@
-//! How each harness spells a server, and reading one.
+//! Reading a server as its harness spells it.
+
+mod table;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, Number, Object};
-use brigade_redact::{MARK, Redactor, is_secret_field, looks_secret_value, secret_fields};
+use brigade_redact::{MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields};
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
@@ -10,154 +12,11 @@ use crate::launch::Launch;
 use crate::urls::{has_secret_query, host_of, is_unclear};
 use crate::values::{Held, values};
 use crate::variables::{References, references};
+use table::{Remote, Typed, Unit};
 
-/// The transport of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remote {
-    /// As the type says, else streamable HTTP.
-    ByType,
-    Http,
-    Sse,
-}
-
-/// The unit of a timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Seconds,
-    Milliseconds,
-}
-
-/// When a server must say its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Typed {
-    Never,
-    Remote,
-    Always,
-}
-
-/// The keys of a server. `type`, `args`, `cwd`, `enabled`, `disabled` and `description` mean the same everywhere.
-#[derive(Debug)]
-pub(crate) struct Spelling {
-    command: &'static str,
-    /// A map with values.
-    env: &'static str,
-    /// Lists of names, or of tables with a name.
-    env_names: &'static [&'static str],
-    urls: &'static [(&'static str, Remote)],
-    /// Maps with values; a second key is one level deeper.
-    headers: &'static [(&'static str, Option<&'static str>)],
-    /// A map of headers to variables.
-    header_variables: Option<&'static str>,
-    /// A key with the variable of the bearer token.
-    bearer_variable: Option<&'static str>,
-    timeouts: &'static [(&'static str, Unit)],
-    allowed: Option<&'static str>,
-    denied: Option<&'static str>,
-    /// Keys that name other files.
-    includes: &'static [&'static str],
-    /// Known keys that say nothing about the definition.
-    beside: &'static [&'static str],
-    typed: Typed,
-    /// Types that are no servers.
-    skipped: &'static [&'static str],
-    /// An object of the file with lists of the servers that are on and off.
-    pub(crate) lists: Option<&'static str>,
-}
-
-const BASE: Spelling = Spelling {
-    command: "command",
-    env: "env",
-    env_names: &[],
-    urls: &[("url", Remote::ByType)],
-    headers: &[("headers", None)],
-    header_variables: None,
-    bearer_variable: None,
-    timeouts: &[],
-    allowed: None,
-    denied: None,
-    includes: &["envFile"],
-    beside: &[],
-    typed: Typed::Never,
-    skipped: &[],
-    lists: None,
-};
-
-pub(crate) const COMMON: Spelling = Spelling { beside: &["alwaysAllow", "autoApprove"], ..BASE };
-pub(crate) const CLAUDE: Spelling = Spelling { typed: Typed::Remote, ..BASE };
-pub(crate) const VSCODE: Spelling =
-    Spelling { typed: Typed::Always, beside: &["dev", "gallery", "version"], ..BASE };
-pub(crate) const COPILOT: Spelling =
-    Spelling { allowed: Some("tools"), timeouts: &[("timeout", Unit::Milliseconds)], ..BASE };
-pub(crate) const CODEX: Spelling = Spelling {
-    env_names: &["env_vars"],
-    headers: &[("http_headers", None)],
-    header_variables: Some("env_http_headers"),
-    bearer_variable: Some("bearer_token_env_var"),
-    timeouts: &[
-        ("tool_timeout_sec", Unit::Seconds),
-        ("startup_timeout_sec", Unit::Seconds),
-        ("startup_timeout_ms", Unit::Milliseconds),
-    ],
-    allowed: Some("enabled_tools"),
-    denied: Some("disabled_tools"),
-    includes: &[],
-    beside: &["required"],
-    ..BASE
-};
-pub(crate) const OPENCODE: Spelling = Spelling {
-    env: "environment",
-    timeouts: &[("timeout", Unit::Milliseconds)],
-    includes: &[],
-    beside: &["oauth"],
-    typed: Typed::Always,
-    ..BASE
-};
-pub(crate) const GEMINI: Spelling = Spelling {
-    urls: &[("httpUrl", Remote::Http), ("url", Remote::Sse)],
-    timeouts: &[("timeout", Unit::Milliseconds)],
-    allowed: Some("includeTools"),
-    denied: Some("excludeTools"),
-    includes: &[],
-    beside: &["trust", "oauth", "authProviderType"],
-    lists: Some("mcp"),
-    ..BASE
-};
-pub(crate) const WINDSURF: Spelling = Spelling {
-    urls: &[("serverUrl", Remote::ByType), ("url", Remote::ByType)],
-    denied: Some("disabledTools"),
-    ..COMMON
-};
-pub(crate) const ZED: Spelling = Spelling { beside: &["source", "settings"], includes: &[], ..BASE };
-pub(crate) const GOOSE: Spelling = Spelling {
-    command: "cmd",
-    env: "envs",
-    env_names: &["env_keys"],
-    urls: &[("uri", Remote::ByType)],
-    timeouts: &[("timeout", Unit::Seconds)],
-    allowed: Some("available_tools"),
-    includes: &[],
-    beside: &["name", "display_name", "bundled"],
-    skipped: &["builtin", "platform", "frontend", "inline_python"],
-    ..BASE
-};
-pub(crate) const CONTINUE: Spelling = Spelling {
-    headers: &[("requestOptions", Some("headers"))],
-    includes: &[],
-    beside: &["name", "connectionTimeout"],
-    ..BASE
-};
-pub(crate) const AMP: Spelling = Spelling { allowed: Some("includeTools"), ..COMMON };
-pub(crate) const CRUSH: Spelling = Spelling {
-    timeouts: &[("timeout", Unit::Seconds)],
-    denied: Some("disabled_tools"),
-    includes: &[],
-    typed: Typed::Always,
-    ..BASE
-};
-pub(crate) const CLINE: Spelling = Spelling {
-    timeouts: &[("timeout", Unit::Seconds)],
-    beside: &["autoApprove", "remoteConfigured"],
-    ..BASE
+pub(crate) use table::{
+    AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, OPENCODE, Spelling, VSCODE,
+    WINDSURF, ZED,
 };
 
 /// What else a server has that its harness reads.
@@ -165,6 +24,9 @@ const EVERYWHERE: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "des
 
 /// The longest text that is taken from a file.
 const LONGEST: usize = 2_000;
+
+/// The longest text, in bytes, that is looked into, and the longest command. Nobody writes a longer one by hand.
+pub(crate) const LONGEST_TEXT: usize = 64 << 10;
 
 /// The most elements of a list of an entry.
 const MOST: usize = 1_000;
@@ -213,7 +75,7 @@ pub(crate) fn read_server(
         left_out: Vec::new(),
         launch: Launch::default(),
     };
-    let entry = reader.entry(name, kind, is_ours(value) && name == NAME);
+    let entry = reader.entry(name, kind, name == NAME && is_ours(value));
     let launch = reader.launch.without(reader.left_out);
     Read { entry, launch, troubles: reader.troubles }
 }
@@ -230,6 +92,13 @@ impl Reader<'_> {
             (!url.is_empty()).then_some((*key, url, *remote))
         });
         let transport = self.transport(kind, !words.is_empty(), url.map(|(.., remote)| remote))?;
+        let url = match url {
+            Some((key, url, _)) if LONGEST_TEXT < url.len() => {
+                self.partial(format!("`{key}` is too long"));
+                None
+            }
+            url => url,
+        };
         let held = values(&words);
         let command = self.shown_words(&words, &held);
         self.launch = Launch::new(words, held, self.text("cwd"), &self.literal_secrets);
@@ -355,12 +224,28 @@ impl Reader<'_> {
         Some(transport)
     }
 
-    /// Returns the command line as it stands there.
+    /// Returns the command line as it stands there. Words behind [`LONGEST_TEXT`] are left out.
     fn words(&mut self) -> Vec<String> {
+        let mut words = self.all_words();
+        let mut length = 0;
+        let fits = words.iter().take_while(|word| {
+            length += word.len();
+            length <= LONGEST_TEXT
+        });
+        let fits = fits.count();
+        if fits < words.len() {
+            self.partial("the command is too long");
+            words.truncate(fits);
+            words.push(MARK.to_owned());
+        }
+        words
+    }
+
+    fn all_words(&mut self) -> Vec<String> {
         let mut words = Vec::new();
         let mut arguments = self.members.get("args");
         match self.members.get(self.spelling.command) {
-            Some(Json::String(text)) if is_line(text) => {
+            Some(Json::String(text)) if text.len() <= LONGEST_TEXT && is_line(text) => {
                 self.trouble(IssueCode::CommandInOneText, "the command has its words in one text");
                 self.split(text, &mut words);
             }
@@ -405,6 +290,10 @@ impl Reader<'_> {
     fn split(&mut self, text: &str, words: &mut Vec<String>) {
         if text.trim().is_empty() {
             return;
+        }
+        if LONGEST_TEXT < text.len() {
+            self.partial("a text of the command is too long");
+            return words.push(MARK.to_owned());
         }
         match Argv::parse(text) {
             Ok(argv) => words.extend_from_slice(argv.words()),
@@ -484,6 +373,7 @@ impl Reader<'_> {
 
     /// Takes the name of a variable that stands in a value. What is no name is not shown.
     fn variable_name(&mut self, name: Option<&str>, key: &str, labels: &mut Vec<String>) {
+        let name = name.filter(|name| name.len() <= LONGEST_TEXT);
         let is_secret = name.is_some_and(|name| looks_secret_value(name).is_some());
         match name {
             Some(name) if is_variable(name) && !is_secret => return labels.push(name.to_owned()),
@@ -528,7 +418,13 @@ impl Reader<'_> {
         }
         for (name, value) in members.iter().take(MOST) {
             let shown = shown_key(name);
-            if let Some(text) = value.as_str() {
+            let text = value.as_str();
+            if text.is_some_and(|text| LONGEST_TEXT < text.len()) {
+                if is_secret_name(name) {
+                    self.literal_secrets.push(format!("{key}.{shown}"));
+                }
+                self.trouble(IssueCode::FieldInvalid, format!("`{key}.{shown}` is too long"));
+            } else if let Some(text) = text {
                 let found = references(text);
                 if is_secret(name, text, &found) {
                     self.literal_secrets.push(format!("{key}.{shown}"));
@@ -572,12 +468,15 @@ impl Reader<'_> {
     fn names(&mut self, key: Option<&'static str>) -> Vec<String> {
         let Some(key) = key else { return Vec::new() };
         match self.members.get(key) {
-            Some(Json::Array(items)) => items
-                .iter()
-                .take(MOST)
-                .filter_map(Json::as_str)
-                .map(|name| cut(&self.redactor.redact_str(name)))
-                .collect(),
+            Some(Json::Array(items)) => {
+                let names = items.iter().take(MOST).filter_map(Json::as_str);
+                let (names, long): (Vec<&str>, Vec<&str>) =
+                    names.partition(|name| name.len() <= LONGEST_TEXT);
+                if !long.is_empty() {
+                    self.trouble(IssueCode::FieldInvalid, format!("a name of `{key}` is too long"));
+                }
+                names.iter().map(|name| cut(&self.redactor.redact_str(name))).collect()
+            }
             Some(Json::Null) | None => Vec::new(),
             Some(_) => {
                 self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a list"));
@@ -604,10 +503,24 @@ impl Reader<'_> {
                 || spelling.includes.contains(&key)
         };
         let mut unknown = Vec::new();
+        let mut left = LONGEST_TEXT;
         for (key, value) in self.members.iter().filter(|(key, _)| !is_known(key)) {
             let shown = shown_key(key);
-            let whole = Json::object([(key.clone(), value.clone())]);
-            self.literal_secrets.extend(secret_fields(&whole).iter().map(|path| path.replacen("$.", "", 1)));
+            match left.checked_sub(key.len() + length(value)) {
+                Some(less) => {
+                    left = less;
+                    let whole = Json::object([(key.clone(), value.clone())]);
+                    let secrets = secret_fields(&whole);
+                    self.literal_secrets.extend(secrets.iter().map(|path| path.replacen("$.", "", 1)));
+                }
+                None => {
+                    let message = "keys that say nothing of the server are too long to be looked at";
+                    if left != 0 {
+                        self.trouble(IssueCode::FieldInvalid, message);
+                    }
+                    left = 0;
+                }
+            }
             if !spelling.beside.contains(&key.as_str()) && unknown.len() < MOST {
                 unknown.push(shown);
             }
@@ -651,9 +564,19 @@ pub(crate) fn is_variable(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
+/// Returns how many bytes the texts of a value have.
+fn length(value: &Json) -> usize {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => 1,
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(|item| 1 + length(item)).sum(),
+        Json::Object(members) => members.iter().map(|(key, value)| 1 + key.len() + length(value)).sum(),
+    }
+}
+
 /// Returns a key for people; one that looks like a secret itself is masked.
 fn shown_key(key: &str) -> String {
-    if looks_secret_value(key).is_some() {
+    if LONGEST_TEXT < key.len() || looks_secret_value(key).is_some() {
         return MARK.to_owned();
     }
     // A value may stand where a name should.

@@ -124,6 +124,9 @@ const ENVIRONMENTS: &[&str] = &[
 /// How deep texts for shells are read in each other.
 const DEEPEST: usize = 8;
 
+/// How many words before an option are looked at for what runs a container.
+const MOST_BEFORE: usize = 200;
+
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
@@ -287,6 +290,7 @@ fn is_of_container(words: &[&str]) -> bool {
         let name = base_name(word);
         CONTAINERS.contains(&name.as_str()) || name.ends_with("-compose")
     };
+    let words = &words[words.len().saturating_sub(MOST_BEFORE)..];
     let Some(program) = words.iter().rposition(is_program) else { return false };
     let is_subcommand = |word: &&str| ["run", "create", "exec"].contains(word);
     let Some(start) = words[program..].iter().position(is_subcommand) else { return false };

@@ -465,3 +465,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_too_long_is_an_issue_and_not_looked_into() {
+    let long = |part: &str| part.repeat((1 << 20) / part.len());
+    for part in ["a ", "${", "a=b ", "-u a:b "] {
+        let (in_one, in_list) = (long(part), format!("[\"{}\", \"x\"]", long(part)));
+        for text in [format!(r#""command": "{in_one}""#), format!(r#""command": "x", "args": {in_list}"#)] {
+            let value = format!("{{{text}}}");
+            assert_eq!(troubles("cursor", &value), ["field_invalid"], "{part}");
+            let entry = server(&text);
+            assert!(entry.command.iter().all(|word| word.len() < 20), "{part}");
+        }
+        let many = vec![format!("\"{}\"", part.repeat(1_000)); 100].join(",");
+        assert_eq!(
+            server(&format!(r#""command": "x", "args": [{many}]"#)).command.last().unwrap(),
+            "[redacted]"
+        );
+        let others = format!(r#"{{"command": "x", "env": {{"A": "{in_one}"}}, "other": "{in_one}"}}"#);
+        assert_eq!(troubles("cursor", &others), ["field_invalid", "field_invalid"], "{part}");
+        assert_eq!(
+            troubles("cursor", &format!(r#"{{"url": "https://h/{in_one}"}}"#)).first().unwrap(),
+            "field_invalid"
+        );
+    }
+}
