@@ -21,6 +21,13 @@ use crate::toml::json_of;
 /// The most entries of a file.
 pub const MOST_ENTRIES: usize = 2_000;
 
+/// The most texts that the entries of a file hold together, and the most bytes.
+const MOST_TEXTS: usize = 50_000;
+const MOST_BYTES: usize = 4 << 20;
+
+/// The most issues of a file.
+const MOST_ISSUES: usize = 1_000;
+
 /// The longest name of an entry.
 pub(crate) const LONGEST_NAME: usize = 256;
 
@@ -146,6 +153,8 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         let message = format!("{} entries are not read; {MOST_ENTRIES} are", found.left_out);
         reading.issues.push(source.issue(IssueCode::TooMany, message, None));
     }
+    let mut room = Room { texts: MOST_TEXTS, bytes: MOST_BYTES };
+    let mut too_much = 0;
     // Of a name that stands twice, programs read the last.
     let last: HashMap<&str, usize> =
         found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
@@ -173,9 +182,14 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             let message = "the name has characters that are not shown".to_owned();
             reading.issues.push(issue(IssueCode::NameUnusual, message));
         }
+        if room.is_used_up() {
+            too_much += 1;
+            continue;
+        }
         let read = read_server(config.spelling, &placed.name, &placed.value, &redactor);
         reading.issues.extend(read.troubles.into_iter().map(|(code, message)| issue(code, message)));
         let Some(mut entry) = read.entry else { continue };
+        room.take(&entry);
         let is_listed = found.allowed.as_ref().is_none_or(|allowed| allowed.contains(&entry.name));
         entry.enabled &= is_listed && !found.excluded.contains(&entry.name);
         let origin = source.origin(&id, Some(placed.key_path.clone()), Some(placed.at.line), entry.enabled);
@@ -183,7 +197,45 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         reading.entries.push(entry);
         reading.launches.push(read.launch);
     }
+    if MOST_ISSUES < reading.issues.len() {
+        let message = format!("{} more issues of the file are not shown", reading.issues.len() - MOST_ISSUES);
+        reading.issues.truncate(MOST_ISSUES);
+        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+    }
+    if 0 < too_much {
+        let message = format!("{too_much} entries are not read: those before them say too much");
+        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+    }
     reading
+}
+
+/// What the entries of a file may still hold.
+struct Room {
+    texts: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn take(&mut self, entry: &DiscoveredEntry) {
+        let lists = [
+            &entry.command,
+            &entry.env_labels,
+            &entry.header_names,
+            &entry.tools_allowed,
+            &entry.tools_denied,
+            &entry.unresolved,
+            &entry.unknown_keys,
+            &entry.literal_secrets,
+        ];
+        for text in lists.into_iter().flatten() {
+            self.texts = self.texts.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(text.len());
+        }
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.texts == 0 || self.bytes == 0
+    }
 }
 
 /// Joins keys to a path; what is no plain word is quoted.
@@ -288,7 +340,7 @@ fn shelf<'a, 'w>(
     for key in &way {
         let mut members: Vec<&PlacedMember<'a>> = object.all(key).collect();
         let Some(member) = members.pop() else { return Ok(None) };
-        for earlier in members {
+        for earlier in members.into_iter().take(MOST_ISSUES) {
             let message = "the key stands again below, and only the last one counts".to_owned();
             found.issues.push((IssueCode::KeyTwice, message, lines.at(earlier.key_at.start)));
         }

@@ -7,7 +7,7 @@ use brigade_core::{Dialect, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members};
 
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.discovered.v1";
@@ -86,6 +86,54 @@ impl Remembered {
         text
     }
 
+    /// Leaves out what the files say that say most, until the rest has at most this many bytes, and says so: an issue
+    /// names each file.
+    pub fn fit(&mut self, limit: usize) {
+        let mut size = self.to_text().len();
+        let mut told: Vec<DiscoveryIssue> = Vec::new();
+        while limit < size {
+            let mut by_path: BTreeMap<&str, usize> = BTreeMap::new();
+            let of_entries = self.entries.iter().flat_map(|entry| {
+                let size = size_of(entry);
+                entry.origins.iter().map(move |origin| (origin.path.as_str(), size))
+            });
+            let of_issues =
+                self.issues.iter().filter_map(|issue| Some((issue.path.as_deref()?, size_of(issue))));
+            of_entries.chain(of_issues).for_each(|(path, size)| *by_path.entry(path).or_default() += size);
+            let Some((path, _)) = by_path.into_iter().max_by_key(|(_, size)| *size) else { break };
+            let path = path.to_owned();
+            told.extend(self.forget(&path, limit));
+            size = self.to_text().len() + told.iter().map(size_of).sum::<usize>();
+        }
+        self.issues.extend(told);
+    }
+
+    /// Forgets what a file says, and returns an issue for each harness that reads it.
+    fn forget(&mut self, path: &str, limit: usize) -> Vec<DiscoveryIssue> {
+        let mut harnesses: Vec<Option<String>> = Vec::new();
+        for entry in &mut self.entries {
+            let is_of = |origin: &EntryOrigin| origin.path == path;
+            harnesses
+                .extend(entry.origins.iter().filter(|origin| is_of(origin)).map(|o| Some(o.harness.clone())));
+            entry.origins.retain(|origin| !is_of(origin));
+        }
+        self.entries.retain(|entry| !entry.origins.is_empty());
+        let is_of = |issue: &DiscoveryIssue| issue.path.as_deref() == Some(path);
+        harnesses.extend(self.issues.iter().filter(|issue| is_of(issue)).map(|issue| issue.harness.clone()));
+        self.issues.retain(|issue| !is_of(issue));
+        harnesses.sort_unstable();
+        harnesses.dedup();
+        let issue = |harness| {
+            let limit = limit >> 20;
+            let message = format!(
+                "what the file says is not remembered: with it, the cache would have over {limit} MiB"
+            );
+            let issue = DiscoveryIssue::new(IssueCode::TooMany, message);
+            DiscoveryIssue { harness, path: Some(path.to_owned()), ..issue }
+        };
+        harnesses.into_iter().map(issue).collect()
+    }
+
     /// Puts what was remembered of files that cannot be read now back into what is found. `is_unread` takes paths.
     pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) {
         for entry in &self.entries {
@@ -139,6 +187,13 @@ impl Remembered {
     }
 }
 
+/// Returns how many bytes a record has in the file, about.
+fn size_of(record: &impl Serialize) -> usize {
+    let mut text = Vec::new();
+    write_document(&mut text, record).expect("a document is written to memory");
+    text.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +226,34 @@ mod tests {
         let mut moved = before.entries.clone();
         moved[0].origins[0].line = Some(7);
         assert_eq!(before.compare(&moved), Difference { unchanged: 8, ..Difference::default() });
+    }
+
+    #[test]
+    fn files_that_say_too_much_are_left_out_and_named() {
+        let mut all = remembered();
+        let small = all.to_text().len();
+        let large: Vec<DiscoveredEntry> = all.entries.iter().take(2).cloned().collect();
+        for (mut entry, path) in large.into_iter().zip(["/large", "/larger"]) {
+            entry.command = vec!["word".to_owned(); 100 * path.len()];
+            entry.id = path.to_owned();
+            entry.origins[0].path = path.to_owned();
+            all.entries.push(entry);
+        }
+        let mut fits = all.clone();
+        fits.fit(all.to_text().len());
+        assert_eq!(fits, all);
+        let mut one = all.clone();
+        one.fit(all.to_text().len() - 1);
+        assert_eq!(one.entries.len(), all.entries.len() - 1);
+        let told = &one.issues[0];
+        let told = (told.code.as_str(), told.path.as_deref(), told.harness.as_deref());
+        assert_eq!((one.issues.len(), told), (1, ("too_many_entries", Some("/larger"), Some("gemini"))));
+        let mut both = all.clone();
+        both.fit(small + 1_000);
+        assert_eq!((both.entries, both.issues.len()), (remembered().entries, 2));
+        let mut none = all.clone();
+        none.fit(10);
+        assert_eq!(none.entries, []);
     }
 
     #[test]

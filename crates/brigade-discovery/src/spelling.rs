@@ -31,6 +31,9 @@ pub(crate) const LONGEST_TEXT: usize = 64 << 10;
 /// The most elements of a list of an entry.
 const MOST: usize = 1_000;
 
+/// The most problems of an entry.
+const MOST_TROUBLES: usize = 50;
+
 /// The entry of a server, without id and origins, and its problems.
 pub(crate) struct Read {
     pub(crate) entry: Option<DiscoveredEntry>,
@@ -82,7 +85,10 @@ pub(crate) fn read_server(
 
 impl Reader<'_> {
     fn trouble(&mut self, code: IssueCode, message: impl Into<String>) {
-        self.troubles.push((code, message.into()));
+        let trouble = (code, message.into());
+        if self.troubles.len() < MOST_TROUBLES && !self.troubles.contains(&trouble) {
+            self.troubles.push(trouble);
+        }
     }
 
     fn entry(&mut self, name: &str, kind: Option<&str>, is_own: bool) -> Option<DiscoveredEntry> {
@@ -363,7 +369,8 @@ impl Reader<'_> {
             self.variable_name(value.as_str(), key, &mut labels);
         }
         if let Some(key) = self.spelling.header_variables {
-            for (name, value) in self.members.get(key).and_then(Json::as_object).into_iter().flatten() {
+            let variables = self.members.get(key).and_then(Json::as_object).into_iter().flatten();
+            for (name, value) in variables.take(MOST) {
                 self.variable_name(value.as_str(), &format!("{key}.{}", shown_key(name)), &mut labels);
             }
         }
@@ -396,7 +403,7 @@ impl Reader<'_> {
         }
         if let Some(key) = self.spelling.header_variables {
             let variables = self.members.get(key).and_then(Json::as_object);
-            names.extend(variables.into_iter().flat_map(Object::keys).map(|name| shown_key(name)));
+            names.extend(variables.into_iter().flat_map(Object::keys).take(MOST).map(|name| shown_key(name)));
         }
         let has_bearer = self.spelling.bearer_variable.is_some_and(|key| self.members.contains_key(key));
         if has_bearer && !names.iter().any(|name| name.eq_ignore_ascii_case("authorization")) {

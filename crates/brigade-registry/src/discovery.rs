@@ -12,7 +12,8 @@ use brigade_discovery::{
 };
 use brigade_policy::Failure;
 use brigade_upkeep::{
-    DISCOVERED, Discovered, Look, Machine, Memory, Seams, load, registered_from, remember, remembered,
+    DISCOVERED, Discovered, Look, Machine, Memory, Seams, fit_to_remember, load, registered_from, remember,
+    remembered,
 };
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
@@ -60,23 +61,26 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         }
     };
     keep_unread(&before, &mut entries, &mut issues);
+    let now = seams.now();
+    let mut found = Remembered::new(now, entries, issues);
+    fit_to_remember(&mut found);
     let catalog = load::catalog(seams)?;
     let registered = registered_from(&*seams.fs, seams.environment.config_folder().as_deref(), &catalog);
     let told: Vec<DiscoveryIssue> =
-        source_changes(&catalog, Some(&load::runtimes(seams)?), &registered, &entries, &issues)
+        source_changes(&catalog, Some(&load::runtimes(seams)?), &registered, &found.entries, &found.issues)
             .iter()
             .map(source_issue)
             .collect();
-    let difference = before.compare(&entries);
-    let is_changed = is_new || before.entries != entries || before.issues != issues;
+    let difference = before.compare(&found.entries);
+    let is_changed = is_new || before.entries != found.entries || before.issues != found.issues;
     let written = is_changed && !dry_run;
-    let entry_count = entries.len();
+    let entry_count = found.entries.len();
     let mut made_at = (!is_new).then_some(before.made_at);
     if written {
-        let now = seams.now();
-        remember(&*seams.fs, &Remembered::new(now, entries, issues.clone()))?;
+        remember(&*seams.fs, &found)?;
         made_at = Some(now);
     }
+    let mut issues = found.issues;
     if is_damaged {
         let what = if written { "was damaged, and is replaced" } else { "is damaged" };
         let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));

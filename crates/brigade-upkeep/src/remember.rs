@@ -47,6 +47,11 @@ pub fn remembered(fs: &dyn Fs) -> Result<Memory, FsError> {
     })
 }
 
+/// Leaves out what would make the cache larger than one that is read, and says so in an issue.
+pub fn fit_to_remember(found: &mut Remembered) {
+    found.fit(LIMIT as usize);
+}
+
 /// Replaces the cache.
 ///
 /// # Errors

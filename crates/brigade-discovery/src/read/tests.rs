@@ -490,3 +490,19 @@ fn what_is_too_long_is_an_issue_and_not_looked_into() {
         );
     }
 }
+
+#[test]
+fn what_a_file_gives_is_bounded() {
+    let words = vec!["\"A=1\""; 900].join(",");
+    let servers: Vec<String> =
+        (0..500).map(|n| format!(r#""s{n}": {{"command": "x", "args": [{words}]}}"#)).collect();
+    let reading = read("cursor", &format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(",")));
+    assert!((50..100).contains(&reading.entries.len()), "{}", reading.entries.len());
+    let last = reading.issues.last().unwrap();
+    assert_eq!(last.code, "too_many_entries");
+    assert!(
+        last.message.starts_with(&format!("{} entries", 500 - reading.entries.len())),
+        "{}",
+        last.message
+    );
+}
