@@ -118,6 +118,7 @@ impl Reader<'_> {
         let env_labels = self.env_labels();
         let header_names = self.header_names();
         let timeout = self.timeout();
+        let allows_none = self.allows_none();
         let tools_allowed: Vec<String> = self.names(self.spelling.allowed);
         let tools_allowed = if tools_allowed == ["*"] { Vec::new() } else { tools_allowed };
         let tools_denied = self.names(self.spelling.denied);
@@ -143,8 +144,11 @@ impl Reader<'_> {
             .text("host", url_host.as_deref())
             .text("timeout", timeout.as_ref().map(Number::as_str))
             .list("allowed", sorted(&tools_allowed))
-            .list("denied", sorted(&tools_denied))
-            .finish();
+            .list("denied", sorted(&tools_denied));
+        let fingerprint = match allows_none {
+            true => fingerprint.text("allows", "none").finish(),
+            false => fingerprint.finish(),
+        };
         dedup(&mut self.unresolved);
         dedup(&mut self.literal_secrets);
         if !self.literal_secrets.is_empty() {
@@ -194,6 +198,12 @@ impl Reader<'_> {
             Some("sse") => Some("sse"),
             Some(_) | None => None,
         };
+        if kind.is_some() && of_kind.is_none() && !has_command && url == Some(Remote::ByType) {
+            let message =
+                "unknown server `type`, so nobody can tell how its URL is reached; the server is not listed";
+            self.trouble(IssueCode::TypeUnclear, message);
+            return None;
+        }
         let of_url = match url {
             // Version 0.61 of Gemini CLI writes the type beside it.
             Some(Remote::Sse) => of_kind.filter(|kind| *kind == "http").or(Some("sse")),
@@ -470,6 +480,18 @@ impl Reader<'_> {
             (Some(Some(enabled)), disabled) => enabled && disabled != Some(Some(true)),
             (None, disabled) => disabled != Some(Some(true)),
         }
+    }
+
+    /// Returns whether an empty list allows none of the tools, and says so: the names of an entry say it of nothing.
+    fn allows_none(&mut self) -> bool {
+        let key = self.spelling.allowed.filter(|_| !self.spelling.empty_is_all);
+        let list = key.and_then(|key| Some((key, self.members.get(key)?.as_array()?)));
+        let Some((key, [])) = list else { return false };
+        self.trouble(
+            IssueCode::FieldInvalid,
+            format!("`{key}` is an empty list, which allows none of its tools"),
+        );
+        true
     }
 
     fn names(&mut self, key: Option<&'static str>) -> Vec<String> {

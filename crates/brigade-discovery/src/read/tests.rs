@@ -506,3 +506,40 @@ fn what_a_file_gives_is_bounded() {
         last.message
     );
 }
+
+#[test]
+fn keys_without_a_place_are_named() {
+    for (label, key) in [
+        ("cursor", "alwaysAllow"),
+        ("gemini", "trust"),
+        ("gemini", "oauth"),
+        ("gemini", "authProviderType"),
+        ("cline", "autoApprove"),
+    ] {
+        let entry = only(label, &format!(r#"{{"mcpServers": {{"a": {{"command": "x", "{key}": true}}}}}}"#));
+        assert_eq!(entry.unknown_keys, [key], "{label}");
+    }
+    let entry = only("codex", "[mcp_servers.a]\ncommand = 'x'\nrequired = true\n");
+    assert_eq!(entry.unknown_keys, ["required"]);
+    let entry =
+        only("goose", "extensions:\n  a:\n    type: stdio\n    name: a\n    cmd: x\n    bundled: true\n");
+    assert_eq!(entry.unknown_keys, ["bundled"]);
+}
+
+#[test]
+fn no_tool_is_not_every_tool() {
+    let entry = |tools: &str| {
+        only("copilot", &format!(r#"{{"mcpServers": {{"a": {{"type": "local", "command": "x"{tools}}}}}}}"#))
+    };
+    let (none, all, silent) = (entry(r#", "tools": []"#), entry(r#", "tools": ["*"]"#), entry(""));
+    assert_eq!((all.fingerprint, none.tools_allowed.len()), (silent.fingerprint, 0));
+    assert_ne!(none.fingerprint, all.fingerprint);
+    assert_eq!(troubles("copilot", r#"{"type": "local", "command": "x", "tools": []}"#), ["field_invalid"]);
+}
+
+#[test]
+fn a_type_that_is_not_known_is_no_guess() {
+    assert_eq!(troubles("claude", r#"{"type": "ws", "url": "wss://h/"}"#), ["server_type_unclear"]);
+    assert_eq!(read("claude", r#"{"mcpServers": {"a": {"type": "ws", "url": "wss://h/"}}}"#).entries, []);
+    assert_eq!(troubles("claude", r#"{"type": "ws", "command": "x"}"#), ["server_type_unclear"]);
+}

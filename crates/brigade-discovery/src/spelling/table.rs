@@ -41,10 +41,12 @@ pub(crate) struct Spelling {
     pub(super) bearer_variable: Option<&'static str>,
     pub(super) timeouts: &'static [(&'static str, Unit)],
     pub(super) allowed: Option<&'static str>,
+    /// Whether an empty list of allowed tools allows all of them.
+    pub(super) empty_is_all: bool,
     pub(super) denied: Option<&'static str>,
     /// Keys that name other files.
     pub(super) includes: &'static [&'static str],
-    /// Known keys that say nothing about the definition.
+    /// Known keys that say nothing besides what other keys say: the name, or that a server is one.
     pub(super) beside: &'static [&'static str],
     pub(super) typed: Typed,
     /// Types that are no servers.
@@ -63,6 +65,7 @@ const BASE: Spelling = Spelling {
     bearer_variable: None,
     timeouts: &[],
     allowed: None,
+    empty_is_all: false,
     denied: None,
     includes: &["envFile"],
     beside: &[],
@@ -71,10 +74,9 @@ const BASE: Spelling = Spelling {
     lists: None,
 };
 
-pub(crate) const COMMON: Spelling = Spelling { beside: &["alwaysAllow", "autoApprove"], ..BASE };
+pub(crate) const COMMON: Spelling = BASE;
 pub(crate) const CLAUDE: Spelling = Spelling { typed: Typed::Remote, ..BASE };
-pub(crate) const VSCODE: Spelling =
-    Spelling { typed: Typed::Always, beside: &["dev", "gallery", "version"], ..BASE };
+pub(crate) const VSCODE: Spelling = Spelling { typed: Typed::Always, ..BASE };
 pub(crate) const COPILOT: Spelling =
     Spelling { allowed: Some("tools"), timeouts: &[("timeout", Unit::Milliseconds)], ..BASE };
 pub(crate) const CODEX: Spelling = Spelling {
@@ -90,14 +92,12 @@ pub(crate) const CODEX: Spelling = Spelling {
     allowed: Some("enabled_tools"),
     denied: Some("disabled_tools"),
     includes: &[],
-    beside: &["required"],
     ..BASE
 };
 pub(crate) const OPENCODE: Spelling = Spelling {
     env: "environment",
     timeouts: &[("timeout", Unit::Milliseconds)],
     includes: &[],
-    beside: &["oauth"],
     typed: Typed::Always,
     ..BASE
 };
@@ -107,7 +107,6 @@ pub(crate) const GEMINI: Spelling = Spelling {
     allowed: Some("includeTools"),
     denied: Some("excludeTools"),
     includes: &[],
-    beside: &["trust", "oauth", "authProviderType"],
     lists: Some("mcp"),
     ..BASE
 };
@@ -116,7 +115,7 @@ pub(crate) const WINDSURF: Spelling = Spelling {
     denied: Some("disabledTools"),
     ..COMMON
 };
-pub(crate) const ZED: Spelling = Spelling { beside: &["source", "settings"], includes: &[], ..BASE };
+pub(crate) const ZED: Spelling = Spelling { beside: &["source"], includes: &[], ..BASE };
 pub(crate) const GOOSE: Spelling = Spelling {
     command: "cmd",
     env: "envs",
@@ -124,17 +123,14 @@ pub(crate) const GOOSE: Spelling = Spelling {
     urls: &[("uri", Remote::ByType)],
     timeouts: &[("timeout", Unit::Seconds)],
     allowed: Some("available_tools"),
+    empty_is_all: true,
     includes: &[],
-    beside: &["name", "display_name", "bundled"],
+    beside: &["name", "display_name"],
     skipped: &["builtin", "platform", "frontend", "inline_python"],
     ..BASE
 };
-pub(crate) const CONTINUE: Spelling = Spelling {
-    headers: &[("requestOptions", Some("headers"))],
-    includes: &[],
-    beside: &["name", "connectionTimeout"],
-    ..BASE
-};
+pub(crate) const CONTINUE: Spelling =
+    Spelling { headers: &[("requestOptions", Some("headers"))], includes: &[], beside: &["name"], ..BASE };
 pub(crate) const AMP: Spelling = Spelling { allowed: Some("includeTools"), ..COMMON };
 pub(crate) const CRUSH: Spelling = Spelling {
     timeouts: &[("timeout", Unit::Seconds)],
@@ -143,8 +139,4 @@ pub(crate) const CRUSH: Spelling = Spelling {
     typed: Typed::Always,
     ..BASE
 };
-pub(crate) const CLINE: Spelling = Spelling {
-    timeouts: &[("timeout", Unit::Seconds)],
-    beside: &["autoApprove", "remoteConfigured"],
-    ..BASE
-};
+pub(crate) const CLINE: Spelling = Spelling { timeouts: &[("timeout", Unit::Seconds)], ..BASE };
