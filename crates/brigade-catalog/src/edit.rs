@@ -10,6 +10,7 @@ mod merge;
 mod place;
 mod put;
 mod runtime;
+mod settings;
 
 use thiserror::Error;
 use toml_edit::{Item, TableLike};
@@ -25,6 +26,7 @@ pub use merge::{Conflict, Existing, Merged, merge};
 pub use put::put_entry;
 pub(crate) use put::{entries, format_entry};
 pub use runtime::put_runtime;
+pub use settings::set_harness_tools;
 
 /// Why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

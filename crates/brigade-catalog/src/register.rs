@@ -70,6 +70,8 @@ impl RegisterError {
 pub struct Registrations {
     /// The tools, in the order of the source.
     pub tools: Vec<Registration>,
+    /// Whether `find` may offer what only a harness can run, if the source says so.
+    pub harness_tools: Option<bool>,
     /// What is not taken over.
     pub notes: Vec<RegisterNote>,
     /// Why nothing is registered. Empty if everything can be.
@@ -142,6 +144,14 @@ impl<'o> Members<'o> {
         })
     }
 
+    fn amount(&mut self, name: &'static str) -> Option<f64> {
+        let amount = self.get(name)?.as_f64().filter(|amount| amount.is_finite() && 0.0 <= *amount);
+        if amount.is_none() {
+            self.fault(name, "expected a number of at least 0");
+        }
+        amount
+    }
+
     fn fault(&mut self, name: &str, message: &str) {
         let field = self.field(name);
         self.faults.push(RegisterError::new("field_invalid", message).field(field));
@@ -178,6 +188,20 @@ impl Registrations {
         found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
         found.refuse_secret_ids();
         found
+    }
+
+    /// Notes what a tool says that a review decides. `is_enabled` is whether it says that it is enabled.
+    fn note_review(&mut self, tool: &Tool, is_enabled: bool, field: impl Fn(&str) -> String) {
+        if !tool.must_be_reviewed() {
+            return;
+        }
+        if is_enabled {
+            self.note("enabled_ignored", field("enabled"), "a person enables it after a review");
+        }
+        if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
+            let message = "a registered tool always asks for approval";
+            self.note("approval_mode_ignored", field("approval_mode"), message);
+        }
     }
 
     /// Refuses ids that are secrets, and masks them where a field names its tool.
@@ -264,19 +288,8 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
         }
     }
     for tool in catalog.tools() {
-        if tool.must_be_reviewed() {
-            if tool.enabled && tool.origin.place != tool.place_of("enabled") {
-                found.note(
-                    "enabled_ignored",
-                    format!("{}.enabled", tool.id),
-                    "a person enables it after a review",
-                );
-            }
-            if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
-                let field = format!("{}.approval_mode", tool.id);
-                found.note("approval_mode_ignored", field, "a registered tool always asks for approval");
-            }
-        }
+        let is_stated = tool.enabled && tool.origin.place != tool.place_of("enabled");
+        found.note_review(tool, is_stated, |name| format!("{}.{name}", tool.id));
         let detail = tool.source().map_or("tool", ToolSource::as_str).to_owned();
         found.tools.push(Registration { tool: tool.clone(), runtime: None, detail });
     }

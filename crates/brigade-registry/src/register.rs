@@ -107,7 +107,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     report.errors.extend(target.not_used());
     if report.errors.is_empty() {
         let before = target.read()?;
-        let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
+        let after = put_all(seams, request, &target.shown, &before, &found, &mut report);
         match after.filter(|_| is_writing) {
             Some(after) if target.fs.is_some() => target.write(&before, &after)?,
             Some(_) => {
@@ -120,7 +120,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
                     return Ok(report);
                 }
                 let before = target.read()?;
-                let after = put_all(seams, request, &target.shown, &before, &found.tools, &mut report);
+                let after = put_all(seams, request, &target.shown, &before, &found, &mut report);
                 after.map_or(Ok(()), |after| target.write(&before, &after))?;
             }
             None => {}
@@ -146,6 +146,8 @@ fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
 struct Found {
     tools: Vec<Registration>,
     definitions: Vec<DiscoveredEntry>,
+    /// What the sources say of `harness_tools` under `[registry]`.
+    harness_tools: Option<bool>,
     notes: Vec<RegisterNoteRow>,
     errors: Vec<RegisterErrorRow>,
 }
@@ -258,6 +260,7 @@ impl Found {
 
     fn take(&mut self, read: Registrations, error_row: impl Fn(RegisterError) -> RegisterErrorRow) {
         self.tools.extend(read.tools);
+        self.harness_tools = read.harness_tools.or(self.harness_tools);
         self.notes.extend(read.notes.into_iter().map(|note| RegisterNoteRow {
             code: note.code.to_owned(),
             field: note.field,
@@ -315,9 +318,10 @@ fn put_all(
     request: &RegisterRequest,
     shown: &Shown,
     before: &Texts,
-    tools: &[Registration],
+    found: &Found,
     report: &mut RegisterReport,
 ) -> Option<Texts> {
+    let tools = &found.tools;
     let mut after = Texts { catalog: before.catalog.clone(), runtimes: before.runtimes.clone() };
     for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
         if let Some(line) = broken_line(text) {
@@ -417,6 +421,9 @@ fn put_all(
             next_command: None,
         });
     }
+    if let Some(truth) = found.harness_tools.filter(|_| report.errors.is_empty()) {
+        set_harness_tools(truth, &catalog, &mut after, report);
+    }
     if !report.errors.is_empty() {
         report.registered.clear();
         return None;
@@ -446,6 +453,29 @@ fn put_all(
         row.next_command = Some(seams.spelled(step));
     }
     Some(after)
+}
+
+/// Writes what a source says of the tools of harnesses, unless the file says something already.
+fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: &mut RegisterReport) {
+    let field = "settings.fallback_harness";
+    let (code, message) = match catalog.settings().harness_tools {
+        Some(known) if known == truth => return,
+        Some(known) => {
+            let message = format!("the file says `harness_tools = {known}` under [registry], which stays");
+            ("fallback_harness_ignored", message)
+        }
+        None => match edit::set_harness_tools(&after.catalog, truth) {
+            Ok(text) => {
+                after.catalog = text;
+                ("harness_tools_set", format!("it is `harness_tools = {truth}` under [registry]"))
+            }
+            Err(error) => {
+                report.errors.push(refusal("target_invalid", field.to_owned(), &error.to_string()));
+                return;
+            }
+        },
+    };
+    report.notes.push(RegisterNoteRow { code: code.to_owned(), field: field.to_owned(), message });
 }
 
 /// Notes the runtime of a replaced entry, if no entry uses it any more.

@@ -106,3 +106,24 @@ fn a_server_of_the_mcp_registry_is_pinned() {
     assert!(user["config_path"].as_str().unwrap().ends_with("brigade/tools.toml"));
     assert!(fs::read_to_string(user["config_path"].as_str().unwrap()).unwrap().contains("id = \"jq\""));
 }
+
+#[test]
+fn a_setting_of_a_registry_is_kept_where_the_catalog_has_none() {
+    let site = site();
+    let text = |id: &str, truth: bool| {
+        format!(
+            "version: '1.0'\nsettings: {{fallback_harness: {truth}}}\ntools:\n- id: {id}\n  source: {{type: cli, command: jq}}\n"
+        )
+    };
+    let first = register(&site, &text("a", false), "a.yaml", &[], 0);
+    assert_eq!(codes(&first, "notes"), ["harness_tools_set"]);
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    assert!(
+        catalog.starts_with(KEPT) && catalog.contains("[registry]\nharness_tools = false\n"),
+        "{catalog}"
+    );
+    assert_eq!(codes(&register(&site, &text("b", false), "b.yaml", &[], 0), "notes"), [""; 0]);
+    let other = register(&site, &text("c", true), "c.yaml", &[], 0);
+    assert_eq!(codes(&other, "notes"), ["fallback_harness_ignored"]);
+    assert_eq!(site.json(["list"]).expect(0)["tools"].as_array().unwrap().len(), 4);
+}

@@ -288,3 +288,25 @@ fn a_file_of_a_newer_schema_is_not_changed() {
     assert_eq!(add_tool(text, &Tool::new("b", Family::Script).unwrap()), refused);
     assert!(add_tool(&text.replace('2', "1"), &Tool::new("b", Family::Script).unwrap()).is_ok());
 }
+
+#[test]
+fn a_setting_is_written_beside_everything_else() {
+    let settings = |text: &str| Catalog::parse("t", Level::Project, text.as_bytes()).settings().harness_tools;
+    let entry = "# mine\nschema = 1\n\n[[tool]]\nid = \"a\" # the first\nname = \"A\"\nfamily = \"script\"\n";
+    for (text, expect) in [
+        ("", "[registry]\nharness_tools = false\n".to_owned()),
+        (entry, format!("{entry}\n[registry]\nharness_tools = false\n")),
+        (
+            "[registry] # where\nharnesses = [\"cursor\"]\n",
+            "[registry] # where\nharnesses = [\"cursor\"]\nharness_tools = false\n".to_owned(),
+        ),
+    ] {
+        let after = set_harness_tools(text, false).unwrap();
+        assert_eq!((after.as_str(), settings(&after)), (expect.as_str(), Some(false)));
+        assert_eq!(settings(&set_harness_tools(&after, true).unwrap()), Some(true));
+        let more = Tool::new("b", Family::Script).unwrap();
+        let more = add_tool(&after, &more).unwrap();
+        assert!(Catalog::parse("t", Level::Project, more.as_bytes()).tool("b").is_some(), "{more}");
+    }
+    assert!(set_harness_tools("registry = 5\n", true).is_err());
+}

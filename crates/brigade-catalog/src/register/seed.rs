@@ -3,7 +3,7 @@
 use brigade_core::{Json, Object};
 
 use super::{Members, RegisterError, Registration, Registrations};
-use crate::model::{Availability, Family, Install, Runtime, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Availability, Cost, Family, Install, Runtime, SourceDetail, Tool, ToolSource, Transport};
 
 pub(super) fn read(value: &Json) -> Registrations {
     let mut found = Registrations::default();
@@ -29,11 +29,20 @@ fn whole(object: &Object, found: &mut Registrations) {
         }
     }
     if let Some(settings) = members.object("settings") {
-        for name in settings.keys() {
+        for (name, value) in settings {
+            if name == "fallback_harness" {
+                match value.as_bool() {
+                    Some(truth) => found.harness_tools = Some(truth),
+                    None => {
+                        let error = RegisterError::new("field_invalid", "expected true or false");
+                        found.errors.push(error.field("settings.fallback_harness"));
+                    }
+                }
+                continue;
+            }
             let (code, message) = match name.as_str() {
                 "auto_install" => ("auto_install_ignored", "nothing is installed without an approval"),
                 "prefer_local" => ("prefer_local_ignored", "entries of the project always come first"),
-                "fallback_harness" => ("fallback_harness_ignored", "write `harness_tools` under [registry]"),
                 name if name.starts_with("inherit_clawdbot") => (
                     "inherit_ignored",
                     "its folders are read by discovery; `harnesses` under [registry] limits that",
@@ -107,6 +116,22 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             found.errors.push(wrong(members.field("version"), "expected conditions such as >=1.2, <2"));
         }
     }
+    tool.version_command = members.text("version_command");
+    if let Some(cost) = members.object("cost") {
+        let mut cost = Members::of(cost, members.field("cost"));
+        tool.cost = Some(Box::new(Cost { per_call: cost.amount("per_call"), unit: cost.text("unit") }));
+        cost.rest(found);
+    }
+    if members.get("enabled").is_some() {
+        tool.enabled = members.flag("enabled");
+    }
+    if let Some(word) = members.text("approval_mode") {
+        tool.approval_mode = word.parse().ok();
+        if tool.approval_mode.is_none() {
+            let message = "expected never, on-request or always";
+            found.errors.push(wrong(members.field("approval_mode"), message));
+        }
+    }
     if let Some(install) = members.object("install") {
         let mut install = Members::of(install, members.field("install"));
         tool.install = Some(Box::new(Install {
@@ -164,6 +189,8 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
     }
     tool.source = Some(Box::new(detail));
+    let is_stated = tool.enabled && object.contains_key("enabled");
+    found.note_review(&tool, is_stated, |name| members.field(name));
     members.rest(found);
     found.tools.push(Registration { tool, runtime, detail: kind.as_str().to_owned() });
 }

@@ -185,3 +185,27 @@ fn an_id_that_is_a_secret_is_refused_and_not_named() {
         assert_eq!(found.errors.iter().any(|error| error.code == "secret_in_entry"), !text.contains("id: a"));
     }
 }
+
+#[test]
+fn what_an_entry_has_a_place_for_is_taken_over() {
+    let text = "version: '1.0'\nsettings: {fallback_harness: false}\ntools:\n- id: yq\n  source: {type: cli, command: yq}\n  version_command: yq --version\n  cost: {per_call: 0.002, unit: USD}\n  enabled: true\n  approval_mode: never\n- id: h\n  source: {type: harness, provider: claude}\n  enabled: false\n";
+    let found = read("a.yaml", text);
+    assert_eq!((&found.errors[..], found.harness_tools), (&[][..], Some(false)));
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    assert_eq!(
+        notes,
+        [("enabled_ignored", "tools[1].enabled"), ("approval_mode_ignored", "tools[1].approval_mode")]
+    );
+    let [yq, native] = &found.tools[..] else { panic!("{:?}", found.tools) };
+    let cost = yq.tool.cost.as_deref().unwrap();
+    assert_eq!((cost.per_call, cost.unit.as_deref()), (Some(0.002), Some("USD")));
+    assert_eq!(yq.tool.version_command.as_deref(), Some("yq --version"));
+    assert_eq!((yq.tool.enabled, yq.tool.approval_mode), (false, Some(ApprovalMode::Always)));
+    assert!(!native.tool.enabled);
+    let broken = read(
+        "a.yaml",
+        &text.replace("0.002", "-1").replace("never", "x").replace("harness: false", "harness: 5"),
+    );
+    let fields: Vec<_> = broken.errors.iter().filter_map(|error| error.field.as_deref()).collect();
+    assert_eq!(fields, ["settings.fallback_harness", "tools[1].cost.per_call", "tools[1].approval_mode"]);
+}

@@ -1,0 +1,32 @@
+//! Writes `[registry]` of a tools.toml, and keeps everything else.
+
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use super::{EditError, check_schema};
+
+/// Sets `harness_tools` under `[registry]`.
+///
+/// # Errors
+/// If the file is not valid TOML or of a newer schema, or `registry` is no table.
+pub fn set_harness_tools(text: &str, truth: bool) -> Result<String, EditError> {
+    check_schema(text)?;
+    let broken = || EditError::Broken { line: super::broken_line(text).unwrap_or(1) };
+    let mut document: DocumentMut = text.parse().map_err(|_| broken())?;
+    if let Some(registry) = document.get_mut("registry") {
+        let registry = registry.as_table_like_mut().ok_or_else(broken)?;
+        match registry.get_mut("harness_tools") {
+            Some(item) => *item = value(truth),
+            None => {
+                registry.insert("harness_tools", value(truth));
+            }
+        }
+        return Ok(document.to_string());
+    }
+    let mut registry = Table::new();
+    registry.insert("harness_tools", value(truth));
+    if !text.trim().is_empty() {
+        registry.decor_mut().set_prefix("\n");
+    }
+    document.insert("registry", Item::Table(registry));
+    Ok(document.to_string())
+}
