@@ -89,7 +89,7 @@ pub fn candidates<'c>(
         if !query.families.is_empty() && !has_family() {
             return None;
         }
-        if harness_tools == HarnessTools::LeftOut && source == Some(ToolSource::Harness) {
+        if harness_tools == HarnessTools::LeftOut && tool.runs_in() == Some(RunsIn::Harness) {
             return None;
         }
         if !categories.is_empty() && !has_any(&tool.all_categories(), &categories) {
@@ -268,6 +268,10 @@ mod tests {
         let catalog = Catalog::parse("t", Level::Project, TOOLS.as_bytes());
         let found = candidates(catalog.tools(), &asked(&["web"]), HarnessTools::LeftOut);
         assert!(found.is_empty());
+        // A skill is run by a harness, too.
+        let found = candidates(catalog.tools(), &asked(&["parse yaml"]), HarnessTools::LeftOut);
+        let ids: Vec<&str> = found.iter().map(|found| found.tool.id.as_str()).collect();
+        assert_eq!(ids, ["z", "c"]);
     }
 
     #[test]

@@ -199,7 +199,9 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
             |text: &SearchText| text.compare([entry.name.as_str()], entry.description.as_deref()).is_some();
         let is_of_source =
             query.sources.is_empty() || query.sources.iter().any(|source| source.as_str() == entry.source);
-        let is_offered = harness_tools == HarnessTools::Offered || entry.source != "harness";
+        // What only a harness runs: its own tools, and skills.
+        let is_of_harness = ["harness", "skill"].contains(&entry.source.as_str());
+        let is_offered = harness_tools == HarnessTools::Offered || !is_of_harness;
         query.families.is_empty()
             && is_of_source
             && is_offered
