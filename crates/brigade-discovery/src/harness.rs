@@ -5,6 +5,8 @@
 
 mod table;
 
+use std::path::{Path, PathBuf};
+
 use crate::client::{Client, Files, Format, Scope, client, moved};
 use crate::program::Program;
 use crate::spelling::Spelling;
@@ -146,8 +148,8 @@ pub enum Holds {
 pub struct Harness {
     /// The program.
     pub program: Program,
-    /// Directories that show that the program is here.
-    pub folders: &'static [&'static str],
+    /// Directories that show that the program is here, where no variable moves them.
+    pub(crate) folders: &'static [&'static str],
     /// Directories with skills and commands.
     pub shelves: &'static [Shelf],
     /// The names of its own tools, as its documentation has them; empty if the list is not confirmed.
@@ -173,6 +175,25 @@ impl Harness {
         let mut configs: Vec<Config> = of_client.chain(self.more.iter().copied()).collect();
         configs.sort_by_key(|config| config.extent);
         configs
+    }
+}
+
+impl Harness {
+    /// Returns the directories that show that the program is here, absolute or beginning with `~/`: where a variable
+    /// moves its files, the directory moves with them.
+    pub fn folders(&self, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+        let of_configs = self.configs().into_iter().filter_map(|config| config.files.moved_by);
+        let of_shelves = self.shelves.iter().filter_map(|shelf| shelf.moved_by);
+        let mut moves: Vec<(&str, &str)> = of_configs.chain(of_shelves).collect();
+        // The nearest directory counts.
+        moves.sort_by_key(|(_, directory)| std::cmp::Reverse(directory.len()));
+        let folder = |folder: &&str| {
+            let of_folder = |(_, directory): &&(&str, &str)| {
+                !directory.is_empty() && Path::new(folder).starts_with(directory)
+            };
+            moved(folder, moves.iter().find(of_folder).copied(), &variable)
+        };
+        self.folders.iter().map(folder).collect()
     }
 }
 
@@ -207,7 +228,7 @@ pub fn harness(label: &str) -> Option<&'static Harness> {
 
 impl Shelf {
     /// Returns the path: in the workspace, absolute, or beginning with `~/`. `None` if no variable names it.
-    pub fn path(&self, variable: impl Fn(&str) -> Option<String>) -> Option<std::path::PathBuf> {
+    pub fn path(&self, variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let moved = moved(self.path, self.moved_by, variable);
         (!moved.as_os_str().is_empty()).then_some(moved)
     }
@@ -271,5 +292,30 @@ mod tests {
                 assert_eq!(is_of_user, shelf.extent == Extent::User, "{}", shelf.path);
             }
         }
+    }
+
+    #[test]
+    fn a_directory_moves_with_the_files() {
+        let folders = |label: &str, name: &str| {
+            harness(label).unwrap().folders(|asked| (asked == name).then(|| "/x".to_owned()))
+        };
+        let moved = |label: &str, name: &str| folders(label, name)[0].display().to_string();
+        for (label, folder) in [
+            ("zed", "/x/zed"),
+            ("claude-desktop", "/x/Claude"),
+            ("vscode", "/x/Code"),
+            ("opencode", "/x/opencode"),
+            ("goose", "/x/goose"),
+            ("crush", "/x/crush"),
+            ("amp", "/x/amp"),
+            ("cursor", "~/.cursor"),
+        ] {
+            assert_eq!(moved(label, "XDG_CONFIG_HOME"), folder);
+        }
+        assert_eq!(
+            (moved("claude", "CLAUDE_CONFIG_DIR"), moved("codex", "CODEX_HOME")),
+            ("/x".into(), "/x".into())
+        );
+        assert_eq!(moved("zed", "OTHER"), "~/.config/zed");
     }
 }

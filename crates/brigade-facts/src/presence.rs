@@ -181,8 +181,10 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
     /// Returns whether a directory shows that a harness is here.
     fn has_folder(&self, label: &str) -> bool {
         let host = self.facts.host;
-        let folders = brigade_discovery::harness(label).map_or(&[][..], |harness| harness.folders);
-        let mut paths = folders.iter().filter_map(|folder| user_path(host.environment, Path::new(folder)));
+        let variable = |name: &str| host.environment.get(name)?.to_str().map(str::to_owned);
+        let folders = brigade_discovery::harness(label).map(|harness| harness.folders(variable));
+        let folders = folders.unwrap_or_default();
+        let mut paths = folders.iter().filter_map(|folder| user_path(host.environment, folder));
         let is_folder = |path: PathBuf| {
             host.fs.metadata_outside(&path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
         };

@@ -118,8 +118,8 @@ impl Hunt<'_> {
     fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
         let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
         program.or_else(|| {
-            let folders =
-                harness.folders.iter().filter_map(|folder| self.machine.absolute(Path::new(folder)));
+            let folders = harness.folders(|name| self.machine.variable(name));
+            let folders = folders.iter().filter_map(|folder| self.machine.absolute(folder));
             folders.into_iter().find(|folder| self.machine.is_folder(folder))
         })
     }
