@@ -619,7 +619,9 @@ pub fn absent_name(path: &str) -> String {
 
 /// Returns whether bound code looks for what is at a path, or in it.
 fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
-    if path.to_str().is_none_or(|name| facts.files.contains_key(name)) {
+    // What is not there opens nothing, and ends the approval when it appears.
+    let is_known = |name: &str| facts.files.contains_key(name) || facts.absent.contains(name);
+    if path.to_str().is_none_or(is_known) {
         return false;
     }
     facts.modules.iter().any(|module| Path::new(module).starts_with(path))

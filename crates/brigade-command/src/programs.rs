@@ -351,10 +351,12 @@ pub fn is_code_name(path: &str) -> bool {
 }
 
 /// The names by which a directory beside code is a package.
-pub const PACKAGE_FILES: [&str; 5] = ["__init__.py", "__init__.pyc", "index.js", "index.cjs", "index.node"];
+pub const PACKAGE_FILES: [&str; 6] =
+    ["__init__.py", "__init__.pyc", "index.js", "index.cjs", "index.node", "package.json"];
 
 /// Returns whether code finds another path by itself, by the names alone: modules and packages of Python and JavaScript
-/// beside it, what Python compiled of them, and installed packages of JavaScript.
+/// beside it or beside its package, what Python compiled of them, and installed packages of JavaScript. Code without an
+/// extension may be of either.
 ///
 /// ```
 /// use std::path::Path;
@@ -362,36 +364,44 @@ pub const PACKAGE_FILES: [&str; 5] = ["__init__.py", "__init__.pyc", "index.js",
 /// use brigade_command::is_found_beside;
 ///
 /// let finds = |code: &str, other: &str| is_found_beside(Path::new(code), Path::new(other));
-/// assert!(finds("bin/x.py", "bin/json.py") && finds("run.js", "lib.mjs"));
+/// assert!(finds("bin/x.py", "bin/json.py") && finds("run.js", "lib.mjs") && finds("bin/tool", "bin/json.py"));
 /// assert!(finds("bin/x.py", "bin/__pycache__") && finds("bin/x.py", "bin/json/__init__.py"));
-/// assert!(finds("app/src/x.js", "app/node_modules/a/index.js"));
-/// assert!(!finds("bin/x.py", "bin/a.csv") && !finds("Makefile", "main.c") && !finds("x.py", "src/a.py"));
+/// assert!(finds("pkg/__main__.py", "json.py") && finds("app/src/x.js", "app/node_modules/a/index.js"));
+/// assert!(!finds("bin/x.py", "bin/a.csv") && !finds("Makefile", "main.py") && !finds("x.py", "src/a.py"));
 /// ```
 pub fn is_found_beside(code: &Path, other: &Path) -> bool {
-    let name = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
-    let ends =
-        |path: &Path, all: &[&str]| name(path).is_some_and(|name| all.iter().any(|end| name.ends_with(end)));
-    let (is_python, is_javascript) = (ends(code, PYTHON_ENDS), ends(code, JAVASCRIPT_ENDS));
-    let Some(folder) = code.parent().filter(|_| is_python || is_javascript) else { return false };
-    let all = if is_python { PYTHON_ENDS } else { JAVASCRIPT_ENDS };
-    if is_javascript {
-        let installed =
-            other.ancestors().filter(|path| path.file_name().is_some_and(|name| name == "node_modules"));
-        if installed.filter_map(Path::parent).any(|above| folder.starts_with(above)) {
+    let name_of = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase);
+    let ends = |path: &Path, all: &[&str]| {
+        name_of(path).is_some_and(|name| all.iter().any(|end| name.ends_with(end)))
+    };
+    let (Some(name), Some(folder)) = (name_of(code), code.parent()) else { return false };
+    let is_any = !name.contains('.') && !code.to_str().is_some_and(is_code_name);
+    let is_package = ["__init__.", "__main__."].iter().any(|begin| name.starts_with(begin));
+    let around = folder.parent().filter(|_| is_package);
+    let of_python = |folder: &Path| {
+        let Ok(below) = other.strip_prefix(folder) else { return false };
+        let mut parts = below.iter();
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(first), ..) if first == "__pycache__" => true,
+            (Some(_), None, None) => ends(other, PYTHON_ENDS),
+            (Some(_), Some(file), None) => {
+                file.to_str().is_some_and(|file| file.starts_with("__init__.")) && ends(other, PYTHON_ENDS)
+            }
+            _ => false,
+        }
+    };
+    let of_javascript = || {
+        let mut installed = other.ancestors().filter(|path| path.ends_with("node_modules"));
+        if installed.any(|path| path.parent().is_some_and(|above| folder.starts_with(above))) {
             return true;
         }
-    }
-    let Ok(below) = other.strip_prefix(folder) else { return false };
-    let mut parts = below.components().map(|part| part.as_os_str());
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(first), ..) if is_python && first == "__pycache__" => true,
-        (Some(_), None, None) => ends(other, all),
-        (Some(_), Some(file), None) => {
-            let begins = if is_python { "__init__." } else { "index." };
-            file.to_str().is_some_and(|file| file.starts_with(begins)) && ends(other, all)
-        }
-        _ => false,
-    }
+        let below: Vec<_> =
+            other.strip_prefix(folder).map(|below| below.iter().collect()).unwrap_or_default();
+        let is_index = || below[1].to_str().is_some_and(|file| file.starts_with("index."));
+        ends(other, JAVASCRIPT_ENDS) && (below.len() == 1 || below.len() == 2 && is_index())
+    };
+    ((is_any || ends(code, PYTHON_ENDS)) && [Some(folder), around].into_iter().flatten().any(of_python))
+        || ((is_any || ends(code, JAVASCRIPT_ENDS)) && of_javascript())
 }
 
 fn without_version(name: &str) -> &str {

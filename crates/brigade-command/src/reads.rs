@@ -217,6 +217,12 @@ impl Finder<'_> {
             if Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell) {
                 self.note_shell_script(&path, reads);
             }
+            if let Some(known) =
+                Program::of(&command.words[0]).filter(|known| known.row().finds == Finds::Perl)
+                && let Some(options) = started::options_of_perl(&path, self.files)
+            {
+                self.perl(known, &options, reads);
+            }
             reads.scripts.insert(path);
         }
         let starts = command.words.first().filter(|program| program.contains('/'));

@@ -28,11 +28,6 @@ impl Inventory {
         }
     }
 
-    /// Adds an entry with its origin.
-    pub fn add(&mut self, entry: DiscoveredEntry) {
-        self.add_one(entry, None);
-    }
-
     fn add_one(&mut self, mut entry: DiscoveredEntry, launch: Option<Launch>) {
         for origin in &mut entry.origins {
             let count = self.references.entry(origin.reference.clone()).or_insert(0);
@@ -252,7 +247,7 @@ mod tests {
         let config = harness.configs()[0];
         let source = Source { harness, extent: config.extent, path, workspace: "/w" };
         let reading = read_config(&source, &config, format!("{{\"mcpServers\": {text}}}").as_bytes());
-        reading.entries.into_iter().for_each(|entry| inventory.add(entry));
+        inventory.add_all(reading.entries, Vec::new());
     }
 
     fn ids(entries: &[DiscoveredEntry]) -> Vec<(&str, Vec<&str>)> {
@@ -313,7 +308,7 @@ mod tests {
             let config = harness.configs()[0];
             let source = Source { harness, extent: config.extent, path: label, workspace: "/w" };
             let reading = read_config(&source, &config, format!("{{\"mcpServers\": {text}}}").as_bytes());
-            reading.entries.into_iter().for_each(|entry| inventory.add(entry));
+            inventory.add_all(reading.entries, Vec::new());
             issues.extend(reading.issues);
         }
         let (entries, _) = inventory.finish();

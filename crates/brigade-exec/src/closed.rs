@@ -11,7 +11,7 @@ use brigade_process::{Closed, Code};
 
 use crate::folder::{
     FolderFiles, Matching, PatternOf, file_fingerprint, folder_files, folder_fingerprint, is_link, link_to,
-    matching_files, plain_folder, reached, state_below,
+    links_on, matching_files, plain_folder, reached, state_below,
 };
 use crate::program::OpenedProgram;
 
@@ -28,7 +28,7 @@ const KEPT: [&str; 2] = [".brigade", ".git"];
 pub(crate) struct ClosedReads {
     pub(crate) closed: Closed,
     pub(crate) notes: Vec<String>,
-    /// Bound files that can change during the run, because nothing keeps others from it.
+    /// What can change during the run, because nothing keeps others from it, as sentences for the receipt.
     pub(crate) loose: Vec<String>,
 }
 
@@ -46,8 +46,6 @@ pub(crate) struct Opening<'a> {
     pub(crate) words: Vec<&'a str>,
     /// What the approval says is not there.
     pub(crate) absent: Vec<&'a str>,
-    /// The words of the command.
-    pub(crate) command: &'a [String],
     /// The program, if its interpreter opens it once more.
     pub(crate) script: Option<&'a Path>,
 }
@@ -65,7 +63,6 @@ impl<'a> Opening<'a> {
             data: call.plan().data(),
             words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
             absent: binding.named.keys().map(String::as_str).collect(),
-            command: call.argv(),
             script: opened.is_script().then(|| opened.path()),
         }
     }
@@ -104,7 +101,12 @@ pub(crate) fn closed(
             return Err(changed(name));
         }
     }
-    let mut named: Vec<PathBuf> = Vec::new();
+    for link in links_on(fs, directory) {
+        if let Location::Inside(real) = read.resolve(fs, link.as_str())? {
+            read.links.insert(link.as_path().to_owned(), fs.root().join(real.as_path()));
+        }
+    }
+    let mut named: Vec<PathBuf> = read.links.keys().map(|link| fs.root().join(link)).collect();
     if let Some((path, sha256)) = opening.program {
         // One that a link leads to outside is executed by its open descriptor.
         if let Location::Inside(real) = read.resolve(fs, path)?
@@ -114,11 +116,11 @@ pub(crate) fn closed(
         }
         named.push(fs.root().join(path));
     }
-    let words = paths_of_words(opening.command.iter().map(String::as_str), directory, fs.root());
-    named.extend(words.into_iter().map(|path| fs.root().join(path)));
     let mut opened = Vec::new();
     let mut kept = Vec::new();
     let mut notes = Vec::new();
+    // Directories beside code that could become packages of it during the run.
+    let mut packages = Vec::new();
     for pattern in opening.data {
         let folder = whole_folder(fs, pattern, read.code.keys().map(PathBuf::as_path));
         if let Some(folder) = folder
@@ -166,6 +168,11 @@ pub(crate) fn closed(
                         )),
                     }
                 }
+                let inside = path.strip_prefix(fs.root()).ok().and_then(Path::to_str);
+                let module = inside.map(|path| format!("{}/", absent_name(path)));
+                if module.is_some_and(|module| opening.absent.iter().any(|name| name.starts_with(&module))) {
+                    packages.extend(inside.map(str::to_owned));
+                }
                 opened.push(path);
             }
             Argument::OpensCode => {
@@ -184,7 +191,18 @@ pub(crate) fn closed(
     });
     read.outside.extend(script);
     let is_loose = |path: &&PathBuf| !is_of_the_system(path);
-    let loose = read.outside.iter().filter(is_loose).map(|path| path.display().to_string()).collect();
+    let outside = read.outside.iter().filter(is_loose).map(|path| {
+        let path = path.display();
+        format!("`{path}` is bound and lies outside of the workspace: its bytes can change after they were compared")
+    });
+    let packages = packages.iter().map(|path| {
+        format!("`{path}` in an argument lies beside code, which would find a package that appears there during the run")
+    });
+    let loose = outside.chain(packages).collect();
+    let folder = match fs.resolve(&directory.to_string_lossy(), None) {
+        Ok(Location::Inside(real)) => fs.root().join(real.as_path()),
+        Ok(Location::Outside(_)) | Err(_) => directory.to_owned(),
+    };
     let closed = Closed {
         code: read.code.into_values().collect(),
         links: read.links,
@@ -193,7 +211,7 @@ pub(crate) fn closed(
         write_only: Vec::new(),
         named,
         outside: read.outside,
-        folders: vec![directory.to_owned()],
+        folders: vec![folder],
     };
     Ok(Some(ClosedReads { closed, notes, loose }))
 }
@@ -305,7 +323,7 @@ impl Read {
             }
         };
         let link: RelPath = name.parse().map_err(|_| format!("not started: odd path {name}"))?;
-        if name != real.as_str() {
+        if name != real.as_str() && is_link(fs, name) {
             self.links.insert(link.as_path().to_owned(), fs.root().join(real.as_path()));
         }
         if is_folder(fs, &real) {

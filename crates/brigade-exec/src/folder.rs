@@ -1,7 +1,7 @@
 //! The files of a directory of code, and one fingerprint for all of them.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use brigade_core::{Fingerprint, Glob};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
@@ -18,7 +18,8 @@ const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 /// The files below a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderFiles {
-    /// All regular files, sorted: by path in the workspace, or an absolute path if a link leads out.
+    /// All regular files and links to directories, sorted: by path in the workspace, or an absolute path if a link to a
+    /// file leads out.
     All(Vec<String>),
     /// The directory has more than the limits.
     TooMuch,
@@ -63,6 +64,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
                         files.insert(name);
                     }
                     Linked::Folder(real) => {
+                        files.insert(path.as_str().to_owned());
                         if visited.insert(real.clone()) {
                             folders.push(real);
                         }
@@ -165,7 +167,7 @@ pub fn file_fingerprint(fs: &dyn Fs, path: &str) -> Result<Fingerprint, FsError>
             }
             Ok(folder_fingerprint(table))
         }
-        Ok(file) => match fs.resolve(&fs.root().join(file.as_path()).to_string_lossy(), None)? {
+        Ok(file) => match real_of(fs, &file)? {
             Location::Inside(real) => match fs.open(&real) {
                 // A directory, whose files are bound by their own names.
                 Err(error) if error.kind == FsErrorKind::NotAFile => leads_to(fs, &file)?.ok_or(error),
@@ -193,29 +195,56 @@ pub(crate) fn link_to(real: &str) -> Fingerprint {
     Fingerprint::builder("brigade.link.v1").text("to", real).finish()
 }
 
-/// Lists the links below the workspace that a path leads through, with those that lead out of it.
+/// Returns where a path of the workspace leads. Most have no link on the way, and looking for one is cheap.
+fn real_of(fs: &dyn Fs, path: &RelPath) -> Result<Location, FsError> {
+    let whole = fs.root().join(path.as_path());
+    if links_on(fs, &whole).is_empty() {
+        return Ok(Location::Inside(path.clone()));
+    }
+    fs.resolve(&whole.to_string_lossy(), None)
+}
+
+/// Lists the links below the workspace that an absolute path leads through, also if it leaves the workspace and comes
+/// back.
 pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
     const MOST: usize = 40;
-    let Ok(below) = path.strip_prefix(fs.root()) else { return Vec::new() };
+    let root = fs.root();
     let mut links = Vec::new();
-    let mut at = RelPath::root();
-    for part in below.components() {
-        let next = match part {
-            Component::ParentDir => Ok(at.parent()),
-            Component::Normal(name) => match name.to_str() {
-                Some(name) => at.join(name),
-                None => return links,
-            },
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
-        };
-        let Ok(next) = next else { return links };
-        at = next;
-        if is_link(fs, at.as_str()) {
-            links.push(at.clone());
-            match fs.resolve(&fs.root().join(at.as_path()).to_string_lossy(), None) {
-                Ok(Location::Inside(real)) if links.len() < MOST => at = real,
-                Ok(_) | Err(_) => return links,
+    // A path that begins in the workspace is in it up to the first link or `..`.
+    let (mut at, rest) = match path.strip_prefix(root) {
+        Ok(below) => (root.to_owned(), below),
+        Err(_) => (PathBuf::from("/"), path),
+    };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => {
+                at.pop();
+                continue;
             }
+            Component::Normal(name) => at.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => continue,
+        }
+        let below = at.strip_prefix(root).ok().and_then(|below| RelPath::try_from(below).ok());
+        let is_outside = below.is_none();
+        if let Some(below) = below {
+            match fs.link_metadata(&below) {
+                Ok(found) if found.kind == FileKind::Link => links.push(below),
+                Ok(_) => continue,
+                // Nothing is there, or below it.
+                Err(_) => return links,
+            }
+        } else if root.starts_with(&at) {
+            // The root has no link on its way.
+            continue;
+        }
+        if MOST <= links.len() {
+            return links;
+        }
+        match fs.resolve(&at.to_string_lossy(), None) {
+            Ok(Location::Inside(real)) => at = root.join(real.as_path()),
+            Ok(Location::Outside(real)) => at = real,
+            Err(_) if is_outside => {}
+            Err(_) => return links,
         }
     }
     links

@@ -105,7 +105,6 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         data: start.data(),
         words: Vec::new(),
         absent: Vec::new(),
-        command: start.argv().words(),
         script: keep.program.is_script().then_some(path),
     };
     // Before the files are read once more, so that later changes show.

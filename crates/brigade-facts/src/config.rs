@@ -100,7 +100,12 @@ fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>
         if is_absent && (is_found(path) || named.iter().any(|path| is_found(path))) {
             absent.extend(path.to_str().map(str::to_owned));
         }
-        for module in PACKAGE_FILES.map(|file| path.join(file)).iter().filter(|module| is_found(module)) {
+        for module in PACKAGE_FILES.map(|file| path.join(file)).iter() {
+            // It names the file that is loaded.
+            let names_index = module.ends_with("package.json") && is_found(&path.join("index.js"));
+            if !names_index && !is_found(module) {
+                continue;
+            }
             let Some(name) = module.to_str() else { continue };
             match look(module) {
                 Some(error) if error.is_not_found() && !is_absent => drop(absent.insert(name.to_owned())),

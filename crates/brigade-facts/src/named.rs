@@ -106,6 +106,10 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         return Ok(named);
     };
     let reads = what_it_reads(&argv, directory, &reader.seen());
+    // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
+    for path in reads.named.iter().chain(&reads.scripts) {
+        named.bind_links(fs, path);
+    }
     for path in &reads.named {
         named.bind_file(fs, path, Outside::ThroughLinks)?;
     }
@@ -236,6 +240,14 @@ impl NamedFiles {
         }
     }
 
+    /// Notes a path that a link leads to a name that is not UTF-8, which nothing can bind.
+    fn refuse_odd_name(&mut self, fs: &dyn Fs, path: &Path) {
+        let is_there = fs.metadata_outside(path).is_ok();
+        if let Some(link) = links_on(fs, path).last().filter(|_| is_there) {
+            self.too_much.insert(NotBound::OddName(link.as_str().to_owned()));
+        }
+    }
+
     /// Binds what a path leads to, if that is a file, and inside of the workspace or where it may be.
     fn bind_file(&mut self, fs: &dyn Fs, path: &Path, outside: Outside) -> Result<(), FsError> {
         let spelled = path;
@@ -247,7 +259,8 @@ impl NamedFiles {
             {
                 (found.to_string_lossy().into_owned(), fs.metadata_outside(&found))
             }
-            Ok(Location::Outside(_)) | Err(_) => return Ok(()),
+            Ok(Location::Outside(_)) => return Ok(()),
+            Err(_) => return Ok(self.refuse_odd_name(fs, spelled)),
         };
         if !metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) {
             return Ok(());
@@ -278,7 +291,8 @@ impl NamedFiles {
                 }
                 return Ok(());
             }
-            Ok(Location::Inside(_) | Location::Outside(_)) | Err(_) => return Ok(()),
+            Ok(Location::Inside(_) | Location::Outside(_)) => return Ok(()),
+            Err(_) => return Ok(self.refuse_odd_name(fs, spelled)),
         };
         if !fs.metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
             return Ok(());

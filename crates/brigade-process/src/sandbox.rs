@@ -135,7 +135,7 @@ pub struct Closed {
     pub kept: Vec<PathBuf>,
     /// Entries of [`SandboxProfile::write`] that can be written but not read.
     pub write_only: Vec<PathBuf>,
-    /// Paths of the workspace by which the command names code or its program. A link on the way to it is kept.
+    /// Paths of the workspace by which the command names its program, and bound links. The links on the way are kept.
     pub named: Vec<PathBuf>,
     /// Where links of the workspace lead: their paths below it, and what they led to when the code was read. The run
     /// has them as they were.

@@ -5,10 +5,11 @@ mod machine;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brigade_discovery::{
     At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory,
-    IssueCode, Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives,
+    IssueCode, Launch, Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives,
     read_config, read_switches,
 };
 
@@ -61,56 +62,104 @@ pub struct Discovered {
     pub launches: Launches,
 }
 
-/// Looks at the files of harnesses.
+/// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
 pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
-    let mut hunt = Hunt {
-        machine,
-        look,
-        inventory: Inventory::default(),
-        issues: Vec::new(),
-        told: HashSet::new(),
-        rows: Vec::new(),
-        last: None,
-        switched_off: HashSet::new(),
-    };
-    let mut found = Vec::new();
     let is_wanted = |harness: &&Harness| {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
-    for harness in harnesses().iter().filter(is_wanted) {
-        let shown_by = hunt.shown_by(harness);
-        if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
-            continue;
+    let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
+    let mut found = Discovered::default();
+    let mut inventory = Inventory::default();
+    // One file may be that of several harnesses.
+    let mut told: HashSet<DiscoveryIssue> = HashSet::new();
+    for hunt in each(&wanted, |harness| Hunt::of(machine, look, harness)).into_iter().flatten() {
+        for (entries, launches) in hunt.read {
+            inventory.add_all(entries, launches);
         }
-        hunt.harness(harness, shown_by.as_deref());
-        found.push(HarnessFiles {
-            harness: harness.label().to_owned(),
-            title: harness.program.title.to_owned(),
-            found: shown_by.is_some(),
-            files: std::mem::take(&mut hunt.rows),
-        });
+        for issue in hunt.issues {
+            if told.insert(DiscoveryIssue { harness: None, ..issue.clone() }) {
+                found.issues.push(issue);
+            }
+        }
+        found.harnesses.push(hunt.files);
     }
-    let Hunt { mut inventory, mut issues, .. } = hunt;
-    let launches = inventory.take_launches();
+    found.launches = inventory.take_launches();
     let (entries, differing) = inventory.finish();
-    brigade_discovery::name_entries(&entries, &mut issues);
-    issues.extend(differing);
-    Discovered { harnesses: found, entries, issues, launches }
+    brigade_discovery::name_entries(&entries, &mut found.issues);
+    found.issues.extend(differing);
+    found.entries = entries;
+    found
 }
 
-/// One look at all files.
+/// Does something with each, on a few threads, and returns what came of it in order.
+fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    const MOST: usize = 4;
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<(usize, R)> {
+        let one = || Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, of(all.get(at)?))));
+        std::iter::from_fn(one).collect()
+    };
+    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST).min(all.len());
+    let mut results = std::thread::scope(|scope| {
+        // Where no thread can be made, there is one fewer.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..helpers).filter_map(spawn).collect();
+        let mut results = work();
+        for thread in threads {
+            results.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// What was found of one harness.
+struct Part {
+    files: HarnessFiles,
+    /// Entries, and what starts the servers among them.
+    read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
+    issues: Vec<DiscoveryIssue>,
+}
+
+/// One look at the files of a harness.
 struct Hunt<'h> {
     machine: &'h Machine<'h>,
     look: &'h Look,
-    inventory: Inventory,
+    read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
     issues: Vec<DiscoveryIssue>,
-    /// Issues that were told: one file may be that of several harnesses.
-    told: HashSet<DiscoveryIssue>,
     rows: Vec<FileState>,
     /// The file that was read last: some have parts for two scopes.
     last: Option<(PathBuf, Looked)>,
     /// The servers that the harness does not start, by name.
     switched_off: HashSet<String>,
+}
+
+impl<'h> Hunt<'h> {
+    /// Looks at the files of a harness; `None` for one that is named only where it is.
+    fn of(machine: &'h Machine<'h>, look: &'h Look, harness: &'static Harness) -> Option<Part> {
+        let mut hunt = Hunt {
+            machine,
+            look,
+            read: Vec::new(),
+            issues: Vec::new(),
+            rows: Vec::new(),
+            last: None,
+            switched_off: HashSet::new(),
+        };
+        let shown_by = hunt.shown_by(harness);
+        if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
+            return None;
+        }
+        hunt.harness(harness, shown_by.as_deref());
+        let files = HarnessFiles {
+            harness: harness.label().to_owned(),
+            title: harness.program.title.to_owned(),
+            found: shown_by.is_some(),
+            files: hunt.rows,
+        };
+        Some(Part { files, read: hunt.read, issues: hunt.issues })
+    }
 }
 
 impl Hunt<'_> {
@@ -131,7 +180,6 @@ impl Hunt<'_> {
 
     fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
         let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
-        self.switched_off.clear();
         if self.look.source.is_none_or(|wanted| wanted == LookFor::Mcp) {
             harness.switches.iter().for_each(|file| self.switches(harness, file));
         }
@@ -142,9 +190,7 @@ impl Hunt<'_> {
         }
         self.folders(harness);
         if let Some(path) = shown_by.filter(|_| self.is_wanted(LookFor::Natives, Extent::User)) {
-            for entry in natives(harness, &path.display().to_string()) {
-                self.inventory.add(entry);
-            }
+            self.read.push((natives(harness, &path.display().to_string()), Vec::new()));
         }
     }
 
@@ -249,17 +295,12 @@ impl Hunt<'_> {
     }
 
     fn take(&mut self, reading: Reading) {
-        self.inventory.add_all(reading.entries, reading.launches);
-        for issue in reading.issues {
-            self.tell(issue);
-        }
+        self.read.push((reading.entries, reading.launches));
+        self.issues.extend(reading.issues);
     }
 
     fn tell(&mut self, issue: DiscoveryIssue) {
-        let key = DiscoveryIssue { harness: None, ..issue.clone() };
-        if self.told.insert(key) {
-            self.issues.push(issue);
-        }
+        self.issues.push(issue);
     }
 
     fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: LookFor, why: String) {

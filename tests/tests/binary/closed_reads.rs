@@ -475,6 +475,7 @@ fn an_argument_names_no_module_that_bound_code_finds() {
     }
     // What makes a module of it later ends the approval.
     for (path, module, added) in [
+        ("bin/json.py", "bin/json.py", "bin/json.py"),
         ("bin/data", "bin/data/__init__.py", "bin/data/__init__.py"),
         ("bin/json", "bin/json/__init__.py", "bin/json"),
     ] {

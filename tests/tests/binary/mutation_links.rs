@@ -18,6 +18,9 @@ fn site(command: &str, lines: &str, reads: &str) -> Site {
         let file = |name: &str| format!("rel/{release}/{name}");
         site.workspace.write(file("x.py"), "import y\n");
         site.workspace.write(file("y.py"), format!("print('{says}')\n"));
+        let case =
+            format!("import unittest\nclass T(unittest.TestCase):\n  def test(self): print('{says}')\n");
+        site.workspace.write(file("test_x.py"), case);
         site.workspace.write(file("x.js"), format!("console.log('{says}')\n"));
         site.workspace.write(file("pkg/__main__.py"), format!("print('{says}')\n"));
         site.workspace.write(file("x"), format!("#!/bin/sh\necho {says}\n"));
@@ -60,6 +63,8 @@ fn a_link_on_the_way_to_code_is_bound() {
     check("node current/x.js", all, "current", releases);
     check("./current/x", all, "current", releases);
     check("env ./current/x", all, "current", releases);
+    check("/usr/bin/python3 -B ../workspace/current/x.py", all, "current", releases);
+    check("/usr/bin/python3 -B -m unittest discover -s current", all, "current", releases);
     check("/usr/bin/python3 -B -m pkg", all, "pkg", ["rel/1/pkg", "rel/2/pkg"]);
 }
 
@@ -78,4 +83,53 @@ fn a_file_that_becomes_a_link_to_other_code_is_refused() {
         link(&site, "../2/x.py", "rel/1/x.py");
         site.run_call(&id).refused("changed since it was approved");
     }
+}
+
+/// Issue 12: words that name no code lead to it all the same.
+#[test]
+fn a_link_that_any_word_names_is_bound_and_one_that_is_added_is_not_there() {
+    let find = "import sys\nsys.path.insert(0, sys.argv[1])\nimport y\n";
+    for reads in ["workspace", "closed"] {
+        let site = site("/usr/bin/python3 -B main.py current", "code = [\"rel/**\"]", reads);
+        site.workspace.write("main.py", find);
+        link(&site, "rel/1", "current");
+        let id = site.approved("tool", "{}");
+        link(&site, "rel/2", "current");
+        site.run_call(&id).refused("changed since it was approved");
+        link(&site, "rel/1", "current");
+        assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "first", "{reads}");
+    }
+    let lines = "code = [\"rel/**\"]\ndata = [\"fixtures/**\"]";
+    let site = site("/usr/bin/python3 -B main.py plugins", lines, "closed");
+    site.workspace.write("main.py", "try:\n  import plugins.y\nexcept ImportError: print('approved')\n");
+    site.workspace.write("fixtures/y.py", "print('other')\n");
+    let id = site.approved("tool", "{}");
+    link(&site, "fixtures", "plugins");
+    let document = site.run_call(&id).json;
+    assert!(!document.to_string().contains("\"other\""), "{document:#}");
+}
+
+#[test]
+fn a_link_in_a_directory_of_code_is_bound() {
+    let site = site("/usr/bin/python3 -B -m pkg", "", "workspace");
+    site.workspace.write("pkg/__main__.py", "from pkg.current import y\n");
+    for release in ["1", "2"] {
+        site.workspace.write(format!("pkg/{release}/y.py"), format!("print({release})\n"));
+    }
+    link(&site, "1", "pkg/current");
+    let id = site.approved("tool", "{}");
+    link(&site, "2", "pkg/current");
+    site.run_call(&id).refused("changed since it was approved");
+}
+
+#[test]
+fn what_is_bound_behind_links_runs_in_a_closed_workspace() {
+    let all = "code = [\"rel/**\"]";
+    let inside = site("/usr/bin/python3 -B x.py", &format!("cwd = \"current\"\n{all}"), "closed");
+    link(&inside, "rel/1", "current");
+    assert_eq!(inside.receipt_of("tool", "{}")["stdout_summary"], "first");
+    let made = site("make -s", "", "closed");
+    made.workspace.write("Makefile", "go:\n\t@sh current/x\n");
+    link(&made, "rel/1", "current");
+    assert_eq!(made.receipt_of("tool", "{}")["stdout_summary"], "first");
 }

@@ -90,19 +90,27 @@ impl Chain {
     }
 }
 
-/// Tells whether a text starts what only the shell finds out: by a pattern of names, by text that it puts together, or
-/// from standard input.
+/// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by text
+/// that it puts together, from standard input, or by a variable that changes what is found.
 fn starts_unnamed(words: &[String]) -> bool {
+    const CHANGING: [&str; 8] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs", "$"];
+    const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
+    let text = words.last().map(String::as_str).unwrap_or_default();
+    if FINDING.iter().any(|name| text.contains(name)) {
+        return true;
+    }
     risk::started(words).iter().skip(1).any(|command| {
         let Some((program, args)) = command.words.split_first() else { return false };
         let role = Program::of(program).map(Program::role);
         let runs_code = matches!(role, Some(Role::Shell | Role::Interpreter | Role::Launcher | Role::Eval));
-        let is_pattern = |word: &String| word.contains(['*', '?', '[', '{']);
+        let is_late = |word: &String| word.is_empty() || word.contains(['*', '?', '[', '{', '$']);
         let is_read = matches!(role, Some(Role::Shell)) && !args.iter().any(|word| !word.starts_with('-'));
-        is_pattern(program)
-            || runs_code && args.iter().any(is_pattern)
+        is_late(program)
+            || runs_code && args.iter().any(is_late)
             || is_read
-            || matches!(program.as_str(), "eval" | "trap" | "xargs")
+            || program.starts_with(['<', '>'])
+            || CHANGING.contains(&program.as_str())
+            || args.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
     })
 }
 
@@ -252,7 +260,7 @@ impl Finder<'_> {
             let finds = |known: Program| !matches!(known.row().finds, Finds::Nothing | Finds::FoundFiles);
             is_of_workspace || known.is_some_and(|known| runs(known) || finds(known))
         });
-        if finds_code {
+        if finds_code || starts_unnamed(&words) {
             reads.chain.finders.insert(self.shown(script));
         }
     }
@@ -381,9 +389,10 @@ fn set_variable(line: &str) -> Option<&str> {
 /// Returns whether a line of a makefile changes how recipes are read, what runs them, or which programs they find; or
 /// whether what it says is known only when make reads it.
 fn changes_recipes(line: &str) -> bool {
-    const SETTINGS: [&str; 5] = [".RECIPEPREFIX", ".SHELLFLAGS", "MAKEFLAGS", "PATH", "SHELL"];
+    const SETTINGS: [&str; 6] =
+        [".EXTRA_PREREQS", ".RECIPEPREFIX", ".SHELLFLAGS", "MAKEFLAGS", "PATH", "SHELL"];
     const READ_LATE: [&str; 6] = ["$(eval", "${eval", "$(shell", "${shell", "$(guile", "!="];
-    set_variable(line).is_some_and(|name| SETTINGS.contains(&name))
+    set_variable(line).is_some_and(|name| SETTINGS.contains(&name) || name.contains('$'))
         || READ_LATE.iter().any(|text| line.contains(text))
 }
 
@@ -399,7 +408,8 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
     let mut goal = None;
     for line in text.replace("\\\n", " ").lines() {
         let is_recipe = match language {
-            Language::Make => line.starts_with('\t'),
+            // Before the first rule, a tab means nothing.
+            Language::Make => line.starts_with('\t') && !names.is_empty(),
             Language::Just => line.starts_with([' ', '\t']),
         };
         let plain = line.trim();
@@ -414,9 +424,17 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
             continue;
         }
         if language == Language::Make {
+            // Which branch counts is known only when make reads it. A recipe goes on behind one.
+            let first = plain.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
+            if matches!(first, "ifeq" | "ifneq" | "ifdef" | "ifndef" | "else" | "endif") {
+                found.is_whole = false;
+                continue;
+            }
             found.is_whole &= !changes_recipes(plain);
             if set_variable(plain) == Some(".DEFAULT_GOAL") {
-                goal = plain.split_once('=').map(|(_, name)| name.trim().to_owned());
+                let value = plain.split_once('=').map(|(_, value)| value.split('#').next().unwrap_or(value));
+                goal = value.map(|name| name.trim().to_owned());
+                found.is_whole &= !plain.contains('$');
             }
         }
         let is_setting = plain.contains(":=")

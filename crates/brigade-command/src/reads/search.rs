@@ -65,8 +65,10 @@ impl Finder<'_> {
         // The system passes on all options of a first line as one word, which perl reads as several.
         let parts = |word: &String| {
             let parts: Vec<String> = word.split_whitespace().map(str::to_owned).collect();
-            let is_options = parts.first().is_some_and(|first| first == "-I")
-                || parts.iter().all(|part| part.starts_with('-'));
+            let is_options = parts.first().is_some_and(|first| {
+                first.starts_with('-') && !first.starts_with("-I") && !first.contains(['M', 'm', 'e', 'E'])
+                    || first == "-I"
+            }) || parts.iter().all(|part| part.starts_with('-'));
             if is_options { parts } else { vec![word.clone()] }
         };
         let args: Vec<String> = args.iter().flat_map(parts).collect();

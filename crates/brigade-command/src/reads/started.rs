@@ -121,6 +121,13 @@ fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
+/// Reads the options in the first line of a script that names perl, which obeys them however it is started.
+pub(super) fn options_of_perl(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
+    let mut words = first_line(script, files)?;
+    let is_perl = words.iter().any(|word| word.contains("perl"));
+    is_perl.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
+}
+
 /// Reads the first line of a script like the system: an interpreter, at most one argument, and the script.
 fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let head = files.head(script, FIRST_LINE);

@@ -111,6 +111,9 @@ impl Reader<'_> {
                     if self.word.as_deref().is_some_and(|word| word.ends_with(['>', '<']))
                         || self.chars.peek() == Some(&'>') =>
                 {
+                    if self.chars.peek() == Some(&'>') {
+                        self.end_word();
+                    }
                     self.put('&');
                 }
                 (Quote::None, ';' | '&' | '\n' | '(' | ')') => self.end_command(false),
@@ -121,8 +124,12 @@ impl Reader<'_> {
                         self.end_word();
                     }
                     self.put(c);
-                    // What is read may be code.
-                    if c == '<' && !self.chars.peek().is_some_and(|next| matches!(next, '<' | '>' | '&')) {
+                    // What is read may be code. Before the program, the word is one of those that are passed over.
+                    let is_behind = !self.command.words.is_empty();
+                    if c == '<'
+                        && is_behind
+                        && !self.chars.peek().is_some_and(|next| matches!(next, '<' | '>' | '&'))
+                    {
                         self.end_word();
                     }
                 }
@@ -147,9 +154,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a word for a substitution, so the words around it keep their positions.
+    /// Adds a word for a substitution, so the words around it keep their positions. Its `$` stands for what is not known.
     fn substitution(&mut self, inner: String) {
-        self.word.get_or_insert_default();
+        self.put('$');
         self.parsed.substitutions.push(inner);
     }
 

@@ -105,7 +105,7 @@ impl View {
         for path in closed.named.iter().filter_map(|path| below(path)) {
             found.follow(&path);
         }
-        found.name_the_rest(&closed.outside);
+        found.name_the_rest();
         found.finish(closed, below)
     }
 
@@ -292,7 +292,7 @@ impl<'a> Contents<'a> {
             || self.links.iter().any(|(link, _)| link == path)
     }
 
-    /// Makes the links that a path named by the command leads through.
+    /// Makes the bound links that a path leads through.
     fn follow(&mut self, path: &Path) {
         let mut rest: VecDeque<PathBuf> = parts_of(path);
         let mut at = PathBuf::new();
@@ -308,16 +308,11 @@ impl<'a> Contents<'a> {
             if self.is_shown(&next) {
                 return;
             }
-            let target = match self.bound.get(&next) {
-                Some(real) => text_of_link(&next, real, self.workspace),
-                None => match self.workspace.join(&next).read_link() {
-                    Ok(target) => target,
-                    Err(_) => {
-                        at = next;
-                        continue;
-                    }
-                },
+            let Some(real) = self.bound.get(&next) else {
+                at = next;
+                continue;
             };
+            let target = text_of_link(&next, real, self.workspace);
             left -= 1;
             if left == 0 {
                 return;
@@ -334,9 +329,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Gives names to what is closed, nearest first, so that directories list what they have. Links of installed
-    /// programs are made if they lead to what is bound.
-    fn name_the_rest(&mut self, outside: &[PathBuf]) {
+    /// Gives names to what is closed, nearest first, so that directories list what they have.
+    fn name_the_rest(&mut self) {
         let mut left = MOST_NAMES;
         self.folders.insert(PathBuf::new());
         let mut folders: VecDeque<PathBuf> = self.folders.iter().cloned().collect();
@@ -357,24 +351,10 @@ impl<'a> Contents<'a> {
                     if entry.file_name() != ".git" {
                         folders.push_back(path);
                     }
-                } else if kind.is_symlink() && self.is_of_a_program(&path, outside) {
-                    self.follow(&path);
                 } else {
                     self.closed.insert(path);
                 }
             }
-        }
-    }
-
-    /// Tells whether a link stands for a bound program: a package's (`.bin`), or an interpreter outside (`bin`).
-    fn is_of_a_program(&self, link: &Path, outside: &[PathBuf]) -> bool {
-        let Ok(end) = self.workspace.join(link).canonicalize() else { return false };
-        match link.parent().and_then(Path::file_name) {
-            Some(name) if name == ".bin" => {
-                end.strip_prefix(self.workspace).is_ok_and(|end| self.code.contains(end))
-            }
-            Some(name) if name == "bin" => outside.contains(&end),
-            _ => false,
         }
     }
 

@@ -1,0 +1,190 @@
+//! What texts of the workspace start.
+
+use super::*;
+
+#[track_caller]
+fn check_chain(command: &str, files: &Fake, starts: &[(&str, &str)], bound: &[&str], finders: &[&str]) {
+    let reads = reads(command, files);
+    let links = reads.chain.starts.iter().map(|link| (link.by.as_str(), link.command.as_str()));
+    assert_eq!(links.collect::<Vec<_>>(), starts, "{command}");
+    for file in bound {
+        assert!(reads.chain.files.contains(&Path::new("/work").join(file)), "{command}: {file}: {reads:?}");
+    }
+    assert_eq!(reads.chain.finders.iter().map(String::as_str).collect::<Vec<_>>(), finders, "{command}");
+    assert_eq!(reads.unbound, BTreeSet::new(), "{command}");
+}
+
+#[test]
+fn what_texts_of_the_workspace_start_is_followed() {
+    let package = r#"{"scripts": {"go": "node run.js && npm run more", "pretest": "sh pre.sh", "test": "env PYTHONPATH=x python3 t.py",
+        "more": "npm run go"}}"#;
+    let make = "include common.mk\nCC = gcc\n\nall: build other\n\t@sh all.sh\nbuild: ; sh build.sh\n\
+        other:\n\t$(CC) x.c\n\t./bin/tool \\\n  --flag\n# end\n";
+    let just = "set shell := ['sh']\ngo name='x': (prepare name) && after\n    python3 run.py\n    echo {{name}}\n\n\
+        prepare n:\n  sh prepare.sh\nafter:\n  true\n";
+    let files = Fake::new(&["run.js", "pre.sh", "t.py", "sub/x"], &[])
+        .with("package.json", package)
+        .with("Makefile", make)
+        .with("justfile", just);
+    let go = [("package.json: go", "node run.js && npm run more"), ("package.json: more", "npm run go")];
+    for command in ["npm run go", "yarn go", "pnpm run go", "bun run go", "env A=b npm --silent run go"] {
+        check_chain(
+            command,
+            &files,
+            &go,
+            &["run.js"],
+            if command.contains("bun") { &["bun", "node"] } else { &["node"] },
+        );
+    }
+    check_chain(
+        "npm test",
+        &files,
+        &[("package.json: pretest", "sh pre.sh"), ("package.json: test", "env PYTHONPATH=x python3 t.py")],
+        &["pre.sh", "t.py"],
+        &["package.json: test", "python3"],
+    );
+    check_chain("npm install", &files, &[], &[], &[]);
+    let packed = Fake::new(&["p/gen.js"], &[])
+        .with("p/package.json", r#"{"scripts": {"prepack": "node gen.js", "postinstall": "node gen.js"}}"#);
+    let packs = [("p/package.json: prepack", "node gen.js")];
+    check_chain("npm pack ./p", &packed, &packs, &["p/package.json", "p/gen.js"], &["node"]);
+    let installs = [("p/package.json: postinstall", "node gen.js")];
+    check_chain("npm install ./p", &packed, &installs, &["p/gen.js"], &["node"]);
+    let below = Fake::new(&["sub/run.js", "sub/server.js"], &[])
+        .with("sub/package.json", r#"{"scripts": {"go": "node run.js"}}"#);
+    let go = [("sub/package.json: go", "node run.js")];
+    for command in [
+        "npm --prefix sub run go",
+        "npm run --prefix=sub go",
+        "npm -C sub run go",
+        "npm -w sub run go",
+        "pnpm --dir sub run go",
+        "yarn --cwd sub go",
+        "yarn --cwd sub run go",
+    ] {
+        check_chain(command, &below, &go, &["sub/run.js"], &["node"]);
+    }
+    let server = [("sub/package.json: start", "node server.js")];
+    check_chain("npm --prefix sub start", &below, &server, &["sub/server.js"], &["node"]);
+    check_chain("make -s build", &files, &[("Makefile: build", "sh build.sh")], &["build.sh"], &["Makefile"]);
+    check_chain(
+        "make",
+        &files,
+        &[
+            ("Makefile: all", "sh all.sh"),
+            ("Makefile: other", "$(CC) x.c"),
+            ("Makefile: other", "./bin/tool    --flag"),
+            ("Makefile: build", "sh build.sh"),
+        ],
+        &["all.sh", "build.sh", "bin/tool"],
+        &["./bin/tool", "Makefile", "Makefile: other"],
+    );
+    check_chain(
+        "just go",
+        &files,
+        &[
+            ("justfile: go", "python3 run.py"),
+            ("justfile: go", "echo {{name}}"),
+            ("justfile: after", "true"),
+            ("justfile: prepare", "sh prepare.sh"),
+        ],
+        &["run.py", "prepare.sh"],
+        &["justfile: go", "python3"],
+    );
+    check_chain("python3 -m pkg", &files, &[], &[], &["python3"]);
+    check_chain("wc run.js", &files, &[], &[], &[]);
+    check_chain("/usr/bin/cargo run", &files, &[], &[], &["/usr/bin/cargo"]);
+    check_chain("./bin/wrap run.js", &files, &[], &[], &["./bin/wrap"]);
+}
+
+#[test]
+fn a_chain_ends_however_long_the_texts_are() {
+    let loops = Fake::new(&[], &[])
+        .with("package.json", r#"{"scripts": {"a": "npm run b", "b": "npm run a; npm run b"}}"#);
+    assert_eq!(reads("npm run a", &loops).chain.starts.len(), 2);
+    let deep = r#"{"scripts": {"a": "npm run b", "b": "npm run c", "c": "npm run d", "d": "npm run e", "e": "npm run f", "f": "sh x"}}"#;
+    let deep = reads("npm run a", &Fake::new(&[], &[]).with("package.json", deep)).chain;
+    assert_eq!((deep.starts.len(), deep.finders.contains("package.json: e")), (4, true), "{deep:?}");
+}
+
+#[test]
+fn what_a_text_starts_is_bound_or_the_text_is_named() {
+    let files = |makefile: &str| Fake::new(&["run.sh"], &[]).with("Makefile", makefile.to_owned());
+    for recipe in [
+        "sh run.sh&>log",
+        "sh run.sh>log",
+        "sh run.sh>/dev/stderr",
+        "sh<run.sh",
+        "sh 0<run.sh",
+        "sh run.sh 2>&1|cat",
+    ] {
+        let found = reads("make", &files(&format!("go:\n\t{recipe}\n")));
+        assert!(found.chain.files.contains(Path::new("/work/run.sh")), "{recipe}: {found:?}");
+    }
+    let named = |text: &str, finder: &str| {
+        let found = reads("make", &files(text));
+        assert!(found.chain.finders.contains(finder), "{text}: {found:?}");
+    };
+    for recipe in
+        ["sh *.sh", "./*.sh", "eval \"sh run.sh\"", "trap \"sh run.sh\" EXIT", "echo x|sh", "xargs -a l sh"]
+    {
+        named(&format!("go:\n\t{recipe}\n"), "Makefile: go");
+    }
+    for line in [
+        "S = SHELL\n$(S) := ./sub/sh",
+        ".EXTRA_PREREQS = b",
+        ".DEFAULT_GOAL = $(G)",
+        "ifeq (1,1)\n\tSHELL=./sub/sh\nendif",
+        "\tinclude inc.mk",
+        "export PATH := bin:$(PATH)",
+        "PATH=bin:/usr/bin",
+        "go: SHELL=./sub/sh",
+        "go: private SHELL := ./sub/sh",
+        "override SHELL = ./sub/sh",
+        "$(eval include inc.mk)",
+        "$(info $(shell sh run.sh))",
+        "X != sh run.sh",
+        "go: $(X)",
+        ".a.b:",
+    ] {
+        named(&format!("{line}\ngo:\n\ttrue\n"), "Makefile");
+    }
+    let plain = "X = a\nOTHER := b\n.PHONY: go\ngo: x\n\tsh run.sh\nx:\n\ttrue\n";
+    let chain = reads("make", &files(plain)).chain;
+    assert_eq!((chain.finders.len(), chain.starts.len()), (0, 2), "{chain:?}");
+    let branch = reads("make", &files("go:\n\ttrue\nifeq (1,1)\n\tsh run.sh\nendif\n")).chain;
+    assert!(branch.files.contains(Path::new("/work/run.sh")), "{branch:?}");
+    let goal = reads("make", &files(".DEFAULT_GOAL := two # it\none:\n\ttrue\ntwo:\n\tsh run.sh\n"));
+    assert_eq!(goal.chain.starts[0].by, "Makefile: two");
+    let tested = Fake::new(&["t.js"], &[]).with("package.json", r#"{"scripts": {"test": "node t.js"}}"#);
+    assert!(reads("npm it", &tested).chain.files.contains(Path::new("/work/t.js")));
+}
+
+#[test]
+fn a_script_of_a_shell_that_loads_code_is_named() {
+    let finders = |command: &str, text: &'static str| {
+        let files = Fake::new(&[], &[]).with("run.sh", text);
+        reads(command, &files).chain.finders.into_iter().collect::<Vec<_>>()
+    };
+    for text in [
+        "\"$(dirname \"$0\")/bin/x\"",
+        "x=$(cat l); $x",
+        "$(cat lib.sh)",
+        "run() { \"$@\"; }; run sh lib.sh",
+        "function run { sh lib.sh; }",
+        "PATH=bin:$PATH\nx",
+        "trap \"sh x\" EXIT",
+        "find . -exec {} ;",
+        "<list bin/x",
+        "hash -p bin/x zz",
+    ] {
+        assert_eq!(finders("bash run.sh", text), ["run.sh"], "{text}");
+    }
+    for text in [". ./lib.sh", "source lib.sh", "if true; then ./bin/x; fi", "cd a && python3 -m pkg", "make"]
+    {
+        assert_eq!(finders("sh run.sh", text), ["run.sh"], "{text}");
+    }
+    for text in ["echo ran >> ran.txt", "cat data.csv | sort", ""] {
+        assert!(finders("bash run.sh", text).is_empty(), "{text}");
+    }
+}
