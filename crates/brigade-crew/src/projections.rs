@@ -136,7 +136,8 @@ impl Projections {
         }
     }
 
-    fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
+    /// Remembers a file that could not be written, for the report.
+    pub(crate) fn written(&mut self, path: &RelPath, written: Result<(), FsError>) {
         if let Err(error) = written {
             self.is_not_written(path, error.kind.to_string());
         }

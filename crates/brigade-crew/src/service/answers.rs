@@ -7,7 +7,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use brigade_core::json::from_json;
-use brigade_core::{Dialect, Json};
+use brigade_core::{Dialect, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
 use brigade_kitchen::life::{Answer, AnsweredBy, Decision, DecisionId, DecisionKind, walkaway_answer};
@@ -26,6 +26,9 @@ use crate::projections::configured;
 
 /// The largest command file.
 const MAX_COMMAND: u64 = 64 << 10;
+
+/// Why a command that fits is not taken.
+const STAYS: &str = "the file cannot be moved away, so the command is not taken";
 
 /// A command of a supervisor.
 #[derive(Debug, Deserialize)]
@@ -270,6 +273,9 @@ impl<'e> Floor<'e> {
             return Ok(());
         }
         self.command_looked = Some(Instant::now());
+        if self.command_stuck.is_some() && self.command_stuck == self.command_state(&path) {
+            return Ok(());
+        }
         let bytes = match self.host.fs.read(&path, MAX_COMMAND) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(()),
@@ -295,18 +301,34 @@ impl<'e> Floor<'e> {
             return self
                 .refuse_command(&path, "no such decision waits, or the action is not one of its choices");
         }
-        self.set_command_aside(&path, "done")?;
-        self.answer(&command.decision, answer).map(drop)
-    }
-
-    fn set_command_aside(&self, path: &RelPath, word: &str) -> Result<(), ServeError> {
-        let aside = path.parent().join(&format!("{}.{word}", path.name()));
-        self.host.fs.rename(path, &aside.expect("a file name with a suffix is a file name"))?;
+        if self.set_command_aside(&path, "done") {
+            self.answer(&command.decision, answer)?;
+        } else {
+            self.event(Event::CommandRefused { reason: STAYS.to_owned() });
+        }
         Ok(())
     }
 
+    /// Moves a command file away, so that it is taken once. Where something is in the way, it stays, nothing is taken,
+    /// and nobody looks at it again before it changes.
+    fn set_command_aside(&mut self, path: &RelPath, word: &str) -> bool {
+        let aside = path.parent().join(&format!("{}.{word}", path.name()));
+        let aside = aside.expect("a file name with a suffix is a file name");
+        let moved = self.host.fs.rename(path, &aside);
+        self.command_stuck = if moved.is_err() { self.command_state(path) } else { None };
+        let is_moved = moved.is_ok();
+        self.projections.written(&aside, moved);
+        is_moved
+    }
+
+    /// Returns what tells one command file from another.
+    fn command_state(&self, path: &RelPath) -> Option<(u64, Timestamp)> {
+        let found = self.host.fs.metadata(path).ok()?;
+        Some((found.len, found.modified))
+    }
+
     fn refuse_command(&mut self, path: &RelPath, reason: &str) -> Result<(), ServeError> {
-        self.set_command_aside(path, "refused")?;
+        self.set_command_aside(path, "refused");
         self.event(Event::CommandRefused { reason: reason.to_owned() });
         Ok(())
     }

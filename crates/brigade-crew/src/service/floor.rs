@@ -10,7 +10,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_kitchen::config::{Keep, Settings};
 use brigade_kitchen::life::{
     Answer, DecisionId, Life, Limits, Line, Progress, Record, RunSet, Spent, Stage, TaskLife, Used,
@@ -135,6 +135,8 @@ pub(super) struct Floor<'e> {
     pub(super) asking: HashMap<DecisionId, CancelToken>,
     pub(super) asked_at: HashMap<DecisionId, Instant>,
     pub(super) command_looked: Option<Instant>,
+    /// Length and time of the command file that cannot be moved away.
+    pub(super) command_stuck: Option<(u64, Timestamp)>,
     pub(super) stop: Option<Stop>,
     pub(super) stamps: Stamps,
     /// The bytes of the PRD as they were read, or written by this service.
@@ -209,6 +211,7 @@ impl<'e> Floor<'e> {
             hurried: false,
             known_progress: RefCell::new(None),
             command_looked: None,
+            command_stuck: None,
             stop: None,
             passed: HashSet::new(),
             limit_waits: BTreeMap::new(),

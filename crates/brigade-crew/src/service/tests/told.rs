@@ -94,3 +94,29 @@ fn a_person_who_says_what_belongs_to_a_task_is_in_the_state_file() {
     assert_eq!(world.serve().outcome, Outcome::Complete);
     assert!(world.note("prompt-work-a-2").contains("only the first half"));
 }
+
+#[test]
+fn a_folder_in_the_way_of_a_command_file_is_named_and_ends_nothing() {
+    let config = format!(
+        "{FILES}supervisor_cmd_file = \"cmd.json\"\nsupervisor_cmd_poll_interval = 1\n\
+        supervisor_cmd_timeout = 2"
+    );
+    for folder in ["cmd.json/inside", "cmd.json.refused/inside"] {
+        let world = World::new(&tasks(&[("a", "true", &[])]), &config, "exit 0");
+        fs::create_dir_all(world.folder.join("work").join(folder)).unwrap();
+        fs::create_dir_all(world.folder.join("work/cmd.json.refused/inside")).unwrap();
+        if folder.starts_with("cmd.json.refused") {
+            fs::write(world.folder.join("work/cmd.json"), "no command").unwrap();
+        }
+        world.approve();
+        let report = world.serve();
+        assert_eq!(report.outcome, Outcome::Paused, "{folder}");
+        assert!(
+            report.issues.iter().any(|issue| issue.contains("`cmd.json.refused`")),
+            "{:?}",
+            report.issues
+        );
+        let refused = events(&world).iter().filter(|event| *event == "command_refused").count();
+        assert_eq!((refused, events(&world).last().unwrap().as_str()), (1, "service_complete"));
+    }
+}
