@@ -83,7 +83,7 @@ impl Kitchen<'_> {
         let progress = progress(prd, life, &settings, &set, standing.workplace);
         let ids =
             |list: &[usize]| -> Vec<TaskId> { list.iter().map(|at| prd.tasks[*at].id.clone()).collect() };
-        let waves = set.waves(prd, life);
+        let waves = set.waves(prd, life, &progress);
         let mut planned: Vec<usize> = waves.iter().flatten().copied().collect();
         planned.sort_unstable();
         let nothing = TaskLife::default();
@@ -108,7 +108,7 @@ impl Kitchen<'_> {
         let mut report = ServiceReport::new(self.target(), standing.path.to_string(), Outcome::DryRun);
         report.reason = standing.crew.refusals.first().map(|blocker| blocker.message.clone());
         report.done = progress.done.len() as u64;
-        report.total = (progress.done.len() + planned.len()) as u64;
+        report.total = (0..prd.tasks.len()).filter(|at| set.has(*at)).count() as u64;
         report.completed = ids(&progress.done);
         report.failed = ids(&progress.failed);
         report.blocked = ids(&progress.blocked);

@@ -103,9 +103,15 @@ impl RunSet {
         self.0.get(task).copied().unwrap_or_default()
     }
 
-    /// Returns the waves of the tasks that are not done, for showing what would run.
-    pub fn waves(&self, prd: &ValidPrd, life: &Life) -> Vec<Vec<usize>> {
-        waves(prd.graph(), |at| self.has(at) && !life.is_done(&prd.tasks[at].id))
+    /// Returns the waves of the tasks that would run: those that are not done, and wait for nobody, neither themselves
+    /// nor by what they depend on.
+    pub fn waves(&self, prd: &ValidPrd, life: &Life, progress: &Progress) -> Vec<Vec<usize>> {
+        let Progress { failed, blocked, skipped, waiting, .. } = progress;
+        let stopped: Vec<usize> =
+            [failed, blocked, skipped, waiting].into_iter().flatten().copied().collect();
+        let mut is_out = prd.graph().behind(stopped.iter().copied());
+        stopped.iter().for_each(|at| is_out[*at] = true);
+        waves(prd.graph(), |at| self.has(at) && !is_out[at] && !life.is_done(&prd.tasks[at].id))
     }
 }
 

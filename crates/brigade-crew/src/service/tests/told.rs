@@ -120,3 +120,18 @@ fn a_folder_in_the_way_of_a_command_file_is_named_and_ends_nothing() {
         assert_eq!((refused, events(&world).last().unwrap().as_str()), (1, "service_complete"));
     }
 }
+
+#[test]
+fn a_rehearsal_shows_only_what_would_run() {
+    let prd = tasks(&[("a", "true", &[]), ("b", "true", &["a"]), ("c", "true", &[]), ("d", "true", &[])]);
+    let world = World::new(&prd, "max_iterations = 1", "exit 0");
+    world.approve();
+    let some = ServiceOptions { only: vec!["a".to_owned(), "c".to_owned()], ..ServiceOptions::default() };
+    world.try_serve(&some, &Unfollowed).unwrap();
+    answer(&world, "skip");
+    let search = crate::PrdSearch::At(world.prd());
+    let report = world.kitchen().rehearse(&[search], &ServiceOptions::default()).unwrap();
+    // One was left out, one waits for a person, and one is behind that.
+    assert_eq!(report.waves.unwrap(), [["d".parse().unwrap()]]);
+    assert_eq!((report.total, report.tasks.unwrap().len(), report.decisions.len()), (4, 1, 1));
+}
