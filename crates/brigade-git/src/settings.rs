@@ -99,6 +99,15 @@ impl Settings {
         settings
     }
 
+    /// Lists where git reads settings of a user, whether there are some or not.
+    pub fn places_of_user(host: &HostEnvironment) -> Vec<PathBuf> {
+        if let Some(file) = host.get("GIT_CONFIG_GLOBAL") {
+            return vec![PathBuf::from(file)];
+        }
+        let home = host.home().map(|home| home.join(".gitconfig"));
+        home.into_iter().chain(host.config_folder().map(|folder| folder.join("git/config"))).collect()
+    }
+
     /// Returns the names of all settings, with section and key in lower case.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.keys().map(String::as_str)

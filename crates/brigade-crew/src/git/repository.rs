@@ -25,6 +25,8 @@ pub(crate) struct Repository {
     /// What all work trees share.
     pub(crate) common: DiskFs,
     pub(crate) settings: Settings,
+    /// Where those of the user may stand, which may come to be.
+    places_of_user: Vec<PathBuf>,
     pub(crate) identity: Identity,
     /// The files that the user never wants to be seen as new.
     pub(crate) user_excludes: Option<Vec<u8>>,
@@ -93,6 +95,7 @@ impl Repository {
             git_dir,
             common: DiskFs::open(&common)?,
             settings,
+            places_of_user: Settings::places_of_user(host),
             identity,
             user_excludes,
             seal: Seal::default(),
@@ -124,7 +127,8 @@ impl Repository {
             seal.outside(&self.common, &self.git_dir.join("commondir"));
         }
         let own = self.common.root().join("config");
-        for file in self.settings.files.iter().filter(|file| **file != own) {
+        let files = self.settings.files.iter().chain(&self.places_of_user);
+        for file in files.filter(|file| **file != own) {
             seal.outside(&self.common, file);
         }
         if let Some(hooks) = self.settings.get("core.hookspath") {

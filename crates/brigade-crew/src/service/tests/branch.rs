@@ -132,6 +132,22 @@ fn a_sandbox_keeps_a_worker_in_its_worktree() {
 }
 
 #[test]
+fn settings_of_a_user_who_had_none_are_noticed() {
+    for place in [".gitconfig", ".config/git/config"] {
+        let script = format!("mkdir -p ~/.config/git\necho '[core]' > ~/{place}\n{WRITES}");
+        let mut world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", &script);
+        let home = world.folder.join("home");
+        fs::create_dir(&home).unwrap();
+        let known = world.environment.variables().map(|(name, value)| (name.clone(), value.clone()));
+        let known: Vec<_> = known.chain([("HOME".into(), home.into_os_string())]).collect();
+        world.environment = HostEnvironment::new(known);
+        let report = world.serve();
+        assert_eq!((report.outcome, report.done), (Outcome::Paused, 0), "{place}");
+        assert!(report.reason.unwrap().contains(place));
+    }
+}
+
+#[test]
 fn an_attempt_that_changes_the_settings_of_git_fails_and_is_told() {
     let script = "if [ $n = 1 ]; then printf '[core]\\n\\thooksPath = /tmp/x\\n' >> \"$(git rev-parse --git-dir)/config\"; fi\n\
         echo x > a.txt\ndone_";
