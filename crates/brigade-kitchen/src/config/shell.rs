@@ -37,6 +37,8 @@ pub enum NotLiteral {
     ForCommand,
     /// A quote is never closed.
     OpenQuote,
+    /// `unset NAME`.
+    Unset,
 }
 
 impl fmt::Display for NotLiteral {
@@ -49,6 +51,7 @@ impl fmt::Display for NotLiteral {
             NotLiteral::Conditional => "the assignment stands in a condition, a loop or a function",
             NotLiteral::ForCommand => "the assignment belongs to a command",
             NotLiteral::OpenQuote => "the quote is never closed",
+            NotLiteral::Unset => "the value is taken back",
         })
     }
 }
@@ -134,6 +137,7 @@ impl<'a> Reader<'a> {
         let mut is_exported = false;
         let mut assigned = Vec::new();
         let mut is_command = false;
+        let mut is_unset = false;
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -161,7 +165,11 @@ impl<'a> Reader<'a> {
                 is_exported = true;
             } else if is_exported && word.value.is_ok() && is_name(raw) {
                 // `export NAME` changes no value.
+            } else if is_unset && is_name(raw) {
+                assigned.push((raw.to_owned(), at, Err(NotLiteral::Unset)));
             } else {
+                // With `-f`, it takes back a function.
+                is_unset = (raw == "unset" && at == start) || (is_unset && raw == "-v");
                 is_command = true;
                 self.block(raw);
                 if word.raw_end == word.start {

@@ -104,6 +104,15 @@ fn what_is_no_literal_is_an_issue_with_its_line() {
 }
 
 #[test]
+fn a_value_that_is_taken_back_is_none() {
+    let config = shell("LINE_CMD=codex\nMAX_PARALLEL=2\nunset -v LINE_CMD MAX_PARALLEL\nunset -f SOUS_CMD\n");
+    let mut found = issues(&config);
+    found.sort();
+    assert_eq!(found, ["error 3:10 LINE_CMD", "warning 3:19 MAX_PARALLEL", "warning 4:1 -"]);
+    assert!(config.refuses());
+}
+
+#[test]
 fn an_expansion_with_blanks_is_one_issue_and_hides_nothing() {
     for text in ["$(a b)", "$(a \"b )\" (c d) )", "`a b`", "${a:-b c}", "x$(a b)y", "$(a\n b)"] {
         let config = shell(&format!("TEST_CMD={text}\nMAX_PARALLEL=2\n"));
