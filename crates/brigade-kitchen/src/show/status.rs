@@ -454,12 +454,15 @@ fn task_row(view: &View<'_>, task: &Task, is_unreachable: bool) -> TaskRow {
     let needs_review = is_reviewed(tier, view.settings) && own.commit.is_some();
     let elapsed = own.started_at.map(|started| own.ended_at.unwrap_or(view.now).since(started).as_secs());
     let completed = view.life.is_done(&task.id);
+    // Between two attempts, nothing goes on without a service.
+    let is_held = matches!(own.stage, Stage::Checking(_) | Stage::Waiting(_));
     TaskRow {
         id: task.id.clone(),
         title: task.title.clone(),
         complexity: task.complexity,
         completed,
-        is_current: matches!(status, TaskStatus::Running | TaskStatus::Waiting),
+        is_current: status == TaskStatus::Running
+            || status == TaskStatus::Waiting && (view.running || is_held || decision.is_some()),
         status,
         marker: marker(status, own, needs_review),
         tier,
@@ -489,7 +492,7 @@ pub fn status(view: &View<'_>) -> StatusReport {
     let current = tasks
         .iter()
         .find(|task| task.status == TaskStatus::Running)
-        .or_else(|| tasks.iter().find(|task| task.status == TaskStatus::Waiting));
+        .or_else(|| tasks.iter().find(|task| task.is_current));
     let phases = phases(life);
     let escalations = escalations(life);
     let surplus = |count: u64, kept: usize| count.saturating_sub(kept as u64);

@@ -194,6 +194,31 @@ fn the_brief_form_has_six_members_in_their_order() {
 }
 
 #[test]
+fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
+    let mut lines = journal();
+    let record = Record::AttemptEnded {
+        task: id("US-2"),
+        run: "r2".parse().unwrap(),
+        how: How::Iteration,
+        signal: None,
+        reason: None,
+        seconds: 1.0,
+        cost_usd: None,
+        tokens: None,
+        changed: false,
+        tree: None,
+        approach: None,
+        until: None,
+    };
+    lines.push(Line::new(lines.len() as u64 + 1, at(200), record));
+    for running in [true, false] {
+        let status = with(&lines, running, status);
+        assert_eq!(status.tasks[1].status, TaskStatus::Waiting);
+        assert_eq!((status.tasks[1].is_current, status.current_task.is_some()), (running, running));
+    }
+}
+
+#[test]
 fn a_service_that_paused_needs_attention_until_somebody_acts() {
     let mut lines = journal();
     let mut write = |record| {
