@@ -210,6 +210,12 @@ impl Workplace for GitPlace {
         Some(&self.options.branch)
     }
 
+    fn is_checked_out(&self) -> bool {
+        let here = &self.repository.git_dir;
+        let checkouts = self.repository.checkouts_of(&self.options.branch);
+        checkouts.is_ok_and(|found| found.iter().any(|checkout| checkout.git_dir == *here))
+    }
+
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }

@@ -331,6 +331,11 @@ pub trait Workplace: Send + Sync {
     /// Returns the branch that the work goes to; `None` in place.
     fn branch(&self) -> Option<&str>;
 
+    /// Tells whether the workspace itself has the branch checked out, so that it follows each task.
+    fn is_checked_out(&self) -> bool {
+        false
+    }
+
     /// Lists what a person should know of how the place was made.
     fn notes(&self) -> Vec<String> {
         Vec::new()

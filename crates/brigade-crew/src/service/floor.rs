@@ -348,7 +348,7 @@ impl<'e> Floor<'e> {
         let mut report = self.report(&progress, outcome, reason);
         report.issues = self.issues();
         self.deliver(&mut report);
-        report.next = next_steps(&report, !self.lost_approval);
+        report.next = next_steps(&report, !self.lost_approval, self.workplace.is_checked_out());
         for notification in self.notifications.drain(..) {
             // Each ends at its own time limit.
             let _ = notification.join();

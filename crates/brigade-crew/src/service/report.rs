@@ -91,8 +91,8 @@ impl Floor<'_> {
     }
 }
 
-/// Says what to do next.
-pub(super) fn next_steps(report: &ServiceReport, is_approved: bool) -> Vec<Hint> {
+/// Says what to do next. A branch that is checked out needs no merge.
+pub(super) fn next_steps(report: &ServiceReport, is_approved: bool, is_checked_out: bool) -> Vec<Hint> {
     let path = || report.prd_path.clone();
     let mut next = Vec::new();
     if !is_approved {
@@ -103,7 +103,8 @@ pub(super) fn next_steps(report: &ServiceReport, is_approved: bool) -> Vec<Hint>
     }
     match report.outcome {
         Outcome::Complete => {
-            let branch = report.branch.as_ref().filter(|_| !report.merged && report.commit.is_some());
+            let is_apart = !report.merged && !is_checked_out && report.commit.is_some();
+            let branch = report.branch.as_ref().filter(|_| is_apart);
             let merge =
                 branch.and_then(|branch| Argv::new(vec!["git".into(), "merge".into(), branch.clone()]).ok());
             next.extend(merge.map(|merge| Hint::from(format!("to take the work into your branch: {merge}"))));

@@ -67,6 +67,16 @@ fn tasks_run_at_once_and_are_verified_on_what_becomes_the_branch() {
 }
 
 #[test]
+fn a_branch_that_is_checked_out_needs_no_merge() {
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", WRITES);
+    world.git(&["checkout", "-qb", "feature/x"]);
+    let report = world.serve();
+    assert_eq!((report.outcome, report.next.len()), (Outcome::Complete, 0), "{:?}", report.next);
+    let world = World::with_branch(&tasks(&[("a", "true", &[])]), "", WRITES);
+    assert_eq!(world.serve().next.len(), 1);
+}
+
+#[test]
 fn no_more_run_at_once_than_the_policy_allows() {
     let script = format!("mkdir \"$D/one\" || touch \"$D/two\"\nsleep 0.3\nrmdir \"$D/one\"\n{WRITES}");
     let world = World::with_branch(&tasks(&[("a", "true", &[]), ("b", "true", &[])]), "", &script);
