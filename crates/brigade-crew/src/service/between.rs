@@ -6,10 +6,18 @@ use brigade_core::Timestamp;
 use brigade_kitchen::Tier;
 use brigade_kitchen::life::{Budget, Limits, Record, RunSet, budget};
 use brigade_kitchen::show::Event;
+use brigade_policy::Failure;
 
 use super::ServeError;
 use super::floor::{Floor, ceiling};
 use super::menu::{Menu, Stamps};
+
+/// Says why something fails, with the first reason and its place.
+fn told(failure: &Failure) -> String {
+    let Some(first) = failure.blockers().first() else { return failure.to_string() };
+    let place = first.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+    format!("{failure}: {place}{}", first.message)
+}
 
 impl Floor<'_> {
     /// Pauses if nothing can go on but by waiting for a provider for too long.
@@ -80,7 +88,7 @@ impl Floor<'_> {
         let menu = match Menu::read(self.kitchen, &self.menu.path) {
             Ok(menu) => menu,
             Err(failure) => {
-                self.pause(format!("{failure}"), true);
+                self.pause(told(&failure), true);
                 return Ok(());
             }
         };
