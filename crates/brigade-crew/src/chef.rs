@@ -15,11 +15,12 @@ use brigade_process::CancelToken;
 
 use crate::approve::refused;
 use crate::attempt::{Attempt, Attempted, Cook, attempt, within};
+use crate::gather::WhyMissing;
 use crate::kitchen::Kitchen;
 use crate::paths::RUNS;
 use crate::receipts::Receipts;
 use crate::run::{Host, NotStarted, Watch};
-use crate::service::ServeError;
+use crate::service::{MissingProgram, ServeError};
 
 /// The executive, as a person approved it with the tiers.
 pub(crate) struct Chef {
@@ -85,7 +86,10 @@ impl Kitchen<'_> {
         let grants = crew.grants.clone().ok_or_else(|| refused(&crew))?;
         let cook = crew.cook(Tier::Executive, workspace).ok_or_else(|| {
             let program = crew.settings.command(Tier::Executive).argv().program().to_owned();
-            ServeError::Missing(vec![(Tier::Executive, program)])
+            let tier = Tier::Executive;
+            let worker = crew.workers.iter().find(|worker| worker.tier == tier);
+            let why = worker.and_then(|worker| worker.missing).unwrap_or(WhyMissing::NotFound);
+            ServeError::Missing(vec![MissingProgram { tier, program, why }])
         })?;
         let secrets = self.secrets(&configuration);
         let file = role_file(Tier::Executive);

@@ -49,7 +49,9 @@ pub use attempt::{Attempt, Attempted, Cook, attempt};
 pub use check::{Check, Checked, check};
 pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
 pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
-pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
+pub use gather::{
+    Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, WhyMissing, Worker,
+};
 pub use health::ReceiptCheck;
 pub use init::{InitRequest, KitchenInitReport, SkillRow, Written};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};
@@ -65,8 +67,8 @@ pub use receipts::{
 pub use run::{Host, KeepReceipts, NotStarted, Watch};
 pub use run_log::LogRow;
 pub use service::{
-    BacklogSink, Doing, Follower, OpenPlace, PlaceOrder, Printed, RunningRow, Scene, ServeError,
-    ServiceOptions, Unfollowed,
+    BacklogSink, Doing, Follower, MissingProgram, OpenPlace, PlaceOrder, Printed, RunningRow, Scene,
+    ServeError, ServiceOptions, Unfollowed,
 };
 pub use status::{Follow, Watched};
 pub use validate::FailOn;

@@ -31,6 +31,7 @@ use brigade_policy::Failure;
 use brigade_process::CancelToken;
 use thiserror::Error;
 
+use crate::gather::WhyMissing;
 use crate::git::{Commits, GitOptions, GitPlace};
 use crate::in_place::InPlace;
 use crate::journal::{JournalError, PrdJournal};
@@ -97,7 +98,7 @@ pub enum ServeError {
     Refused(Failure),
     /// Programs are missing.
     #[error("{}", missing(.0))]
-    Missing(Vec<(Tier, String)>),
+    Missing(Vec<MissingProgram>),
     /// A typed id is not in the PRD, or no task is left.
     #[error(transparent)]
     NoSuchTasks(#[from] NoSuchTasks),
@@ -156,10 +157,26 @@ impl From<ServeError> for Failure {
 /// The most changes that a refusal names.
 const MAX_NAMED: usize = 10;
 
-fn missing(tiers: &[(Tier, String)]) -> String {
-    let named: Vec<String> =
-        tiers.iter().map(|(tier, program)| format!("`{program}` of the {tier} tier")).collect();
-    format!("not found: {}", named.join(", "))
+/// A program that a tier needs, and that cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingProgram {
+    /// The tier.
+    pub tier: Tier,
+    /// The program, as the command names it.
+    pub program: String,
+    /// Why.
+    pub why: WhyMissing,
+}
+
+fn missing(programs: &[MissingProgram]) -> String {
+    let named = |wanted: WhyMissing, word: &str| {
+        let those = programs.iter().filter(|missing| missing.why == wanted);
+        let named: Vec<String> =
+            those.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
+        (!named.is_empty()).then(|| format!("{word}: {}", named.join(", ")))
+    };
+    let all = [named(WhyMissing::NotFound, "not found"), named(WhyMissing::NotExecutable, "not executable")];
+    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 impl Kitchen<'_> {

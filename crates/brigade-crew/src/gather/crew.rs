@@ -7,6 +7,7 @@ use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Fingerprint, Place, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_facts::is_program;
+use brigade_fs::FileKind;
 use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
 use brigade_kitchen::approval::{Execution, Tiers, WorkerPlan};
 use brigade_kitchen::config::{Flags, Settings, WorkerCommand};
@@ -43,6 +44,17 @@ pub struct Worker {
     pub permissions: Option<Permissions>,
     /// The variables that it gets.
     pub env_labels: Vec<String>,
+    /// Why its program cannot be started, if it cannot.
+    pub missing: Option<WhyMissing>,
+}
+
+/// Why a program cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyMissing {
+    /// There is none.
+    NotFound,
+    /// Its file may not be executed.
+    NotExecutable,
 }
 
 /// The crew of a workspace: who works, with which settings, under which policy.
@@ -160,11 +172,15 @@ impl Crew {
             }
         }
         for worker in self.workers.iter().filter(|worker| worker.program.is_none()) {
-            notes.push(format!(
-                "the program of the {} tier, `{}`, is not there",
-                worker.tier,
-                worker.command.argv().program()
-            ));
+            let (tier, program) = (worker.tier, worker.command.argv().program());
+            notes.push(match worker.missing {
+                Some(WhyMissing::NotExecutable) => {
+                    format!("the program of the {tier} tier, `{program}`, is not executable")
+                }
+                Some(WhyMissing::NotFound) | None => {
+                    format!("the program of the {tier} tier, `{program}`, is not there")
+                }
+            });
         }
         notes
     }
@@ -237,7 +253,9 @@ impl Kitchen<'_> {
             let opened = OpenedProgram::open(self.fs.root().join(path));
             opened.ok().map(|program| program.fingerprint())
         });
+        let missing = program.is_none().then(|| self.why_missing(command.argv().program()));
         let mut worker = Worker {
+            missing,
             tier,
             argv: None,
             program,
@@ -302,6 +320,15 @@ impl Kitchen<'_> {
         let found =
             find_program(word, self.fs.root(), path_variable, |path: &Path| is_program(&*self.fs, path))?;
         Some(self.shown_path(&found))
+    }
+
+    fn why_missing(&self, word: &str) -> WhyMissing {
+        let is_file =
+            |path: &Path| self.fs.metadata_outside(path).is_ok_and(|found| found.kind == FileKind::File);
+        match find_program(word, self.fs.root(), self.environment.get("PATH"), is_file) {
+            Some(_) => WhyMissing::NotExecutable,
+            None => WhyMissing::NotFound,
+        }
     }
 
     /// Lists what the settings and the PRD ask for and the policy does not give.

@@ -14,8 +14,9 @@ use brigade_redact::SecretValue;
 
 use crate::approve::refused;
 use crate::attempt::Cook;
-use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
+use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS, WhyMissing};
 use crate::kitchen::{Kitchen, rel};
+use crate::service::MissingProgram;
 
 /// What is served, read once between two tasks.
 pub(crate) struct Menu {
@@ -30,6 +31,7 @@ pub(crate) struct Menu {
     /// What the fingerprint is of.
     pub(crate) items: std::collections::BTreeMap<String, String>,
     cooks: Vec<(Tier, Option<Cook>)>,
+    why_missing: Vec<(Tier, WhyMissing)>,
     role_texts: Vec<(&'static str, String)>,
     workspace: PathBuf,
     /// What nothing may show.
@@ -56,6 +58,8 @@ impl Menu {
         let workspace = kitchen.fs.root().to_owned();
         let cooks = Tier::ALL.map(|tier| (tier, crew.cook(tier, &workspace))).into();
         drop(ready);
+        let missing = crew.workers.iter().filter_map(|worker| Some((worker.tier, worker.missing?)));
+        let why_missing = missing.collect();
         Ok(Menu {
             secrets: kitchen.secrets(&configuration),
             path,
@@ -66,6 +70,7 @@ impl Menu {
             fingerprint,
             items,
             cooks,
+            why_missing,
             role_texts: crew.role_texts,
             workspace,
             prd,
@@ -139,7 +144,7 @@ impl Menu {
     }
 
     /// Lists the tiers that a run set needs, also those that tasks may be handed to, and whose programs are not there.
-    pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<(Tier, String)> {
+    pub(crate) fn missing(&self, set: &RunSet, life: &Life, settings: &Settings) -> Vec<MissingProgram> {
         let open =
             self.prd.tasks.iter().enumerate().filter(|(at, task)| set.has(*at) && !life.is_done(&task.id));
         let mut needed: Vec<Tier> = Vec::new();
@@ -156,7 +161,11 @@ impl Menu {
         needed.sort();
         needed.dedup();
         needed.retain(|tier| self.cook(*tier).is_none());
-        let named = |tier: Tier| (tier, settings.command(tier).argv().program().to_owned());
+        let named = |tier: Tier| {
+            let program = settings.command(tier).argv().program().to_owned();
+            let why = self.why_missing.iter().find(|(of, _)| *of == tier);
+            MissingProgram { tier, program, why: why.map_or(WhyMissing::NotFound, |(_, why)| *why) }
+        };
         needed.into_iter().map(named).collect()
     }
 }

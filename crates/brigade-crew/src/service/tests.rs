@@ -383,6 +383,14 @@ fn settings_are_read_again_between_tasks() {
     assert_eq!(world.serve().outcome, Outcome::Complete);
     let text = fs::read_to_string(world.folder.join("work/.brigade/kitchen/prd-a/journal.jsonl")).unwrap();
     assert!(text.contains("\"keys\":[\"max_iterations\"]"), "{text}");
+    // What cannot be read pauses, with its place.
+    world.script(&format!("echo 'stall = ' >> .brigade/kitchen.toml\n{WRITES}"));
+    fs::remove_dir_all(world.folder.join("work/.brigade/kitchen")).unwrap();
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
+    let reason = report.reason.unwrap();
+    assert!(reason.contains(".brigade/kitchen.toml:"), "{reason}");
 }
 
 #[test]
@@ -554,6 +562,12 @@ fn a_worker_that_is_not_there_is_named_before_anything_starts() {
         missing.to_string().starts_with("not found: `") && missing.to_string().contains("of the line tier")
     );
     assert_eq!(world.life().service, None);
+    // One that may not be executed is called so.
+    let path = world.folder.join("tools/worker.sh");
+    fs::write(&path, "#!/bin/sh").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let missing = world.try_serve(&ServiceOptions::default(), &Unfollowed).unwrap_err();
+    assert!(missing.to_string().starts_with("not executable: `"), "{missing}");
 }
 
 #[test]
