@@ -37,6 +37,9 @@ const PROMPT: &str = "prompt.md";
 const RESULT: &str = "result.json";
 const ANSWER: &str = "answer.txt";
 
+/// A program that does not know a flag ends before so many seconds.
+const AT_ONCE: f64 = 10.0;
+
 /// One answer is read at a time, so that many large ones do not fill the memory.
 static READING: Mutex<()> = Mutex::new(());
 
@@ -282,6 +285,12 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         (_, None) => Exit::Signal(9),
     };
     let answer = read_answer(attempt, &private, exit == Exit::Code(0));
+    let result = read_regular(&private, &own(RESULT), RESULT_LIMIT);
+    if let (Some(flag), Left::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
+        && seconds < AT_ONCE
+    {
+        return Err(NotStarted::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
+    }
     Ok(Attempted {
         exit,
         seconds,
@@ -291,7 +300,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         problem,
         limit: answer.limit,
         nonce,
-        result: read_regular(&private, &own(RESULT), RESULT_LIMIT),
+        result,
     })
 }
 

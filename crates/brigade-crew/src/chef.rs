@@ -112,7 +112,7 @@ impl Chef {
         let unable = |error: NotStarted| match error {
             NotStarted::Fs(error) => error.into(),
             NotStarted::Io(_) | NotStarted::Log(_) => Failure::new(ErrorKind::Environment, error.to_string()),
-            NotStarted::Refused(_) | NotStarted::Command(_) => {
+            NotStarted::Refused(_) | NotStarted::Command(_) | NotStarted::UnknownFlag { .. } => {
                 Failure::new(ErrorKind::Refused, error.to_string()).coded(codes::KITCHEN_REFUSED)
             }
         };

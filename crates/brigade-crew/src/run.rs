@@ -361,6 +361,14 @@ pub enum NotStarted {
     /// The command does not fit its adapter.
     #[error("not started: {0}")]
     Command(String),
+    /// It was started, and ended at once because it does not know a flag of its adapter.
+    #[error("`{program}` does not know the flag `{flag}`, which its adapter adds")]
+    UnknownFlag {
+        /// The program.
+        program: String,
+        /// The flag.
+        flag: String,
+    },
     /// It was started, and ended because its output could not be kept. What it did is not known.
     #[error("its output could not be kept: {0}")]
     Log(String),

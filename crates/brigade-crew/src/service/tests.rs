@@ -9,6 +9,7 @@ mod attacks;
 mod branch;
 mod budgets;
 mod disk;
+mod flags;
 mod killed;
 mod lists;
 mod phase;

@@ -43,7 +43,21 @@ pub struct Answer {
     pub tokens: Option<Tokens>,
     /// What it says about a limit. It counts only if the answer has no signal.
     pub limit: Option<Limit>,
+    /// The flag of its adapter that the program says it does not know. It counts only right after the start.
+    pub unknown_flag: Option<String>,
 }
+
+/// How programs say that they do not know a flag; it follows.
+const UNKNOWN: [&str; 8] = [
+    "unknown option",
+    "unknown argument",
+    "unknown flag",
+    "unexpected argument",
+    "unrecognized argument",
+    "unrecognized option",
+    "no such option",
+    "invalid option",
+];
 
 /// In an answer that is longer, words about limits belong to the task.
 const SHORT_ANSWER: usize = 600;
@@ -72,7 +86,20 @@ impl Adapter {
         let places = [answer, failed.then_some(&*stderr), (failed && text.is_none()).then_some(&*printed)];
         let limit = places.into_iter().flatten().find_map(|text| self.limit(text, now, local_offset_minutes));
         let cost_usd = cost.filter(|cost| cost.is_finite() && 0.0 <= *cost);
-        Answer { text, failed, cost_usd, tokens, limit }
+        let said = [&*stderr, &*printed].into_iter().filter(|_| !output.succeeded);
+        let unknown_flag = said.flat_map(str::lines).find_map(|line| self.unknown_flag(line));
+        Answer { text, failed, cost_usd, tokens, limit, unknown_flag }
+    }
+
+    /// Returns the flag of the adapter that a line says is not known.
+    fn unknown_flag(&self, line: &str) -> Option<String> {
+        let lower = line.to_ascii_lowercase();
+        let (_, rest) = UNKNOWN.iter().find_map(|words| lower.split_once(words))?;
+        let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_';
+        let named: Vec<&str> = rest.split(is_end).collect();
+        let own = self.args.iter().chain(&self.narrow).chain(&self.skip);
+        let mut flags = own.filter(|word| word.starts_with('-') && 1 < word.len());
+        flags.find(|flag| named.contains(&flag.to_ascii_lowercase().as_str())).cloned()
     }
 
     fn limit(&self, text: &str, now: Timestamp, local_offset_minutes: i32) -> Option<Limit> {

@@ -233,3 +233,20 @@ fn a_faulty_row_is_an_error() {
     check("id = 'a'\nprogram = 'a'\nprompts = 'stdin'\n", "adapter[1].prompts");
     check("id = 'a'\nprogram = 'a'\n[[adapter]]\nid = 'a'\nprogram = 'b'\n", "adapter[2].id");
 }
+
+#[test]
+fn a_flag_that_the_program_does_not_know_is_named() {
+    let check = |stderr: &str, succeeded: bool, expect: Option<&str>| {
+        let output = Output { stderr: stderr.as_bytes(), succeeded, ..Output::default() };
+        let answer = ours("claude").answer(&output, now(), 0);
+        assert_eq!(answer.unknown_flag.as_deref(), expect, "{stderr}");
+    };
+    let said = "error: unknown option '--output-format'";
+    check(said, false, Some("--output-format"));
+    check(said, true, None);
+    check("usage: x\nx: error: unrecognized arguments: --output-format json", false, Some("--output-format"));
+    check("error: unexpected argument '--output-format' found\n\nUsage: x", false, Some("--output-format"));
+    check("error: unknown option '--mine'", false, None);
+    check("--output-format: unknown option of the test", false, None);
+    check("error: unknown option '--output-format-x'", false, None);
+}

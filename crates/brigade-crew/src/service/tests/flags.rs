@@ -1,0 +1,17 @@
+//! Flags that an installed program does not know.
+
+use super::*;
+
+#[test]
+fn a_flag_that_a_program_does_not_know_is_named_and_not_tried_again() {
+    let script = "for flag; do [ $flag = --odd ] && { echo \"error: unexpected argument '--odd' found\" >&2; exit 2; }; done";
+    let world = World::new(&tasks(&[("a", "true", &[])]), "", script);
+    let path = world.folder.join("work/.brigade/kitchen.toml");
+    let row = "[[adapter]]\nid = \"odd\"\nprogram = \"worker.sh\"\nprompt = \"stdin\"\nargs = [\"--odd\"]\nanswer = \"text\"\n";
+    fs::write(&path, fs::read_to_string(&path).unwrap() + row).unwrap();
+    world.approve();
+    let report = world.serve();
+    assert_eq!((report.outcome, world.starts("work", "a")), (Outcome::Paused, 1));
+    let reason = report.reason.unwrap();
+    assert!(reason.contains("worker.sh` does not know the flag `--odd`"), "{reason}");
+}
