@@ -411,7 +411,7 @@ impl Judge<'_> {
             }
             let at = policy.env_bindings_place.clone().unwrap_or_else(|| Place::file(self.file));
             let message = format!("env label `{label}` has no binding in env_bindings of {}", self.file);
-            let hint = format!("add {label} = \"NAME_OF_A_VARIABLE\" to env_bindings in {at}");
+            let hint = format!("add {label} = \"<NAME_OF_A_VARIABLE>\" to env_bindings in {at}");
             let blocker = Blocker::new(reasons::POLICY_ENV_UNBOUND, message).at(at).hint(hint);
             self.deny(Topic::EnvLabel, label.as_str(), "env_bindings", blocker);
         }

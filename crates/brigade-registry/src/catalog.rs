@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_catalog::{Catalog, Level, Tool};
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::{NextStep, Place, Report as _, Unfilled};
 use brigade_doctor::{ConfigFile, Issue, PinState, Snapshot, diagnose};
 use brigade_facts::{
@@ -49,7 +49,7 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
     }
     let config = gather::config(seams)?;
     let places = filter.places(seams, &config)?;
-    let wants_discovered = filter.level == Some(Level::Discovered);
+    let wants_discovered = filter.wants_discovered();
     let (discovered, discovered_at) =
         if wants_discovered { Some(discovered(seams, filter)?) } else { None }.unzip();
     let discovered_at = discovered_at.flatten();

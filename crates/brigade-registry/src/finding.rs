@@ -32,8 +32,8 @@ pub struct ListFilter {
     pub sources: Vec<ToolSource>,
     /// Tools of one of these families.
     pub families: Vec<Family>,
-    /// Tools of this level.
-    pub level: Option<Level>,
+    /// Tools of one of these levels.
+    pub levels: Vec<Level>,
     /// Only tools that are there.
     pub available: bool,
 }
@@ -50,6 +50,11 @@ impl ListFilter {
         *self == ListFilter::default()
     }
 
+    /// Returns whether discovered entries are wanted, too.
+    pub(crate) fn wants_discovered(&self) -> bool {
+        self.levels.contains(&Level::Discovered)
+    }
+
     /// Returns whether the entry of a tool fits. Whether the tool is there is another question.
     fn takes(&self, tool: &Tool) -> bool {
         let has_any = |asked: &[String], own: Vec<&str>| {
@@ -60,7 +65,7 @@ impl ListFilter {
         };
         let has_source = || tool.source().is_some_and(|source| self.sources.contains(&source));
         let has_family = || tool.family.is_some_and(|family| self.families.contains(&family));
-        self.level.is_none_or(|level| level == tool.origin.level)
+        (self.levels.is_empty() || self.levels.contains(&tool.origin.level))
             && (self.sources.is_empty() || has_source())
             && (self.families.is_empty() || has_family())
             && has_any(&self.categories, tool.all_categories())

@@ -1,6 +1,6 @@
 //! The catalog with its health.
 
-use brigade_catalog::{Catalog, Level, Tool};
+use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
 use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
@@ -53,7 +53,7 @@ fn catalog_report(
     filter: &ListFilter,
 ) -> Result<CatalogReport, Failure> {
     let config = gather::own_config(seams)?;
-    let wants_discovered = filter.level == Some(Level::Discovered);
+    let wants_discovered = filter.wants_discovered();
     let found = if wants_discovered { Some(discovered(seams, filter)?) } else { None };
     let (discovered, discovered_at) = found.unzip();
     let wanted = if filter.is_empty() { None } else { Some(filter.places(seams, &config)?) };

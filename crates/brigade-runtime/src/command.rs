@@ -66,7 +66,7 @@ pub(crate) fn unbound(runtime: &Runtime, host: &Host) -> Vec<RuntimeIssue> {
         match host.bindings.get(label) {
             None => {
                 let file = ".brigade/tools/policy.toml";
-                let fix = format!("add {shown} = \"NAME_OF_A_VARIABLE\" to env_bindings in {file}");
+                let fix = format!("add {shown} = \"<NAME_OF_A_VARIABLE>\" to env_bindings in {file}");
                 let detail = format!("`{shown}` has no binding in env_bindings of the policy");
                 found.push(issue(detail).with_fix(fix));
             }
@@ -169,6 +169,15 @@ mod tests {
             "sh -c 'serve secret-value'",
             &["runtime_high_risk_command: `command`: word 1 gives `sh` its commands as text"],
         );
+    }
+
+    #[test]
+    fn the_fix_for_a_label_without_a_binding_is_not_masked() {
+        let mut runtime = Runtime::new("r", "x").unwrap();
+        runtime.env_labels = vec!["DB_TOKEN".to_owned()];
+        let fix = unbound(&runtime, &Host::default())[0].fix.as_ref().unwrap().to_string();
+        assert!(fix.contains("DB_TOKEN = "), "{fix}");
+        assert_eq!(brigade_redact::Redactor::new(&[]).redact_str(&fix), fix);
     }
 
     #[test]

@@ -101,13 +101,9 @@ impl Tools {
     /// Looks whether tools are there.
     ///
     /// # Errors
-    /// Returns [`Refusal::Tool`] if no tool has one of the ids, and file errors.
+    /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
     pub fn check(&self, what: &WhatToCheck, checks: RunChecks) -> Result<CheckReport, Error> {
-        let checked = brigade_registry::check(&self.room, what, checks);
-        checked.map_err(|error| match what {
-            WhatToCheck::Named(_) => Error::from(error).missing(&self.room, Refusal::Tool),
-            WhatToCheck::All => error.into(),
-        })
+        Ok(brigade_registry::check(&self.room, what, checks)?)
     }
 
     /// Registers tools of files and of agent programs. Starts nothing.

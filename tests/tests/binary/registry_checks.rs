@@ -259,3 +259,12 @@ fn the_doctor_says_what_is_missing_and_what_is_outdated() {
     site.workspace.write(".brigade/tools.toml", format!("{harness}availability = \"conditional\"\n"));
     assert_eq!(issues(&site), []);
 }
+
+#[test]
+fn an_unknown_tool_is_an_error_of_the_command() {
+    let site = site(&[], "");
+    for words in [&["check", "NOPE"][..], &["check", "yq", "NOPE", "--run-checks"]] {
+        let document = site.json(words).expect(1);
+        assert_eq!((&document["schema"], &document["kind"]), (&json!("brigade.error.v1"), &json!("not-found")));
+    }
+}

@@ -46,6 +46,11 @@ fn a_tool_of_the_user_is_called_in_any_workspace() {
     let listed = site.json(["list"]).expect(0);
     assert_eq!(ids(&listed["tools"]), ["tool", "mine"]);
     assert_eq!(ids(&site.json(["list", "--level", "user"]).expect(0)["tools"]), ["mine"]);
+    // Of a level that is given several times, one must fit.
+    let both = site.json(["list", "--level", "user", "--level", "project"]).expect(0);
+    assert_eq!(ids(&both["tools"]), ["tool", "mine"]);
+    let discovered = site.json(["list", "--level", "discovered", "--level", "user"]).expect(0);
+    assert_eq!((ids(&discovered["tools"]), &discovered["discovered"]), (vec!["mine"], &json!([])));
     let shown = site.json(["show", "mine"]).expect(0)["tool"].clone();
     assert_eq!(shown["level"], "user");
     let directory = user(&site);

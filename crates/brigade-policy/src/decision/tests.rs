@@ -503,3 +503,13 @@ fn installations_have_sandbox_rules_of_their_own() {
     let wrong = "[sandbox]\nmode = \"off\"\n[sandbox.install]\nmod = \"off\"\n";
     assert_eq!(PolicyState::parse(FILE, Some(wrong.as_bytes())).standing(), Standing::Invalid);
 }
+
+#[test]
+fn the_hint_for_a_label_without_a_binding_is_not_masked() {
+    let mut tool = tool();
+    tool.env_labels = vec!["DB_TOKEN".to_owned()];
+    let decision = decision_on(Some(BOUND), &tool);
+    let hints = decision.blockers.iter().filter_map(|blocker| blocker.hint.as_ref());
+    let hint = hints.map(ToString::to_string).find(|hint| hint.contains("DB_TOKEN")).unwrap();
+    assert_eq!(brigade_redact::Redactor::new(&[]).redact_str(&hint), hint);
+}

@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
     family: Vec<Family>,
     /// List tools of this level: project, user or discovered
     #[arg(long, value_name = "LEVEL")]
-    level: Option<Level>,
+    level: Vec<Level>,
     /// List only tools that are there
     #[arg(long)]
     available: bool,
@@ -43,7 +43,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs, output: &mut Outp
         capabilities: arguments.capability.clone(),
         sources: arguments.source.clone(),
         families: arguments.family.clone(),
-        level: arguments.level,
+        levels: arguments.level.clone(),
         available: arguments.available,
     };
     if let Some(agent) = &arguments.agent {

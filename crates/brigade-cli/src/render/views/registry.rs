@@ -1,5 +1,6 @@
 //! Tools of other agent programs.
 
+use brigade::core::text::short;
 use brigade::{DiscoveredEntry, DiscoveryIssue, DiscoveryReport, RegistrySyncReport};
 
 use crate::render::page::Page;
@@ -60,13 +61,17 @@ impl View for DiscoveryReport {
     }
 }
 
+/// The longest text of a column: a row stays one that can be read where nobody knows how wide the terminal is.
+const LONGEST: usize = 100;
+
 /// Says what an entry runs or reaches, in one line.
 fn runs(entry: &DiscoveredEntry) -> String {
-    match (&entry.url_host, entry.transport.as_deref()) {
+    let text = match (&entry.url_host, entry.transport.as_deref()) {
         (Some(host), Some("http" | "sse")) => host.clone(),
         _ if !entry.command.is_empty() => entry.command.join(" "),
         _ => entry.description.clone().unwrap_or_default(),
-    }
+    };
+    short(&text, LONGEST)
 }
 
 fn places(entry: &DiscoveredEntry) -> String {
@@ -77,7 +82,7 @@ fn places(entry: &DiscoveredEntry) -> String {
             places.push(place);
         }
     }
-    places.join(", ")
+    short(&places.join(", "), LONGEST)
 }
 
 fn show_issues(issues: &[DiscoveryIssue], page: &mut Page) {
