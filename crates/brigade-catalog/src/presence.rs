@@ -4,7 +4,7 @@
 //! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
 
 use brigade_command::Argv;
-use brigade_core::{Hint, Timestamp};
+use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_redact::Redactor;
 
 use crate::model::{Family, Tool, ToolSource, Version};
@@ -89,6 +89,8 @@ pub enum Answer {
         /// The runtime.
         runtime: String,
     },
+    /// A file that is named is outside of where those of the entry may be.
+    Outside,
     /// It is there and switched off.
     Disabled,
     /// Nobody knows.
@@ -277,7 +279,12 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 let program = Redactor::new(&[]).redact_str(&program);
                 let message =
                     format!("the program `{program}` of the runtime `{runtime}` is not found on this host");
-                missing.push(Reason { hint: docs(tool), ..reason("program_missing", message) });
+                missing.push(Reason { hint: how_to_get(tool), ..reason("program_missing", message) });
+            }
+            (Answer::Outside, need) => {
+                let field = if let Need::File { field, .. } = need { field } else { "a path" };
+                let message = format!("{field} leads out of the folder in which files of the entry may be");
+                missing.push(reason("file_missing", message));
             }
             (Answer::Disabled, _) => {
                 missing.push(reason("runtime_disabled", "the runtime is disabled".to_owned()));
@@ -290,7 +297,8 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                     let message = why.map_or("only running its check tells it".to_owned(), |why| {
                         format!("its check tells nothing: {why}")
                     });
-                    unknown.push(reason("check_not_run", message));
+                    let hint = why.is_none().then(|| NextStep::RunChecks(tool.id.to_string()).into());
+                    unknown.push(Reason { hint, ..reason("check_not_run", message) });
                 }
             },
             (Answer::Unknown, _) => unknown.push(reason("not_seen", "it cannot be looked at".to_owned())),
@@ -313,7 +321,9 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 None => format!("its version was never observed, and {required} is required"),
                 Some(why) => format!("its version is not known ({why}), and {required} is required"),
             };
-            unknown.push(reason("version_unobserved", message));
+            let is_askable = observed.version_problem.is_none() && tool.version_to_run().is_some();
+            let hint = is_askable.then(|| NextStep::RunChecks(tool.id.to_string()).into());
+            unknown.push(Reason { hint, ..reason("version_unobserved", message) });
             None
         }
         (Some(required), Some(version)) => {
@@ -365,7 +375,17 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
         Need::Test(PathTest::Directory, _) => ("check_failed", format!("`{what}` is not a directory")),
         Need::Check => ("check_failed", "its check failed".to_owned()),
     };
-    Reason { hint: docs(tool), ..reason(code, message) }
+    Reason { hint: how_to_get(tool), ..reason(code, message) }
+}
+
+/// Returns the command that would install a tool, and where the tool is described.
+fn how_to_get(tool: &Tool) -> Option<Hint> {
+    let is_installable = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
+    let install = is_installable.then(|| Hint::from(NextStep::InstallTool(tool.id.to_string())));
+    match (install, docs(tool)) {
+        (Some(install), Some(docs)) => Some(install.or_else(docs)),
+        (install, docs) => install.or(docs),
+    }
 }
 
 /// Returns where a tool is described, without secrets.
@@ -555,6 +575,29 @@ mod tests {
         assert_eq!(state(Some(true)).program.as_deref(), Some("/bin/yq"));
         assert_eq!(state(Some(false)).state, ToolState::Missing);
         assert_eq!(state(Some(false)).reasons[0].hint, Some("see https://x".into()));
+    }
+
+    #[test]
+    fn a_reason_says_what_to_do() {
+        let hints = |fields: &str, answer: Answer| {
+            let tool = tool(fields);
+            let answers = needs(&tool).into_iter().map(|need| (need, answer.clone())).collect();
+            let found = presence(&tool, answers, &Observed::default());
+            let hint = |reason: Reason| (reason.code, reason.hint.map(|hint| hint.to_string()));
+            found.reasons.into_iter().map(hint).collect::<Vec<_>>()
+        };
+        let told = |code, hint: &str| (code, Some(hint.to_owned()));
+        let missing = || Answer::Missing("yq".to_owned());
+        assert_eq!(hints(CLI, missing()), [("program_missing", None)]);
+        let install = format!("{CLI}\ninstall = {{ command = 'pip install yq', docs = 'https://x' }}");
+        assert_eq!(hints(&install, missing()), [told("program_missing", "install-tool:t\nsee https://x")]);
+        let there = || Answer::There(None);
+        let version = format!("{CLI}\nversion = '4'\nversion_command = 'yq --version'");
+        assert_eq!(hints(&version, there()), [told("version_unobserved", "run-checks:t")]);
+        let checked = "family = 'openapi'\ninstall = { check = 'yq --version' }";
+        assert_eq!(hints(checked, Answer::Unknown), [told("check_not_run", "run-checks:t")]);
+        let skill = "family = 'skill'\nsource_path = '../x.md'";
+        assert_eq!(hints(skill, Answer::Outside), [("file_missing", None)]);
     }
 
     #[test]

@@ -37,6 +37,8 @@ next_steps! {
     AddDefaults = "add-defaults";
     /// Queue the installation of a tool.
     InstallTool(String) = "install-tool";
+    /// Look whether a tool is there, and start what tells it.
+    RunChecks(String) = "run-checks";
     /// List the tools.
     ListTools = "list-tools";
     /// Show a tool.
@@ -246,6 +248,7 @@ impl NextStep {
             | N::DescribeTool(text)
             | N::DescribeToolLive(text)
             | N::InstallTool(text)
+            | N::RunChecks(text)
             | N::ObserveTool(text)
             | N::DeclareUsed(text)
             | N::PlanProjections(text)

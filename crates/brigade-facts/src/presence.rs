@@ -106,6 +106,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             }
             Need::File { path, .. } => match reader.metadata(path) {
                 Some(_) => Answer::There(None),
+                None if reader.leads_out(Some(path)) => Answer::Outside,
                 None => Answer::Missing(path.clone()),
             },
             Need::Runtime(id) => match self.runtimes.runtime(id) {

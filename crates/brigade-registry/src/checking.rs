@@ -8,7 +8,7 @@ use brigade_upkeep::{Seams, gather, load};
 
 use crate::finding::{notes, presences, runtimes_for};
 use crate::observing::Observing;
-use crate::report::{CheckCounts, CheckReport, CheckedTool};
+use crate::report::{CheckCounts, CheckReport, CheckedTool, spell_hints};
 
 /// Which tools to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,11 @@ pub fn check(seams: &Seams, what: &WhatToCheck, checks: RunChecks) -> Result<Che
         RunChecks::No => presences(seams, &config, &tools)?,
         RunChecks::Yes => observed_presences(seams, &config, &tools, &mut notes)?,
     };
+    let row = |(tool, presence): (&&Tool, &Presence)| {
+        let mut row = CheckedTool::of(tool, presence);
+        spell_hints(&mut row.reasons, |hint| seams.spelled(hint));
+        row
+    };
     let count = |state: ToolState| presences.iter().filter(|presence| presence.state == state).count();
     Ok(CheckReport {
         schema: CheckReport::SCHEMA,
@@ -58,7 +63,7 @@ pub fn check(seams: &Seams, what: &WhatToCheck, checks: RunChecks) -> Result<Che
             outdated: count(ToolState::Outdated),
             unknown: count(ToolState::Unknown),
         },
-        tools: tools.iter().zip(&presences).map(|(tool, presence)| CheckedTool::of(tool, presence)).collect(),
+        tools: tools.iter().zip(&presences).map(row).collect(),
         ran_checks: checks == RunChecks::Yes,
         notes,
     })

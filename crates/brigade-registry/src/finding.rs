@@ -18,7 +18,7 @@ use brigade_upkeep::{DISCOVERED, Memory, Seams, gather, load, remembered};
 use crate::catalog::summary_of;
 use crate::report::{
     FindMatch, FindReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, StateReason,
-    StatsReport, Suggestion, ToolStats,
+    StatsReport, Suggestion, ToolStats, spell_hints,
 };
 
 /// Which tools to list. An empty filter lists all.
@@ -118,17 +118,15 @@ pub fn show(seams: &Seams, id: &str) -> Result<ShowReport, Failure> {
     let summary = summary_of(seams, &facts.read(tool, Depth::Summary));
     let runtimes = runtimes_for(seams, &[tool])?;
     let presence = PresenceReader::new(&facts, &runtimes).of(tool);
+    let (suggested, shadowed) =
+        (suggested_capabilities(&config.catalog, tool), shadowed(&config.catalog, tool));
+    let mut shown = ShownTool::of(tool, summary, &presence, suggested, shadowed);
+    spell_hints(&mut shown.reasons, |hint| seams.spelled(hint));
     Ok(ShowReport {
         schema: ShowReport::SCHEMA,
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
-        tool: ShownTool::of(
-            tool,
-            summary,
-            &presence,
-            suggested_capabilities(&config.catalog, tool),
-            shadowed(&config.catalog, tool),
-        ),
+        tool: shown,
         notes: notes(&config.catalog),
         error: Unfilled::default(),
     })
@@ -192,10 +190,11 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
     let found = rank(fitting.into_iter().zip(states).collect(), query);
     let facts = FactReader::new(seams.host(), &config);
     let refusals = in_parallel(found.len(), |place| refusals(&facts, found[place].0.tool));
-    let matches = found
-        .into_iter()
-        .zip(refusals)
-        .map(|((candidate, presence), refusals)| Ok(FindMatch::of(candidate, &presence, refusals?)));
+    let matches = found.into_iter().zip(refusals).map(|((candidate, presence), refusals)| {
+        let mut found = FindMatch::of(candidate, &presence, refusals?);
+        spell_hints(&mut found.reasons, |hint| seams.spelled(hint));
+        Ok(found)
+    });
     let matches: Vec<FindMatch> = matches.collect::<Result<_, Failure>>()?;
     let asked = query.capabilities.iter().chain(&query.categories);
     let asked: Vec<SearchText> = asked.map(|label| SearchText::new(label)).collect();

@@ -333,7 +333,6 @@ fn put_all(
     let runtimes = Runtimes::parse(&shown.runtimes, request.level, before.runtimes.as_bytes());
     for (index, Registration { tool, runtime, .. }) in tools.iter().enumerate() {
         let id = tool.id.as_str();
-        let names = || std::iter::once(id).chain(tool.aliases.iter().map(String::as_str));
         let is_twice = tools[..index].iter().any(|other| other.tool.id == tool.id);
         let is_known = catalog.tool(id).is_some();
         if is_twice || (is_known && !request.replace) {
@@ -346,13 +345,19 @@ fn put_all(
         }
         let earlier = tools[..index].iter().map(|earlier| &earlier.tool);
         let others = catalog.tools().iter().chain(earlier).filter(|other| other.id != tool.id);
-        let taken = |other: &Tool| {
-            names().any(|name| other.aliases.iter().any(|alias| same_label(alias, name)))
-                || tool.aliases.iter().any(|alias| other.id == alias.as_str())
-        };
-        let mut others = others;
-        if others.any(taken) {
+        let has_alias = |other: &Tool, name: &str| other.aliases.iter().any(|alias| same_label(alias, name));
+        let (mut is_id_taken, mut is_alias_taken) = (false, false);
+        for other in others {
+            is_id_taken |= has_alias(other, id);
+            is_alias_taken |=
+                tool.aliases.iter().any(|alias| other.id == alias.as_str() || has_alias(other, alias));
+        }
+        if is_alias_taken {
             report.errors.push(refusal("alias_taken", format!("{id}.aliases"), "another tool has this name"));
+        }
+        if is_id_taken {
+            let message = "another tool has this id as an alias";
+            report.errors.push(refusal("alias_taken", format!("{id}.id"), message));
         }
         let of_id =
             runtime.as_ref().and_then(|runtime| runtimes.runtime(runtime.id.as_str()).zip(Some(runtime)));

@@ -44,6 +44,18 @@ pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     found
 }
 
+/// Lists temporary files of ended commands beside a file, which they would have replaced.
+pub fn left_beside(fs: &dyn Fs, file: &RelPath) -> Vec<RelPath> {
+    let mut found = Vec::new();
+    temporary_in(fs, &file.parent(), 0, &mut found);
+    let begins = file.as_path().file_name().map(|name| format!(".{}.", name.display())).unwrap_or_default();
+    let is_of_file = |path: &RelPath| {
+        path.as_path().file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
+    };
+    found.retain(is_of_file);
+    found
+}
+
 fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
     for entry in fs.list_dir(folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };

@@ -272,3 +272,38 @@ fn a_file_of_the_user_that_others_can_write_does_not_become_trusted() {
     }
     site.json(["register", &tool, "--level", "user"]).expect(0);
 }
+
+#[test]
+fn what_a_killed_registration_left_goes_with_the_next_one() {
+    let site = site();
+    let ended = u32::MAX / 2;
+    let left = [
+        format!(".brigade/.tools.toml.{ended}-1.tmp"),
+        format!(".brigade/tools/.runtimes.toml.{ended}-1.tmp"),
+    ];
+    let other = format!(".brigade/.mine.toml.{ended}-1.tmp");
+    left.iter().chain([&other]).for_each(|path| site.workspace.write(path, "half"));
+    let file = source(&site, "jq.yaml", cli("jq"));
+    site.json(["register", &file]).expect(0);
+    assert!(left.iter().all(|path| !site.workspace.join(path).exists()));
+    assert!(site.workspace.join(&other).exists());
+}
+
+#[test]
+fn a_name_that_is_taken_is_named_by_its_own_field() {
+    let site = site();
+    let two = "tools:\n- id: al2\n  aliases: [q]\n  source: {type: cli, command: jq}\n- id: q\n  source: {type: cli, command: jq}\n";
+    let fields = |text: &str| {
+        let file = source(&site, "two.yaml", text);
+        let found = site.json(["register", &file]).expect(1);
+        assert!(codes(&found).iter().all(|code| *code == "alias_taken"), "{found}");
+        let rows = found["errors"].as_array().unwrap().iter();
+        rows.map(|row| row["field"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(two), ["q.id"]);
+    let turned = two.replace("id: al2\n  aliases: [q]", "id: q").replace(
+        "- id: q\n  source: {type: cli, command: jq}\n- id: q\n",
+        "- id: q\n  source: {type: cli, command: jq}\n- id: al2\n  aliases: [q]\n",
+    );
+    assert_eq!(fields(&turned), ["al2.aliases"]);
+}

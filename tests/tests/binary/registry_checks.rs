@@ -265,6 +265,21 @@ fn an_unknown_tool_is_an_error_of_the_command() {
     let site = site(&[], "");
     for words in [&["check", "NOPE"][..], &["check", "yq", "NOPE", "--run-checks"]] {
         let document = site.json(words).expect(1);
-        assert_eq!((&document["schema"], &document["kind"]), (&json!("brigade.error.v1"), &json!("not-found")));
+        assert_eq!(
+            (&document["schema"], &document["kind"]),
+            (&json!("brigade.error.v1"), &json!("not-found"))
+        );
     }
+}
+
+#[test]
+fn reasons_say_in_json_what_to_do() {
+    let install =
+        "version = \">=4\"\nversion_command = \"myq --version\"\ninstall = { command = \"pip install yq\" }";
+    let absent = site(&[], install);
+    let hint =
+        |site: &Site| check(site, &[], 1)["reasons"][0]["hint"].as_str().unwrap_or_default().to_owned();
+    assert!(hint(&absent).contains("tools install yq"), "{}", hint(&absent));
+    let untold = site(&[("myq", "echo 4.1")], install);
+    assert!(hint(&untold).contains("tools check yq --run-checks"), "{}", hint(&untold));
 }

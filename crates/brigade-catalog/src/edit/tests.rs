@@ -310,3 +310,15 @@ fn a_setting_is_written_beside_everything_else() {
     }
     assert!(set_harness_tools("registry = 5\n", true).is_err());
 }
+
+#[test]
+fn comments_above_a_field_that_goes_stay() {
+    let text = "[[tool]]\nid = \"a\"\n# why off\nenabled = true # mine\n# why slow\ntimeout = 30\nname = \"A\"\nfamily = \"script\"\n# last\ncwd = \"x\"\n";
+    let tool = Tool { enabled: false, ..Tool::new("a", Family::Script).unwrap() };
+    let after = put_entry(text, &tool, &brigade_core::Object::new()).unwrap();
+    for comment in ["# why off\nenabled = false # mine\n", "# why slow\nname = ", "# last\n"] {
+        assert!(after.contains(comment), "{after}");
+    }
+    assert!(!after.contains("timeout") && !after.contains("cwd"), "{after}");
+    assert!(Catalog::parse("t", Level::Project, after.as_bytes()).is_valid(), "{after}");
+}

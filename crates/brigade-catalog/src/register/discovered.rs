@@ -68,7 +68,7 @@ impl Registrations {
         let mut runtime = None;
         let what = match source {
             ToolSource::Mcp => {
-                detail.server = Some(plain(&entry.name));
+                detail.server = Some(entry.name.clone());
                 detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
                 tool.env_labels.clone_from(&entry.env_labels);
                 found.note_variables(definition);
@@ -84,7 +84,7 @@ impl Registrations {
                 }
             }
             ToolSource::Skill => {
-                detail.skill_id = Some(plain(&entry.name));
+                detail.skill_id = Some(entry.name.clone());
                 let inside = Path::new(&origin.path).strip_prefix(definition.workspace).ok();
                 match inside.and_then(Path::to_str).filter(|_| level == Level::Project) {
                     Some(inside) => tool.source_path = Some(inside.to_owned()),
@@ -94,7 +94,7 @@ impl Registrations {
             }
             ToolSource::Harness => {
                 detail.provider = Some(origin.harness.clone());
-                detail.entry = Some(plain(&entry.name));
+                detail.entry = Some(entry.name.clone());
                 format!("tool of {}", origin.harness)
             }
             ToolSource::Script | ToolSource::Cli => entry.source.clone(),

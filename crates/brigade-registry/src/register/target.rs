@@ -9,7 +9,7 @@ use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, is_open_to_others};
 use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
-use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
+use brigade_upkeep::{REGISTERED, RUNTIMES, Seams, left_beside};
 
 use super::{LIMIT, RegisterRequest, refusal};
 use crate::rel;
@@ -160,6 +160,11 @@ impl Target {
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
     pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
+        // What a killed registration left behind. The lock is held, so nobody writes these files now.
+        for left in [&self.catalog, &self.runtimes].into_iter().flat_map(|file| left_beside(&**fs, file)) {
+            // A file that stays does no harm.
+            let _ = fs.remove(&left);
+        }
         self.remember(&**fs, after)?;
         let files = [
             (&self.runtimes, &before.runtimes, &after.runtimes),

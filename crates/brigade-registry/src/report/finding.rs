@@ -37,6 +37,13 @@ impl StateReason {
     }
 }
 
+/// Spells the steps of hints as the user would type them.
+pub(crate) fn spell_hints(reasons: &mut [StateReason], spell: impl Fn(Hint) -> Hint) {
+    for reason in reasons {
+        reason.hint = reason.hint.take().map(&spell);
+    }
+}
+
 impl From<&Blocker> for StateReason {
     fn from(blocker: &Blocker) -> StateReason {
         StateReason { hint: blocker.hint.clone(), ..StateReason::new(&blocker.code, &blocker.message) }
