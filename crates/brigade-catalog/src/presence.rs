@@ -378,14 +378,10 @@ fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
     Reason { hint: how_to_get(tool), ..reason(code, message) }
 }
 
-/// Returns the command that would install a tool, and where the tool is described.
+/// Returns where a tool is described, or else the command that would install it.
 fn how_to_get(tool: &Tool) -> Option<Hint> {
     let is_installable = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
-    let install = is_installable.then(|| Hint::from(NextStep::InstallTool(tool.id.to_string())));
-    match (install, docs(tool)) {
-        (Some(install), Some(docs)) => Some(install.or_else(docs)),
-        (install, docs) => install.or(docs),
-    }
+    docs(tool).or_else(|| is_installable.then(|| NextStep::InstallTool(tool.id.to_string()).into()))
 }
 
 /// Returns where a tool is described, without secrets.
@@ -589,8 +585,10 @@ mod tests {
         let told = |code, hint: &str| (code, Some(hint.to_owned()));
         let missing = || Answer::Missing("yq".to_owned());
         assert_eq!(hints(CLI, missing()), [("program_missing", None)]);
-        let install = format!("{CLI}\ninstall = {{ command = 'pip install yq', docs = 'https://x' }}");
-        assert_eq!(hints(&install, missing()), [told("program_missing", "install-tool:t\nsee https://x")]);
+        let install = format!("{CLI}\ninstall = {{ command = 'pip install yq' }}");
+        assert_eq!(hints(&install, missing()), [told("program_missing", "install-tool:t")]);
+        let documented = format!("{CLI}\ninstall = {{ command = 'pip install yq', docs = 'https://x' }}");
+        assert_eq!(hints(&documented, missing()), [told("program_missing", "see https://x")]);
         let there = || Answer::There(None);
         let version = format!("{CLI}\nversion = '4'\nversion_command = 'yq --version'");
         assert_eq!(hints(&version, there()), [told("version_unobserved", "run-checks:t")]);
