@@ -102,7 +102,7 @@ fn is_host(text: &str) -> bool {
         let number = name.strip_prefix('v').unwrap_or(name);
         number.starts_with(|c: char| c.is_ascii_digit()) && name.parse::<std::net::Ipv4Addr>().is_err()
     };
-    text.starts_with("[") || (is_name && !is_version() && !TAGS.contains(&name))
+    text.starts_with('[') || (is_name && !is_version() && !TAGS.contains(&name))
 }
 
 #[cfg(test)]
