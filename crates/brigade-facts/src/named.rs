@@ -260,7 +260,10 @@ impl NamedFiles {
                 (found.to_string_lossy().into_owned(), fs.metadata_outside(&found))
             }
             Ok(Location::Outside(_)) => return Ok(()),
-            Err(_) => return Ok(self.refuse_odd_name(fs, spelled)),
+            Err(_) => {
+                self.refuse_odd_name(fs, spelled);
+                return Ok(());
+            }
         };
         if !metadata.is_ok_and(|metadata| metadata.kind == FileKind::File) {
             return Ok(());
@@ -292,7 +295,10 @@ impl NamedFiles {
                 return Ok(());
             }
             Ok(Location::Inside(_) | Location::Outside(_)) => return Ok(()),
-            Err(_) => return Ok(self.refuse_odd_name(fs, spelled)),
+            Err(_) => {
+                self.refuse_odd_name(fs, spelled);
+                return Ok(());
+            }
         };
         if !fs.metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
             return Ok(());
