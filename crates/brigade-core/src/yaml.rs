@@ -1,7 +1,8 @@
 //! YAML as values with places, from the events of a parser.
 //!
 //! Depth, length of lines and the number of values are bounded, also where aliases repeat them, and so is what anchors
-//! and aliases copy. A text of several documents is refused. Scalars are those of the core schema; tags are ignored, and `<<` is an ordinary key.
+//! and aliases copy. A text of several documents is refused. Scalars are those of the core schema; tags are ignored,
+//! and `<<` is an ordinary key.
 
 use std::collections::{HashMap, HashSet};
 

@@ -327,7 +327,7 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 37] = [
+        let with_name: [fn(String) -> N; 38] = [
             N::AnswerByChoice,
             N::AnswerByText,
             N::ValidatePrd,

@@ -90,8 +90,8 @@ impl Chain {
     }
 }
 
-/// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by text
-/// that it puts together, from standard input, or by a variable that changes what is found.
+/// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by
+/// text that it puts together, from standard input, or by a variable that changes what is found.
 fn starts_unnamed(words: &[String]) -> bool {
     const CHANGING: [&str; 8] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs", "$"];
     const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];

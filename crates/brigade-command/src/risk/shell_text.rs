@@ -154,7 +154,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a word for a substitution, so the words around it keep their positions. Its `$` stands for what is not known.
+    /// Adds a word for a substitution, so the words around it keep their positions. Its `$` stands for what is not
+    /// known.
     fn substitution(&mut self, inner: String) {
         self.put('$');
         self.parsed.substitutions.push(inner);

@@ -199,7 +199,8 @@ impl Shown {
     }
 }
 
-/// Returns the text of a link that leads to a file: relative to it below the workspace, so that it holds wherever that is.
+/// Returns the text of a link that leads to a file: relative to it below the workspace, so that it holds wherever that
+/// is.
 fn text_of_link(link: &Path, target: &Path, workspace: &Path) -> PathBuf {
     let Ok(target) = target.strip_prefix(workspace) else { return target.to_owned() };
     let folder = link.parent().unwrap_or(Path::new(""));
