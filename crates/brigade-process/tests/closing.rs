@@ -273,7 +273,7 @@ for path in ['lib/helper.py', 'data/deep/d.txt', 'lib/deep/d.txt']:
 }
 
 #[test]
-fn links_are_followed_only_where_the_command_names_them() {
+fn links_are_followed_only_where_they_are_bound() {
     let ground = Ground::new();
     ground.write("data/evil.py", "word = 'linked'\n");
     symlink("../data/evil.py", ground.workspace.join("lib/json.py")).unwrap();
@@ -292,11 +292,24 @@ attempt('data', read('data/evil.py'))
         let closed = profile.closed.as_mut().unwrap();
         closed.named = vec![ground.workspace.join("run"), ground.workspace.join("shell")];
         closed.outside = vec![shell.clone()];
+        closed.links = [("run", ground.workspace.join("lib/run.sh")), ("shell", shell.clone())]
+            .map(|(link, real)| (PathBuf::from(link), real))
+            .into();
         let (_, output) = ground.run(Trial::python(&script), profile);
         let lines: Vec<&str> = output.lines().collect();
         assert!(["link PermissionError", "link OSError"].contains(&lines[0]), "{output}");
         assert_eq!(lines[1..], ["run ran", "shell shell", "data word = 'linked'"]);
     }
+    // In a workspace of its own, a bound link leads where it led.
+    std::fs::remove_file(ground.workspace.join("run")).unwrap();
+    symlink("data/evil.py", ground.workspace.join("run")).unwrap();
+    let mut profile = ground.profile();
+    let closed = profile.closed.as_mut().unwrap();
+    closed.named = vec![ground.workspace.join("run")];
+    closed.links = [(PathBuf::from("run"), ground.workspace.join("lib/run.sh"))].into();
+    let script =
+        format!("{ATTEMPTS}\nattempt('run', lambda: subprocess.check_output(['./run']).decode().strip())\n");
+    assert_eq!(ground.run(Trial::python(&script), profile).1.trim(), "run ran");
 }
 
 #[test]

@@ -72,13 +72,19 @@ impl Repository {
         if let Some(home) = host.get("HOME") {
             order = order.variable("HOME", home);
         }
-        let asked = ["--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"];
-        let answer = order.words(asked).word("--show-prefix").ask()?;
+        let asked = ["--show-toplevel", "--git-dir", "--git-common-dir"];
+        let answer = order.word("--path-format=absolute").words(asked).word("--show-prefix").ask()?;
         if answer.code != Some(0) {
             let said = answer.said();
             let is_plain =
                 said.contains("not a git repository") || said.contains("must be run in a work tree");
             return if is_plain { Ok(Err(WithoutGit::NoRepository)) } else { Err(answer.failure().into()) };
+        }
+        // Git names paths by lines, here and where repositories share objects.
+        if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != asked.len() + 1 {
+            let way = "move the workspace or its repository, or set `worktrees = \"off\"`";
+            let why = "the path of the repository has a line feed, and git cannot make worktrees for it";
+            return Err(PlaceError::Nowhere(format!("{why}; {way}")));
         }
         let mut lines = answer.stdout.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
         let mut path =

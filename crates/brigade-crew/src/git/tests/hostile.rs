@@ -270,3 +270,15 @@ fn objects_that_lie_about_their_content_are_not_kept() {
     assert_eq!(bench.git(&["show", "feature/x:b"]), "good");
     assert_eq!(bench.git(&["fsck", "--strict", "--no-dangling"]), "");
 }
+
+#[test]
+fn a_repository_whose_path_has_a_line_feed_is_refused_by_its_path() {
+    let bench = Bench::new();
+    let other = bench.folder.path().join("a\nb");
+    std::fs::rename(bench.root(), &other).unwrap();
+    let Err(error) = GitPlace::open(&other, &bench.host(), bench.options.clone()) else { panic!() };
+    assert!(
+        error.to_string().contains("has a line feed") && error.to_string().contains("worktrees"),
+        "{error}"
+    );
+}
