@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
-use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
+use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
 use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
@@ -275,8 +275,13 @@ impl Projections {
 
     fn state(&mut self, life: &Life) {
         let path = self.targets.state.clone();
-        let text = self.redactor.redact_str(&StateFile::of(life).to_text());
-        // What the redactor leaves is still a document, because it masks inside of strings.
+        let text = StateFile::of(life).to_text();
+        let masked = self.redactor.redact_str(&text);
+        // A value that stands outside of strings, such as a number, is masked as a string.
+        let text = match (Json::parse(&masked), Json::parse(&text)) {
+            (Err(_), Ok(json)) => self.redactor.redact_json(&json).to_pretty() + "\n",
+            _ => masked,
+        };
         self.replace(&path, text.as_bytes());
     }
 
@@ -386,8 +391,12 @@ impl Projections {
         let path = self.targets.learnings.clone();
         let archive = || -> Result<(), FsError> {
             let _lock = self.lock_lists()?;
-            if !self.fs.exists(&path)? {
-                return Ok(());
+            // What somebody put there instead of a file stays.
+            match self.fs.link_metadata(&path) {
+                Ok(found) if found.kind == FileKind::File => {}
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(error),
             }
             let folder = path.parent().join("archive").expect("a name in a directory is a path");
             self.fs.create_dir_all(&folder)?;

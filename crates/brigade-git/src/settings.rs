@@ -46,6 +46,8 @@ pub struct Settings {
     values: BTreeMap<String, Vec<OsString>>,
     /// The files that they stand in.
     pub files: Vec<PathBuf>,
+    /// The files that they include, whether those are there or not.
+    included: Vec<PathBuf>,
 }
 
 impl Settings {
@@ -85,7 +87,7 @@ impl Settings {
             let Some(file) = origin.strip_prefix(b"file:") else { continue };
             let file = directory.join(OsString::from_vec(file.to_vec()));
             if !settings.files.contains(&file) {
-                settings.files.push(file);
+                settings.files.push(file.clone());
             }
             let end = pair.iter().position(|byte| *byte == b'\n');
             let (name, value) = match end {
@@ -94,6 +96,10 @@ impl Settings {
                 None => (pair, b"true".to_vec()),
             };
             let name = String::from_utf8_lossy(name).into_owned();
+            if name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path")) {
+                let beside = file.parent().unwrap_or(directory);
+                settings.included.push(beside.join(OsString::from_vec(value.clone())));
+            }
             settings.values.entry(name).or_default().push(OsString::from_vec(value));
         }
         settings
@@ -106,6 +112,18 @@ impl Settings {
         }
         let home = host.home().map(|home| home.join(".gitconfig"));
         home.into_iter().chain(host.config_folder().map(|folder| folder.join("git/config"))).collect()
+    }
+
+    /// Lists the files that settings include, whether they are there or not.
+    pub fn included(&self, host: &HostEnvironment) -> impl Iterator<Item = PathBuf> {
+        let home = host.home().map(Path::to_owned);
+        self.included.iter().map(move |path| {
+            let of_home = path.iter().position(|part| part == "~");
+            match (of_home, &home) {
+                (Some(at), Some(home)) => home.join(path.iter().skip(at + 1).collect::<PathBuf>()),
+                _ => path.clone(),
+            }
+        })
     }
 
     /// Returns the names of all settings, with section and key in lower case.

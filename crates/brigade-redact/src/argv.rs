@@ -3,7 +3,6 @@
 use brigade_command::{Password, Program};
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
-use crate::option::{is_secret_of_option, is_surely_password, password_before_host, secret_property};
 use crate::rules::is_placeholder;
 use crate::words::SWITCHES;
 
@@ -92,10 +91,10 @@ impl ArgvReader {
         } else if attaches && word.starts_with("-p") && word[2..].contains(|c| !matches!(c, '0'..='9' | ':'))
         {
             Hidden::From(2)
-        } else if !word.starts_with('-') && flag.is_some_and(|flag| is_value_of(&flag, word)) {
+        } else if !word.starts_with('-') && flag.is_some_and(|flag| is_secret_field(&flag, word)) {
             Hidden::Whole
         } else {
-            in_word(word)
+            Hidden::Nothing
         };
         self.credentials = self.takes_user && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
         let is_flag = word.starts_with('-') && !word.contains('=');
@@ -131,26 +130,6 @@ impl ArgvReader {
 /// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.
 fn is_switch(flag: &str) -> bool {
     flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
-}
-
-fn is_value_of(flag: &str, word: &str) -> bool {
-    is_secret_field(flag, word) || is_secret_of_option(&format!("-{flag}"), word)
-}
-
-/// Finds the secret of a word that its own form shows.
-fn in_word(word: &str) -> Hidden {
-    if let Some(from) = secret_property(word) {
-        return Hidden::From(from);
-    }
-    if let Some((option, value)) = word.split_once('=')
-        && is_secret_of_option(option, value)
-    {
-        return Hidden::From(word.len() - value.len());
-    }
-    match password_before_host(word) {
-        Some(from) if is_surely_password(word, from) => Hidden::From(from),
-        Some(_) | None => Hidden::Nothing,
-    }
 }
 
 /// Finds the password in `name:password`.

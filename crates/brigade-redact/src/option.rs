@@ -1,6 +1,5 @@
 //! Secrets that the form of a word of a command line shows: attached to an option, or before a host.
 
-use crate::name::{is_count, is_password};
 use crate::rules::{is_placeholder, is_reference};
 use crate::words::{HARMLESS_WORDS, PACKAGES, PASSES, SECRET_OPTIONS, TAGS};
 use crate::{MARK, is_secret_name};
@@ -24,14 +23,6 @@ pub fn is_secret_option(option: &str) -> bool {
 fn is_glued_pass(name: &str) -> bool {
     let is_word = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_lowercase());
     is_word && name.len() > 4 && name.ends_with("pass") && !PASSES.contains(&name)
-}
-
-/// Returns whether a value of an option of [`is_secret_option`] has the form of a secret.
-pub(crate) fn is_secret_of_option(option: &str, value: &str) -> bool {
-    let is_pass = || option.to_ascii_lowercase().ends_with(['s', 'w']) && !option.ends_with("cookies");
-    is_secret_option(option)
-        && may_be_secret(value)
-        && if is_pass() { is_password(value) } else { !is_count(value) }
 }
 
 fn may_be_secret(value: &str) -> bool {
@@ -70,7 +61,7 @@ pub fn password_before_host(word: &str) -> Option<usize> {
     let text = if word.starts_with('-') { word.split_once('=')?.1 } else { word };
     let (user, rest) = text.split_once(':')?;
     let (password, host) = rest.rsplit_once('@')?;
-    let is_user = (1..=64).contains(&user.len())
+    let is_user = user.len() <= 64
         && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.%+-".contains(&byte))
         && !PACKAGES.contains(&user.to_ascii_lowercase().as_str());
     let is_password = !password.is_empty()
@@ -80,12 +71,6 @@ pub fn password_before_host(word: &str) -> Option<usize> {
         && password != MARK
         && !is_placeholder(password);
     (is_user && is_password && is_host(host)).then(|| word.len() - rest.len())
-}
-
-/// As [`password_before_host`], but only where what follows or precedes the `@` can hardly be something else.
-pub(crate) fn is_surely_password(word: &str, from: usize) -> bool {
-    let Some((password, host)) = word[from..].rsplit_once('@') else { return false };
-    is_password(password) || host.contains(['/', ':', '('])
 }
 
 /// Returns whether a text is the rest of an address of a registry: `5000/image`.
@@ -102,7 +87,8 @@ fn is_host(text: &str) -> bool {
         let number = name.strip_prefix('v').unwrap_or(name);
         number.starts_with(|c: char| c.is_ascii_digit()) && name.parse::<std::net::Ipv4Addr>().is_err()
     };
-    text.starts_with('[') || (is_name && !is_version() && !TAGS.contains(&name))
+    // `user:password@/database`, `user:password@(host)/database`.
+    text.starts_with(['[', '/', '(']) || (is_name && !is_version() && !TAGS.contains(&name))
 }
 
 #[cfg(test)]
@@ -116,6 +102,9 @@ mod tests {
             ("me:p@w@db.example:5432/app", Some(3)),
             ("root:q1@tcp(127.0.0.1:3306)/app", Some(5)),
             ("root:q1@unix(/run/db.sock)/app", Some(5)),
+            ("root:q1@/app", Some(5)),
+            ("root:q1@(db)/app", Some(5)),
+            (":q1@db:6379", Some(1)),
             ("-dsn=me:q1@10.0.0.1/app", Some(8)),
             ("me:${PW}@db", None),
             ("me:[redacted]@db", None),
@@ -139,8 +128,6 @@ mod tests {
         for option in ["pass", "--compass", "--cookie-jar", "--no-pass", "--password-file", "--key"] {
             assert!(!is_secret_option(option), "{option}");
         }
-        assert!(is_secret_of_option("--pass", "hunter2") && !is_secret_of_option("-pass", "1"));
-        assert!(is_secret_of_option("--cookie", "sid=1") && !is_secret_of_option("--cookie", "./jar.txt"));
         assert_eq!((secret_property("-Dtoken=q1"), secret_property("-Ptoken=$TOKEN")), (Some(8), None));
         assert_eq!((secret_property("-Dmode=q1"), secret_property("--token=q1")), (None, None));
     }

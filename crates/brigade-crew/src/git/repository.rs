@@ -25,7 +25,7 @@ pub(crate) struct Repository {
     /// What all work trees share.
     pub(crate) common: DiskFs,
     pub(crate) settings: Settings,
-    /// Where those of the user may stand, which may come to be.
+    /// Where git would read settings of the user, and what settings include, whether that is there or not.
     places_of_user: Vec<PathBuf>,
     pub(crate) identity: Identity,
     /// The files that the user never wants to be seen as new.
@@ -100,8 +100,11 @@ impl Repository {
             prefix,
             git_dir,
             common: DiskFs::open(&common)?,
+            places_of_user: Settings::places_of_user(host)
+                .into_iter()
+                .chain(settings.included(host))
+                .collect(),
             settings,
-            places_of_user: Settings::places_of_user(host),
             identity,
             user_excludes,
             seal: Seal::default(),

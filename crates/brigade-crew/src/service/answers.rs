@@ -183,6 +183,10 @@ impl<'e> Floor<'e> {
     where
         'e: 'scope,
     {
+        self.check_budgets()?;
+        if self.stop.is_some() {
+            return Ok(());
+        }
         let task = self.menu.prd.tasks[at].clone();
         let life = self.journal.life().task(&task.id);
         let dependents = self.menu.prd.graph().behind([at]).iter().filter(|behind| **behind).count();

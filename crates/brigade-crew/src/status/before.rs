@@ -16,6 +16,7 @@ use crate::service::done_work;
 
 /// A PRD of which something is kept.
 pub(super) struct Seen {
+    path: RelPath,
     pub(super) name: PrdName,
     pub(super) files: PrdFiles,
     pub(super) bytes: Vec<u8>,
@@ -34,7 +35,7 @@ impl Kitchen<'_> {
             return Ok(None);
         }
         let Ok(bytes) = self.fs.read(&path, PRD_LIMIT) else { return Ok(None) };
-        Ok(Some(Seen { name, files, bytes, taken }))
+        Ok(Some(Seen { path, name, files, bytes, taken }))
     }
 
     /// Returns the PRD that is meant if it has no errors, when no file has to be read to know that.
@@ -68,8 +69,8 @@ impl Kitchen<'_> {
         others: &str,
     ) -> Result<Option<StatusReport>, Failure> {
         let Some(seen) = self.seen_before(search, &STATUS)? else { return Ok(None) };
-        let read = KeptStatus::from_bytes;
-        let Some(kept) = STATUS.recall(&*self.fs, &seen.files, &seen.bytes, Some(others), read) else {
+        let (read, others) = (KeptStatus::from_bytes, of_path(others, &seen.path));
+        let Some(kept) = STATUS.recall(&*self.fs, &seen.files, &seen.bytes, Some(&others), read) else {
             return Ok(None);
         };
         let moved = |(branch, commit): &(String, String)| {
@@ -110,8 +111,14 @@ impl Kitchen<'_> {
             KeptStatus::of(report, prd, life, tip, taken_alone).to_bytes()
         };
         let files = PrdFiles::of(&standing.name);
-        if let Err(error) = STATUS.keep(&*self.fs, &files, &source.and(others), body) {
+        let source = source.and(&of_path(others, &standing.path));
+        if let Err(error) = STATUS.keep(&*self.fs, &files, &source, body) {
             tracing::debug!(%error, "a cache is not written");
         }
     }
+}
+
+/// Adds the path of the PRD: a status names it, and another PRD may have the same name.
+fn of_path(others: &str, path: &RelPath) -> String {
+    format!("{others} {path}")
 }

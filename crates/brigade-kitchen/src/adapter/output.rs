@@ -48,7 +48,8 @@ pub struct Answer {
 }
 
 /// How programs say that they do not know a flag; it follows.
-const UNKNOWN: [&str; 8] = [
+const UNKNOWN: [&str; 9] = [
+    "provided but not defined",
     "unknown option",
     "unknown argument",
     "unknown flag",
@@ -99,7 +100,15 @@ impl Adapter {
         let named: Vec<&str> = rest.split(is_end).collect();
         let own = self.args.iter().chain(&self.narrow).chain(&self.skip);
         let mut flags = own.filter(|word| word.starts_with('-') && 1 < word.len());
-        flags.find(|flag| named.contains(&flag.to_ascii_lowercase().as_str())).cloned()
+        // Some name a long flag without its dashes.
+        let is_bare = rest.starts_with(':') || rest.starts_with("s:");
+        flags
+            .find(|flag| {
+                let flag = flag.to_ascii_lowercase();
+                let bare = flag.strip_prefix("--").filter(|_| is_bare);
+                named.contains(&flag.as_str()) || bare.is_some_and(|bare| named.contains(&bare))
+            })
+            .cloned()
     }
 
     fn limit(&self, text: &str, now: Timestamp, local_offset_minutes: i32) -> Option<Limit> {

@@ -246,6 +246,9 @@ fn a_flag_that_the_program_does_not_know_is_named() {
     check(said, true, None);
     check("usage: x\nx: error: unrecognized arguments: --output-format json", false, Some("--output-format"));
     check("error: unexpected argument '--output-format' found\n\nUsage: x", false, Some("--output-format"));
+    check("Unknown arguments: output-format, outputFormat", false, Some("--output-format"));
+    check("flag provided but not defined: --output-format", false, Some("--output-format"));
+    check("unknown option of the output-format", false, None);
     check("error: unknown option '--mine'", false, None);
     check("--output-format: unknown option of the test", false, None);
     check("error: unknown option '--output-format-x'", false, None);

@@ -69,6 +69,8 @@ impl Life {
                     is_paused: false,
                 });
                 self.skips_in_a_row = 0;
+                // It may have other budgets.
+                self.budgets.clear();
                 self.decisions.iter_mut().for_each(|decided| decided.is_past = decided.answer.is_some());
             }
             Record::ServiceEnded { outcome, reason, used, .. } => {

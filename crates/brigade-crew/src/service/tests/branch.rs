@@ -158,6 +158,18 @@ fn settings_of_a_user_who_had_none_are_noticed() {
 }
 
 #[test]
+fn a_file_that_settings_include_is_noticed_when_it_comes_to_be() {
+    let script = format!("echo '[core]' > \"$D/later.cfg\"\n{WRITES}");
+    let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", &script);
+    let config = world.folder.join("work/.git/config");
+    let include = format!("[include]\n\tpath = {}\n", world.folder.join("later.cfg").display());
+    fs::write(&config, fs::read_to_string(&config).unwrap() + &include).unwrap();
+    let report = world.serve();
+    assert_eq!(report.done, 0, "{report:?}");
+    assert!(report.reason.unwrap().contains("later.cfg"));
+}
+
+#[test]
 fn an_attempt_that_changes_the_settings_of_git_fails_and_is_told() {
     let script = "if [ $n = 1 ]; then printf '[core]\\n\\thooksPath = /tmp/x\\n' >> \"$(git rev-parse --git-dir)/config\"; fi\n\
         echo x > a.txt\ndone_";
