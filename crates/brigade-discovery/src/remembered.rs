@@ -100,9 +100,23 @@ impl Remembered {
             let of_issues =
                 self.issues.iter().filter_map(|issue| Some((issue.path.as_deref()?, size_of(issue))));
             of_entries.chain(of_issues).for_each(|(path, size)| *by_path.entry(path).or_default() += size);
-            let Some((path, _)) = by_path.into_iter().max_by_key(|(_, size)| *size) else { break };
-            let path = path.to_owned();
-            told.extend(self.forget(&path, limit));
+            let mut by_size: Vec<(String, usize)> =
+                by_path.into_iter().map(|(path, size)| (path.to_owned(), size)).collect();
+            if by_size.is_empty() {
+                break;
+            }
+            by_size.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+            // Most of what is too much goes at once, and the rest is weighed again.
+            let all: usize = by_size.iter().map(|(_, size)| size).sum();
+            let mut over = (size - limit) / 10 * 9;
+            for (path, of_path) in by_size {
+                told.extend(self.forget(&path, limit));
+                let share = of_path.saturating_mul(size) / all.max(1);
+                if over <= share {
+                    break;
+                }
+                over -= share;
+            }
             size = self.to_text().len() + told.iter().map(size_of).sum::<usize>();
         }
         self.issues.extend(told);

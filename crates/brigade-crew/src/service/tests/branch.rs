@@ -162,7 +162,7 @@ fn a_file_that_settings_include_is_noticed_when_it_comes_to_be() {
     let script = format!("echo '[core]' > \"$D/later.cfg\"\n{WRITES}");
     let world = World::with_branch(&tasks(&[("a", "test -f a.txt", &[])]), "", &script);
     let config = world.folder.join("work/.git/config");
-    let include = format!("[include]\n\tpath = {}\n", world.folder.join("later.cfg").display());
+    let include = format!("[include]\n\tpath = {}\n", world.folder.join("notes/later.cfg").display());
     fs::write(&config, fs::read_to_string(&config).unwrap() + &include).unwrap();
     let report = world.serve();
     assert_eq!(report.done, 0, "{report:?}");
