@@ -301,7 +301,7 @@ attempt('data', read('data/evil.py'))
         assert_eq!(lines[1..], ["run ran", "shell shell", "data word = 'linked'"]);
     }
     // In a workspace of its own, a bound link leads where it led.
-    std::fs::remove_file(ground.workspace.join("run")).unwrap();
+    fs::remove_file(ground.workspace.join("run")).unwrap();
     symlink("data/evil.py", ground.workspace.join("run")).unwrap();
     let mut profile = ground.profile();
     let closed = profile.closed.as_mut().unwrap();
