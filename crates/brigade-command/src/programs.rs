@@ -6,9 +6,8 @@
 
 mod table;
 
-use std::path::Path;
-
 use std::borrow::Cow;
+use std::path::Path;
 
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 

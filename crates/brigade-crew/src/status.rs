@@ -61,17 +61,12 @@ impl Kitchen<'_> {
     pub fn status(&self, search: &PrdSearch) -> Result<StatusReport, Failure> {
         let search = search.to_show();
         let configuration = self.configuration()?;
-        let others = self.others(&configuration)?;
-        if let Some(others) = &others
-            && let Some(report) = self.status_before(&search, &configuration, others)?
-        {
+        if let Some(report) = self.status_before(&search, &configuration)? {
             return Ok(report);
         }
         let standing = self.standing_under(configuration, &search)?;
         let report = self.status_of(&standing);
-        if let Some(others) = &others {
-            self.keep_status(&standing, &report, others);
-        }
+        self.keep_status(&standing, &report)?;
         Ok(report)
     }
 

@@ -93,7 +93,7 @@ impl Chain {
 /// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by
 /// text that it puts together, from standard input, or by a variable that changes what is found.
 fn starts_unnamed(words: &[String]) -> bool {
-    const CHANGING: [&str; 8] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs", "$"];
+    const CHANGING: [&str; 7] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs"];
     const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
     let text = words.last().map(String::as_str).unwrap_or_default();
     if FINDING.iter().any(|name| text.contains(name)) {

@@ -43,6 +43,11 @@ impl Source {
         Source { prd: numbers_of(prd), journal, others: hash(&[]) }
     }
 
+    /// Returns whether reading it again would take longer than a cache.
+    pub(crate) fn is_long(&self) -> bool {
+        saved::EVERY <= self.prd[0] + self.journal.1
+    }
+
     /// Adds what decides besides PRD and journal.
     pub(crate) fn and(self, others: &str) -> Source {
         Source { others: hash(&[others.as_bytes()]), ..self }
@@ -87,8 +92,7 @@ impl Kind {
     ) -> Result<(), FsError> {
         let (Source { prd: [length, hashed], others, .. }, (id, offset)) = (source, source.journal);
         let Some(journal) = LineFile::new(fs, files.folder(), "journal").open()? else { return Ok(()) };
-        let is_long = saved::EVERY <= length + offset;
-        if !is_long || journal.id()? != id || journal.len()? < offset {
+        if !source.is_long() || journal.id()? != id || journal.len()? < offset {
             return Ok(());
         }
         let Some(body) = body() else { return Ok(()) };

@@ -52,13 +52,15 @@ impl Kitchen<'_> {
 
     /// Returns what a status is made of besides PRD and journal; `None` if something refuses to start, so that no
     /// status is kept.
-    pub(super) fn others(&self, configuration: &Configuration) -> Result<Option<String>, Failure> {
+    fn others(&self, configuration: &Configuration, path: &RelPath) -> Result<Option<String>, Failure> {
         let crew = self.crew(configuration, None);
         let Some(ready) = crew.ready() else { return Ok(None) };
         let settings = ready.tiers().of_all_settings();
         let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
         let has_git = self.fs.exists(&rel(".git"))?;
-        Ok(Some(format!("{} {settings} {refused:?} {has_git}", env!("CARGO_PKG_VERSION"))))
+        let version = env!("CARGO_PKG_VERSION");
+        // A status names the path of its PRD, and another PRD may have the same name.
+        Ok(Some(format!("{version} {settings} {refused:?} {has_git} {path}")))
     }
 
     /// Returns the status that was seen the last time, if it is that of now.
@@ -66,10 +68,10 @@ impl Kitchen<'_> {
         &self,
         search: &PrdSearch,
         configuration: &Configuration,
-        others: &str,
     ) -> Result<Option<StatusReport>, Failure> {
         let Some(seen) = self.seen_before(search, &STATUS)? else { return Ok(None) };
-        let (read, others) = (KeptStatus::from_bytes, of_path(others, &seen.path));
+        let Some(others) = self.others(configuration, &seen.path)? else { return Ok(None) };
+        let read = KeptStatus::from_bytes;
         let Some(kept) = STATUS.recall(&*self.fs, &seen.files, &seen.bytes, Some(&others), read) else {
             return Ok(None);
         };
@@ -89,21 +91,23 @@ impl Kitchen<'_> {
     }
 
     /// Keeps a status for the next time. One that time or other files change is not kept.
-    pub(super) fn keep_status(&self, standing: &Standing, report: &StatusReport, others: &str) {
+    pub(super) fn keep_status(&self, standing: &Standing, report: &StatusReport) -> Result<(), Failure> {
         let Standing { life, prd, .. } = standing;
         let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
-        let Some(source) = standing.source.filter(|_| !has_other_path) else { return };
+        let source = standing.source.filter(|source| source.is_long() && !has_other_path);
+        let Some(source) = source else { return Ok(()) };
         let is_settled = standing.holder.is_none() && standing.faults.is_empty();
         if !is_settled || standing.fingerprint.is_none() {
-            return;
+            return Ok(());
         }
+        let Some(others) = self.others(&standing.configuration, &standing.path)? else { return Ok(()) };
         let mut tip = None;
         if standing.workplace == Workplace::Worktrees
             && let Some(branch) = &prd.branch_name
             && !done_work(life, &standing.name, prd).is_empty()
         {
             // What was found wrong, or right, holds for where the branch is now.
-            let Some(commit) = self.tip_in_file(branch) else { return };
+            let Some(commit) = self.tip_in_file(branch) else { return Ok(()) };
             tip = Some((branch.clone(), commit.to_string()));
         }
         let body = || {
@@ -111,14 +115,9 @@ impl Kitchen<'_> {
             KeptStatus::of(report, prd, life, tip, taken_alone).to_bytes()
         };
         let files = PrdFiles::of(&standing.name);
-        let source = source.and(&of_path(others, &standing.path));
-        if let Err(error) = STATUS.keep(&*self.fs, &files, &source, body) {
+        if let Err(error) = STATUS.keep(&*self.fs, &files, &source.and(&others), body) {
             tracing::debug!(%error, "a cache is not written");
         }
+        Ok(())
     }
-}
-
-/// Adds the path of the PRD: a status names it, and another PRD may have the same name.
-fn of_path(others: &str, path: &RelPath) -> String {
-    format!("{others} {path}")
 }
