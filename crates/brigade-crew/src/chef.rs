@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade_core::{ErrorKind, Fingerprint, NextStep, RunId, codes};
 use brigade_fs::RelPath;
 use brigade_kitchen::Tier;
-use brigade_kitchen::approval::changes;
+use brigade_kitchen::approval::{WhyMissing, changes};
 use brigade_kitchen::config::Settings;
 use brigade_kitchen::prompt::{Desk, role_file};
 use brigade_kitchen::signal::Role;
@@ -15,7 +15,6 @@ use brigade_process::CancelToken;
 
 use crate::approve::refused;
 use crate::attempt::{Attempt, Attempted, Cook, attempt, within};
-use crate::gather::WhyMissing;
 use crate::kitchen::Kitchen;
 use crate::paths::RUNS;
 use crate::receipts::Receipts;

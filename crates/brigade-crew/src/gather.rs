@@ -11,7 +11,7 @@ use brigade_kitchen::config::{Config, ConfigFile};
 use brigade_kitchen::{Tier, adapter};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
 
-pub use crew::{Crew, WhyMissing, Worker};
+pub use crew::{Crew, Worker};
 pub(crate) use find::{LATEST, PRD_LIMIT, taken_alone};
 pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;

@@ -49,9 +49,7 @@ pub use attempt::{Attempt, Attempted, Cook, attempt};
 pub use check::{Check, Checked, check};
 pub use clean::{AbandonedWork, KeptWorktree, KitchenCleanReport};
 pub use decisions::{AnswerReport, AnswerRequest, DecisionsReport, FailureChoice, WhichDecisions};
-pub use gather::{
-    Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, WhyMissing, Worker,
-};
+pub use gather::{Configuration, Crew, KITCHEN_TOML, PrdFile, PrdSearch, SHELL_CONFIGS, Standing, Worker};
 pub use health::ReceiptCheck;
 pub use init::{InitRequest, KitchenInitReport, SkillRow, Written};
 pub use journal::{JournalError, JournalFault, JournalProblem, PrdJournal, Recorded};

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, Location, RelPath};
-use brigade_kitchen::approval::{Change, changes};
+use brigade_kitchen::approval::{Change, WhyMissing, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
 use brigade_kitchen::life::Life;
 use brigade_kitchen::life::{NoSuchTasks, RunSet, Workplace as Mode};
@@ -31,7 +31,6 @@ use brigade_policy::Failure;
 use brigade_process::CancelToken;
 use thiserror::Error;
 
-use crate::gather::WhyMissing;
 use crate::git::{Commits, GitOptions, GitPlace};
 use crate::in_place::InPlace;
 use crate::journal::{JournalError, PrdJournal};
@@ -169,14 +168,17 @@ pub struct MissingProgram {
 }
 
 fn missing(programs: &[MissingProgram]) -> String {
-    let named = |wanted: WhyMissing, word: &str| {
+    let named = |wanted: WhyMissing| {
         let those = programs.iter().filter(|missing| missing.why == wanted);
         let named: Vec<String> =
             those.map(|missing| format!("`{}` of the {} tier", missing.program, missing.tier)).collect();
-        (!named.is_empty()).then(|| format!("{word}: {}", named.join(", ")))
+        (!named.is_empty()).then(|| format!("{wanted}: {}", named.join(", ")))
     };
-    let all = [named(WhyMissing::NotFound, "not found"), named(WhyMissing::NotExecutable, "not executable")];
-    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [WhyMissing::NotFound, WhyMissing::NotExecutable]
+        .into_iter()
+        .filter_map(named)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Kitchen<'_> {

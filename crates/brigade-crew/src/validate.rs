@@ -86,6 +86,7 @@ fn tier_rows(crew: &Crew, shown: &dyn Fn(&[String]) -> Vec<String>) -> Vec<TierR
         adapter: worker.adapter.as_ref().map(|adapter| adapter.id.clone()),
         program: worker.program.clone(),
         found: worker.program.is_some(),
+        missing: worker.missing,
         argv: worker.argv.as_deref().map(shown),
         permissions: worker.permissions,
         write_paths: (worker.adapter.iter().flat_map(|adapter| &adapter.write_paths))

@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 
 pub use report::{
     ApprovalReport, CommandKind, CommandRow, ShownCommand, Taken, TierRow, ValidatedTask,
-    ValidatedVerification, ValidationReport, WorkersReport, commands, validation, worker_commands,
+    ValidatedVerification, ValidationReport, WhyMissing, WorkersReport, commands, validation,
+    worker_commands,
 };
 
 use crate::adapter::{Adapter, Permissions};

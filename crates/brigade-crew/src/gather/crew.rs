@@ -9,7 +9,7 @@ use brigade_exec::OpenedProgram;
 use brigade_facts::is_program;
 use brigade_fs::FileKind;
 use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
-use brigade_kitchen::approval::{Execution, Tiers, WorkerPlan};
+use brigade_kitchen::approval::{Execution, Tiers, WhyMissing, WorkerPlan};
 use brigade_kitchen::config::{Flags, Settings, WorkerCommand};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::{Command, Tier};
@@ -46,15 +46,6 @@ pub struct Worker {
     pub env_labels: Vec<String>,
     /// Why its program cannot be started, if it cannot.
     pub missing: Option<WhyMissing>,
-}
-
-/// Why a program cannot be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyMissing {
-    /// There is none.
-    NotFound,
-    /// Its file may not be executed.
-    NotExecutable,
 }
 
 /// The crew of a workspace: who works, with which settings, under which policy.
@@ -173,14 +164,8 @@ impl Crew {
         }
         for worker in self.workers.iter().filter(|worker| worker.program.is_none()) {
             let (tier, program) = (worker.tier, worker.command.argv().program());
-            notes.push(match worker.missing {
-                Some(WhyMissing::NotExecutable) => {
-                    format!("the program of the {tier} tier, `{program}`, is not executable")
-                }
-                Some(WhyMissing::NotFound) | None => {
-                    format!("the program of the {tier} tier, `{program}`, is not there")
-                }
-            });
+            let why = worker.missing.unwrap_or(WhyMissing::NotFound);
+            notes.push(format!("the program of the {tier} tier, `{program}`: {why}"));
         }
         notes
     }

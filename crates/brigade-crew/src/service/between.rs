@@ -46,14 +46,24 @@ impl Floor<'_> {
         self.limit_waits.remove(&tier);
     }
 
-    pub(super) fn check_budgets(&mut self) -> Result<(), ServeError> {
+    /// Returns the budgets of which little or nothing is left.
+    fn budgets(&self) -> Vec<(&'static str, Budget)> {
         let limits = Limits::of(&self.settings, ceiling(&self.menu));
+        let mut spent = self.journal.life().spent.clone();
+        spent.use_up(&self.used);
+        budget(&spent, &limits, &self.settings)
+    }
+
+    /// Returns whether nothing more may begin.
+    pub(super) fn budget_is_used_up(&self) -> bool {
+        self.budgets().iter().any(|(_, state)| *state == Budget::Reached)
+    }
+
+    pub(super) fn check_budgets(&mut self) -> Result<(), ServeError> {
         let life = self.journal.life();
         let mut records = Vec::new();
         let mut reached = None;
-        let mut spent = life.spent.clone();
-        spent.use_up(&self.used);
-        for (what, state) in budget(&spent, &limits, &self.settings) {
+        for (what, state) in self.budgets() {
             let is_reached = state == Budget::Reached;
             if is_reached {
                 reached = Some(what);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::{ErrorKind, Fingerprint, codes};
 use brigade_fs::RelPath;
+use brigade_kitchen::approval::WhyMissing;
 use brigade_kitchen::config::{Flags, Settings};
 use brigade_kitchen::life::{Life, RunSet, is_reviewed, tiers_ahead};
 use brigade_kitchen::prd::{Lints, ValidPrd};
@@ -14,7 +15,7 @@ use brigade_redact::SecretValue;
 
 use crate::approve::refused;
 use crate::attempt::Cook;
-use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS, WhyMissing};
+use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::kitchen::{Kitchen, rel};
 use crate::service::MissingProgram;
 

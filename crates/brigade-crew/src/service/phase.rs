@@ -28,7 +28,8 @@ impl<'e> Floor<'e> {
         let life = self.journal.life();
         let is_due = self.settings.phase_review_enabled
             && self.settings.phase_review_after <= life.done_since_phase_review
-            && !self.busy.contains_key(&About::Prd);
+            && !self.busy.contains_key(&About::Prd)
+            && !self.budget_is_used_up();
         if !is_due {
             return Ok(());
         }
@@ -148,6 +149,10 @@ impl<'e> Floor<'e> {
             PhaseGate::Continue => return Ok(false),
             PhaseGate::Pause => {
                 let context = format!("the next PRD is {next}");
+                self.ask_about(None, DecisionKind::Gate, context)?;
+            }
+            PhaseGate::Review if self.budget_is_used_up() => {
+                let context = format!("the next PRD is {next}, and no budget is left for a review");
                 self.ask_about(None, DecisionKind::Gate, context)?;
             }
             PhaseGate::Review => {

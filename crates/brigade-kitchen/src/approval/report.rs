@@ -1,5 +1,7 @@
 //! The documents of `validate`, `approve` and `workers`.
 
+use std::fmt;
+
 use brigade_core::{Exit, Fingerprint, Report, SchemaId};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
@@ -353,6 +355,26 @@ impl WorkersReport {
     }
 }
 
+/// Why the program of a worker cannot be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WhyMissing {
+    /// There is none.
+    NotFound,
+    /// Its file may not be executed.
+    NotExecutable,
+}
+
+impl fmt::Display for WhyMissing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WhyMissing::NotFound => "not found",
+            WhyMissing::NotExecutable => "not executable",
+        })
+    }
+}
+
 /// A tier and its worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -367,6 +389,9 @@ pub struct TierRow {
     pub program: Option<String>,
     /// Whether the program is there.
     pub found: bool,
+    /// Why the program cannot be started, if it cannot.
+    #[serde(default)]
+    pub missing: Option<WhyMissing>,
     /// What is started, masked; absent if the command cannot be.
     pub argv: Option<Vec<String>>,
     /// Which permissions of its own it has.

@@ -37,8 +37,8 @@ pub enum NotLiteral {
     ForCommand,
     /// A quote is never closed.
     OpenQuote,
-    /// `unset NAME`.
-    Unset,
+    /// A builtin of the shell sets the variable or takes it back.
+    Builtin,
 }
 
 impl fmt::Display for NotLiteral {
@@ -51,10 +51,13 @@ impl fmt::Display for NotLiteral {
             NotLiteral::Conditional => "the assignment stands in a condition, a loop or a function",
             NotLiteral::ForCommand => "the assignment belongs to a command",
             NotLiteral::OpenQuote => "the quote is never closed",
-            NotLiteral::Unset => "the value is taken back",
+            NotLiteral::Builtin => "a command of the shell sets the value or takes it back",
         })
     }
 }
+
+/// Builtins of the shell that set variables whose names are words of theirs, or take them back.
+const SETTERS: [&str; 6] = ["unset", "read", "mapfile", "readarray", "getopts", "printf"];
 
 /// Reads the assignments, in order, and reports everything else.
 pub(super) fn read(file: &str, text: &str) -> (Vec<Assignment>, Vec<ConfigIssue>) {
@@ -137,7 +140,7 @@ impl<'a> Reader<'a> {
         let mut is_exported = false;
         let mut assigned = Vec::new();
         let mut is_command = false;
-        let mut is_unset = false;
+        let mut takes_names = false;
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -165,11 +168,11 @@ impl<'a> Reader<'a> {
                 is_exported = true;
             } else if is_exported && word.value.is_ok() && is_name(raw) {
                 // `export NAME` changes no value.
-            } else if is_unset && is_name(raw) {
-                assigned.push((raw.to_owned(), at, Err(NotLiteral::Unset)));
+            } else if let Some(name) = word.value.ok().filter(|word| takes_names && is_name(word)) {
+                assigned.push((name, at, Err(NotLiteral::Builtin)));
             } else {
-                // With `-f`, it takes back a function.
-                is_unset = (raw == "unset" && at == start) || (is_unset && raw == "-v");
+                // With `-f`, `unset` takes back a function.
+                takes_names = (takes_names && raw != "-f") || SETTERS.contains(&raw);
                 is_command = true;
                 self.block(raw);
                 if word.raw_end == word.start {

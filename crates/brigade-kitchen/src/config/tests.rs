@@ -110,6 +110,15 @@ fn a_value_that_is_taken_back_is_none() {
     found.sort();
     assert_eq!(found, ["error 3:10 LINE_CMD", "warning 3:19 MAX_PARALLEL", "warning 4:1 -"]);
     assert!(config.refuses());
+    for taking in
+        ["unset 'LINE_CMD'", "read -r x \"LINE_CMD\"", "[ a ] && unset LINE_\\CMD", "printf -v LINE_CMD b"]
+    {
+        let config = shell(&format!("LINE_CMD=codex\n{taking}\n"));
+        assert!(issues(&config).iter().any(|issue| issue.starts_with("error 2:")), "{taking}");
+        assert!(config.refuses(), "{taking}");
+    }
+    let config = shell("LINE_CMD=codex\necho LINE_CMD\n");
+    assert_eq!(issues(&config), ["warning 2:1 -"]);
 }
 
 #[test]

@@ -129,7 +129,10 @@ impl View for WorkersReport {
             }
             match &row.program {
                 Some(program) => page.data.field("program", program),
-                None => page.data.field("program", Text::new(Tone::Bad, "not found")),
+                None => {
+                    let why = row.missing.map_or_else(|| "not found".to_owned(), |why| why.to_string());
+                    page.data.field("program", Text::new(Tone::Bad, &why));
+                }
             }
             if let Some(argv) = &row.argv {
                 page.data.field("started as", command_line(argv));

@@ -62,3 +62,17 @@ fn a_budget_sees_what_the_executive_uses() {
     world.approve();
     assert_eq!((world.serve().attempts, world.starts("scope", "a")), (2, 1));
 }
+
+#[test]
+fn nothing_of_the_executive_begins_beyond_a_budget() {
+    let script = r#"echo x > "$BRIGADE_TASK.txt"; result '"signal":"complete","cost_usd":2'"#;
+    let config =
+        "budget.cost_usd = 1\nphase_review_enabled = true\nphase_review_after = 1\nphase_gate = \"review\"";
+    let world = World::new(&tasks(&[("a", "true", &[])]), config, script);
+    world.approve();
+    let options = ServiceOptions { next: Some("prd-b".parse().unwrap()), ..ServiceOptions::default() };
+    let report = world.try_serve(&options, &Unfollowed).unwrap();
+    // The work of the task is all that was started. A person is asked instead.
+    assert_eq!((report.attempts, report.completed.len(), report.outcome), (1, 1, Outcome::Paused));
+    assert_eq!(report.decisions.len(), 1);
+}

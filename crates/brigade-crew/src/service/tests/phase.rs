@@ -30,7 +30,7 @@ fn a_question_after_the_last_task_pauses_until_it_is_answered() {
 #[test]
 fn a_question_after_the_last_task_comes_before_a_budget() {
     let world = reviewed("pause", "");
-    let flags = Flags { max_attempts: Some(1), ..Flags::default() };
+    let flags = Flags { max_attempts: Some(2), ..Flags::default() };
     let options = ServiceOptions { flags, ..ServiceOptions::default() };
     let report = world.try_serve(&options, &Unfollowed).unwrap();
     assert_eq!((report.outcome, report.done), (Outcome::Paused, 1));
