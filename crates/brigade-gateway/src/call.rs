@@ -383,17 +383,25 @@ impl Gateway {
         // What was told last, and whether the server tells itself.
         let (mut last, mut is_told) = (f64::NEG_INFINITY, false);
         let mut is_late = Box::pin(tokio::time::sleep(Duration::MAX));
+        let end = |is_late: &mut std::pin::Pin<Box<tokio::time::Sleep>>| {
+            token.cancel_by("the end of the gateway");
+            is_late.set(tokio::time::sleep(GRACE));
+        };
         let ended = loop {
             tokio::select! {
                 ended = &mut ends => break ended,
                 () = asker.cancelled.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    token.cancel_by(format!("agent:{}", asker.agent));
+                    // With the gateway, connections end too.
+                    if self.stop.is_cancelled() {
+                        end(&mut is_late);
+                    } else {
+                        token.cancel_by(format!("agent:{}", asker.agent));
+                    }
                 }
                 () = self.stop.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
-                    token.cancel_by("the end of the gateway");
-                    is_late = Box::pin(tokio::time::sleep(GRACE));
+                    end(&mut is_late);
                 }
                 // The second time, nothing is waited for.
                 () = &mut is_late, if self.stop.is_cancelled() => {

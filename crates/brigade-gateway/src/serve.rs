@@ -152,7 +152,11 @@ pub fn serve(
                 tracing::warn!(%error, "workflows of gateways that are gone do not go on");
             }
         }));
-        let signal = signalled(stop.clone());
+        // The end is told before connections close, so that runs know who ends them.
+        let signal = async {
+            signalled(stop.clone()).await;
+            ended.cancel();
+        };
         let warnings = follow(gateway.clone(), say);
         let served = async {
             match wanted.transport {

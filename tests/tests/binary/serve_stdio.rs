@@ -253,6 +253,7 @@ fn at_the_end_runs_end_with_their_trees_and_have_receipts() {
         let receipt = site.json(["run", "latest"]).expect(0)["run"].clone();
         assert_eq!(receipt["status"], "interrupted", "{how}: {receipt:#}");
         assert_eq!(receipt["caller"], "agent:local");
+        assert!(receipt.to_string().contains("by the end of the gateway"), "{how}: {receipt:#}");
         let calls = site.json(["call", "list"]).expect(0)["calls"].clone();
         let waiting = calls.as_array().unwrap().iter().filter(|call| call["status"] == "pending").count();
         assert_eq!(waiting, 1, "{how}: pending calls stay: {calls:#}");

@@ -121,7 +121,7 @@ pub struct BriefReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kitchen_decisions: Vec<DecisionRow>,
     /// What waits for a person, the oldest first, at most 200: approvals, checkpoints, decisions, questions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub waiting: Vec<WaitingRow>,
     /// The next command to type.
     pub next_command: Hint,
