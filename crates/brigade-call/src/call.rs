@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::binding::{Binding, Caller};
 use crate::contract::ContractLabels;
+use crate::judged::Judged;
 use crate::session::CallSession;
 use crate::status::{CallStatus, Step, WrongStep};
 
@@ -34,6 +35,8 @@ pub struct Call {
     pub caller: Caller,
     /// The session that the agent asked in.
     pub session: Option<CallSession>,
+    /// What a judge said about it, if one was asked.
+    pub judge: Option<Judged>,
     /// The tool's id.
     pub tool_id: String,
     /// What the call does with it; absent in older records, whose calls [run](Call::kind) it.

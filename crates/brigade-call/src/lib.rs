@@ -29,6 +29,7 @@ mod code;
 mod contract;
 mod facts;
 mod inputs;
+mod judged;
 mod next;
 mod plan;
 mod preview;
@@ -67,6 +68,7 @@ pub use facts::{
     RuntimeFact, SchemaFact, ServerFact,
 };
 pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
+pub use judged::Judged;
 pub use next::Blocked;
 pub use plan::{
     MissingTool, Plan, PlanSummary, SHORTEST_BOUND, absent_name, entry_blocker, meant_in_schema, plan,

@@ -31,6 +31,7 @@ use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
 };
 use crate::inputs::paths_of_words;
+use crate::judged::Judged;
 use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
@@ -76,6 +77,7 @@ pub struct Plan {
     code: BoundCode,
     server: Option<ServerFact>,
     session: Option<CallSession>,
+    judge: Option<Judged>,
 }
 
 /// A plan as reports show it.
@@ -286,6 +288,7 @@ fn finish(
         code,
         server: facts.server,
         session: facts.session,
+        judge: None,
     }
 }
 

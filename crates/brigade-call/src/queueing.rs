@@ -42,6 +42,7 @@ impl Plan {
             withdrawn: false,
             caller: self.caller().clone(),
             session: self.session().cloned(),
+            judge: self.judge().cloned(),
             tool_id: self.tool_id().to_owned(),
             stated_kind: Some(self.kind()),
             family: self.family().to_owned(),

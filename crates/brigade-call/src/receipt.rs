@@ -31,6 +31,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::{Approval, Call, Claim, Runner};
 use crate::checkpoint::{Checkpoint, CheckpointChoice};
 use crate::contract::ContractLabels;
+use crate::judged::Judged;
 use crate::session::CallSession;
 use crate::status::CallStatus;
 
@@ -74,6 +75,9 @@ pub struct Receipt {
     /// The session that the agent asked in, and the profiles that decided there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<CallSession>,
+    /// What a judge said about the call, if one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<Judged>,
     /// When the run started.
     #[serde(deserialize_with = "exact")]
     pub started_at: Option<Timestamp>,
@@ -291,6 +295,7 @@ impl Receipt {
             tool_id: call.tool_id.clone(),
             family: call.family.clone(),
             session: call.session.clone(),
+            judge: call.judge.clone(),
             approval_fingerprint: call.stored_approval(),
             approval: Some(RunReview::of(call)),
             permissions: contract.permissions.clone(),
@@ -325,6 +330,7 @@ impl Call {
             withdrawn: false,
             caller: Caller::from_record(receipt.caller.as_deref()),
             session: receipt.session.clone(),
+            judge: receipt.judge.clone(),
             tool_id: receipt.tool_id.clone(),
             stated_kind: Some(kind),
             family: receipt.family.clone(),

@@ -20,6 +20,7 @@ use crate::binding::{Binding, Caller};
 use crate::call::Approver;
 use crate::call::{Approval, ApprovedBy, Call, Claim, LedgerLink, ReceiptLink, ReplayOf, Runner};
 use crate::contract::ContractLabels;
+use crate::judged::Judged;
 use crate::session::CallSession;
 use crate::status::CallStatus;
 
@@ -69,6 +70,9 @@ struct CallRecord<'a> {
     /// The session that the agent asked in, and the profiles that decided there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'a, CallSession>>,
+    /// What a judge said about it, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judge: Option<Cow<'a, Judged>>,
     /// The tool's id.
     tool_id: Cow<'a, str>,
     /// What it does with the tool: `run` or `install`; absent in older records, whose calls run it.
@@ -214,6 +218,7 @@ impl Call {
             withdrawn: self.withdrawn,
             caller: Some(Cow::Borrowed(&self.caller)),
             session: self.session.as_ref().map(Cow::Borrowed),
+            judge: self.judge.as_ref().map(Cow::Borrowed),
             tool_id: Cow::Borrowed(&self.tool_id),
             kind: self.stated_kind,
             family: Cow::Borrowed(&self.family),
@@ -342,6 +347,7 @@ impl Call {
             withdrawn: record.withdrawn,
             caller: record.caller.map_or(Caller::CommandLine, Cow::into_owned),
             session: record.session.map(Cow::into_owned),
+            judge: record.judge.map(Cow::into_owned),
             tool_id: record.tool_id.into_owned(),
             stated_kind: record.kind,
             family: record.family.into_owned(),

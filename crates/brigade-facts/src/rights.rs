@@ -17,7 +17,7 @@ use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
     AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
     ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Shown, Slot,
-    Source, ToolTraits, builtin, gate, listed_name, listing_costs, visible,
+    Source, ToolTraits, builtin, gate, is_judged, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -221,6 +221,11 @@ impl AgentTools {
         }
         let tool = self.find(id).filter(|tool| self.entry(tool).id.as_str() == id)?;
         Some(Callable { entry: self.entry(tool), gate: tool.gate, risk: tool.risk })
+    }
+
+    /// Returns whether a judge decides if a person approves a call of a tool.
+    pub fn is_judged(&self, tool: &Tool) -> bool {
+        is_judged(&self.rights, &ToolTraits::of(tool), tool.approval_mode)
     }
 
     /// Writes a visible tool as a client is shown it.

@@ -1,4 +1,5 @@
-//! Whether git tracks the policy. Reads the indexes of repositories; runs nothing.
+//! Whether git tracks files that people write for this host, such as the policy. Reads the indexes of repositories;
+//! runs nothing.
 //!
 //! The workspace may lie anywhere in a repository, be a repository, or hold one. So every directory from that of the
 //! policy up to the root of the file system is looked at: the `.git` there is a directory, or a file that names one (a
@@ -12,6 +13,7 @@ use brigade_fs::{FileKind, FsErrorKind, Location};
 
 use crate::config::POLICY;
 use crate::host::Host;
+use crate::rights::GATEWAY;
 use index::Tracks;
 
 /// The largest index that is read.
@@ -22,12 +24,21 @@ const LINK_LIMIT: u64 = 64 << 10;
 
 /// Returns whether a repository around the policy, or between it and the workspace, tracks it.
 pub fn policy_tracked(host: &Host<'_>) -> bool {
+    is_file_tracked(host, POLICY)
+}
+
+/// Returns the same of gateway.toml, which names the program that judges calls.
+pub fn gateway_tracked(host: &Host<'_>) -> bool {
+    is_file_tracked(host, GATEWAY)
+}
+
+fn is_file_tracked(host: &Host<'_>, file: &str) -> bool {
     let root = host.fs.root();
-    let mut paths = vec![root.join(POLICY)];
-    match host.fs.resolve(POLICY, host.home()) {
+    let mut paths = vec![root.join(file)];
+    match host.fs.resolve(file, host.home()) {
         Ok(Location::Inside(path)) => paths.push(root.join(path.as_path())),
         Ok(Location::Outside(path)) => paths.push(path),
-        // The policy itself could not be read either.
+        // The file itself could not be read either.
         Err(_) => {}
     }
     paths.dedup();

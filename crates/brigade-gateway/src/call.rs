@@ -10,7 +10,7 @@ use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
-    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
+    ErrorKind, Listener, LogStream, McpProgress, Over, Workspace, codes,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -165,7 +165,7 @@ impl Gateway {
             (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
             }
-            (Ok(AskedToRun::Asked(FromAgent::Over { code, what, retry_after })), _) => {
+            (Ok(AskedToRun::Asked(FromAgent::Over(Over { code, what, retry_after }))), _) => {
                 let wait = retry_after.as_secs().max(1);
                 let about = About::of_tool(&tool.id, "refused").coded(code);
                 let about = About { retry_after_seconds: Some(wait), ..about };

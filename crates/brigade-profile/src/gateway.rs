@@ -153,6 +153,19 @@ pub struct Worker {
     pub result: Option<WorkerResult>,
 }
 
+/// `[judge]`: the worker that is asked about calls which a profile has judged, and about outputs of tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgeSettings {
+    /// The place of the table.
+    pub place: Place,
+    /// The id of a `[[worker]]`.
+    pub worker: String,
+    /// The least score that passes, above 0 and at most 1.
+    pub threshold: f64,
+}
+
+impl Eq for JudgeSettings {}
+
 /// A valid gateway.toml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
@@ -182,6 +195,8 @@ pub struct GatewayConfig {
     pub volumes: VolumeLimits,
     /// The programs that do tasks, in file order. The first one serves agents that name none.
     pub workers: Vec<Worker>,
+    /// Who judges, if anybody but people does.
+    pub judge: Option<JudgeSettings>,
     /// What `web.search` asks, if the file names it.
     pub search: Option<SearchProvider>,
 }
@@ -320,6 +335,7 @@ impl GatewayConfig {
             builtin: BuiltinSettings::default(),
             volumes: VolumeLimits::default(),
             workers: Vec::new(),
+            judge: None,
             search: None,
         }
     }

@@ -41,6 +41,7 @@ mod report;
 mod rights;
 mod session;
 mod slot;
+mod spending;
 mod traits;
 mod visible;
 
@@ -50,8 +51,9 @@ pub use cost::{
     listing_costs,
 };
 pub use gateway::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
-    SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt, WorkerResult,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
+    PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt,
+    WorkerResult,
 };
 pub use limits::{CallLimits, Outside, SameWords};
 pub use listed::{
@@ -65,5 +67,6 @@ pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, R
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{LiveSession, SessionProfiles, TaskLimits, is_of_execution};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
+pub use spending::{Counted, Limit, Over, Spent};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
-pub use visible::{Facts, Hidden, gate, visible};
+pub use visible::{Facts, Hidden, gate, is_judged, visible};

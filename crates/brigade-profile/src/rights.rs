@@ -213,10 +213,14 @@ impl Rights {
         tool.source == Source::Control || self.stands(tool).all(|(_, stand)| stand.shows())
     }
 
+    /// Returns the strictest of what the profiles say about calls of the tool.
+    pub fn strictest(&self, tool: &ToolTraits<'_>) -> Action {
+        self.stands(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow)
+    }
+
     /// Returns whether a person approves each call of the tool. A judge that is not there is a person.
     pub fn gate(&self, tool: &ToolTraits<'_>) -> Gate {
-        let strictest = self.stands(tool).map(|(_, stand)| stand.action()).max().unwrap_or(Action::Allow);
-        match strictest {
+        match self.strictest(tool) {
             Action::Allow => Gate::Allow,
             Action::Judge | Action::Ask | Action::Deny if tool.source != Source::Control => Gate::Ask,
             Action::Judge | Action::Ask | Action::Deny => Gate::Allow,

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::builtin::{Approval, COMMAND, definition};
 use crate::names::{NameClashes, is_reserved};
+use crate::profiles::Action;
 use crate::rights::Rights;
 use crate::slot::Slot;
 use crate::traits::{Source, ToolTraits};
@@ -96,11 +97,19 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> 
 
 /// Returns whether a person approves each call: the profiles or the entry say so.
 pub fn gate(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> Gate {
-    match approval_mode {
-        Some(ApprovalMode::Always) => Gate::Ask,
-        _ if tool.source == Source::Builtin && asks(rights, tool) => Gate::Ask,
-        Some(ApprovalMode::Never | ApprovalMode::OnRequest) | None => rights.gate(tool),
-    }
+    if is_asked_anyway(rights, tool, approval_mode) { Gate::Ask } else { rights.gate(tool) }
+}
+
+/// Returns whether a judge decides if a person approves a call: nothing stricter speaks about it.
+pub fn is_judged(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> bool {
+    tool.source != Source::Control
+        && !is_asked_anyway(rights, tool, approval_mode)
+        && rights.strictest(tool) == Action::Judge
+}
+
+/// Returns whether a person approves each call, whatever the profiles say.
+fn is_asked_anyway(rights: &Rights, tool: &ToolTraits<'_>, approval_mode: Option<ApprovalMode>) -> bool {
+    approval_mode == Some(ApprovalMode::Always) || tool.source == Source::Builtin && asks(rights, tool)
 }
 
 /// Returns whether a built-in tool asks a person for each call, in all permissions but those that leave it to rules.

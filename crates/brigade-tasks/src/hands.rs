@@ -20,6 +20,7 @@ use brigade_store::flows::Flow;
 use crate::connected::Connected;
 use crate::desk::Desk;
 use crate::job::Job;
+use crate::judging::Judge;
 use crate::names::files_of;
 use crate::{environment, flow, rel};
 
@@ -112,6 +113,7 @@ impl Tasks for Hands<'_> {
             files: files_of(&worker, &seams.host()),
             seams: seams.clone(),
             worker,
+            judge: Judge::of(self.config, &self.desk.seams.host()),
             cook,
             connected,
             place,
@@ -165,7 +167,7 @@ impl Tasks for Hands<'_> {
 }
 
 /// Makes the folder of a task. What tasks leave is nothing for git.
-fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
+pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
     fs.create_dir_all(path)?;
     let ignore = rel(TASKS).join(".gitignore").expect("a constant name");
     if fs.exists(&ignore)? {
@@ -175,7 +177,7 @@ fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
 }
 
 /// Returns a worker as an attempt takes it.
-fn cook(worker: &Worker) -> Result<Cook, Failure> {
+pub(crate) fn cook(worker: &Worker) -> Result<Cook, Failure> {
     let unknown = |name: String| {
         Failure::new(
             "not_available_here",

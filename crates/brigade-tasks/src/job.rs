@@ -23,6 +23,7 @@ use brigade_upkeep::{Seams, gather};
 
 use crate::connected::Connected;
 use crate::judge;
+use crate::judging::Judge;
 use crate::names::files_of;
 use crate::receipt::{About, InTools};
 use crate::running::Place;
@@ -54,6 +55,8 @@ pub(crate) struct Job {
     pub(crate) agent: Agent,
     pub(crate) cook: Cook,
     pub(crate) worker: Worker,
+    /// Who is asked about outputs before a person.
+    pub(crate) judge: Option<Judge>,
     /// The files of the worker as they were approved.
     pub(crate) files: BTreeMap<String, Fingerprint>,
     pub(crate) directory: PathBuf,
@@ -282,6 +285,7 @@ impl Job {
     fn about(&self, redactor: &Redactor) -> About {
         About {
             execution: self.id().to_owned(),
+            tool: "task.execute".to_owned(),
             caller: self.seams.caller.as_record().to_string(),
             args: redactor.redact_json(&Json::object([
                 ("agent_id", Json::from(self.execution.manifest.as_str())),
@@ -325,7 +329,7 @@ impl Job {
                     judge::by_expression(validator, output, &*self.seams.fs, &stderr)
                 }
                 ValidatorKind::Semantic | ValidatorKind::MultiJudge => {
-                    self.by_person(host, validator, output)?
+                    self.by_judgement(host, validator, output)?
                 }
             };
             if let Some(message) = found {

@@ -1,4 +1,4 @@
-//! Whether an output is right: by a schema, an expression, or a person.
+//! Whether an output is right: by a schema, an expression, a judge, or a person.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use brigade_manifest::{Stream, Validator};
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Asker, Decision};
 
 use crate::job::{Job, Unable};
+use crate::judging::Matter;
 
 /// How often an answer is looked for. It comes by another process.
 const LOOK: Duration = Duration::from_millis(200);
@@ -51,7 +52,37 @@ pub(crate) fn by_expression(
 }
 
 impl Job {
-    /// Asks a person what a judge would decide: no judge is there.
+    /// Asks the judge, and a person where there is none, or it says nothing clear.
+    pub(crate) fn by_judgement(
+        &self,
+        host: &Host,
+        validator: &Validator,
+        output: &str,
+    ) -> Result<Option<String>, Unable> {
+        let Some(judge) = &self.judge else { return self.by_person(host, validator, output) };
+        let criteria = validator.criteria.as_deref().unwrap_or_default();
+        let matter = Matter {
+            tool: "task.execute",
+            caller: self.seams.caller.as_record().to_string(),
+            question: "Does this output of a task meet the criteria?",
+            input: Json::object([
+                ("criteria", Json::from(criteria)),
+                ("output", Json::from(short(output, SHOWN).as_str())),
+            ]),
+        };
+        let judged = judge.ask(&self.seams, &self.policy, &matter, Some(self.place.cancel.clone()));
+        let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {
+            return self.by_person(host, validator, output);
+        };
+        let least = validator.min_score.unwrap_or_else(|| judged.threshold.as_f64());
+        let is_sure = validator.min_confidence.is_none_or(|least| least <= confidence.as_f64());
+        let reasoning = judged.reasoning.unwrap_or_default();
+        Ok((score.as_f64() < least || !is_sure).then(|| {
+            format!("a judge gives it {score} of {least}, and is sure by {confidence}: {reasoning}")
+        }))
+    }
+
+    /// Asks a person what a judge would decide.
     pub(crate) fn by_person(
         &self,
         host: &Host,

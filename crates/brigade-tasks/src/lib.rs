@@ -5,6 +5,7 @@
 //! * the [`Hands`] that the built-in tools use for tasks;
 //! * attempts of workers, which are those of the kitchen, with their receipts in the tools' ledger;
 //! * the validators of outputs;
+//! * the [`Judge`] that is asked about calls and outputs;
 //! * the pipes by which a worker reaches a session of the gateway;
 //! * the thread that drives an execution of a workflow.
 //!
@@ -58,6 +59,7 @@ mod flow;
 mod hands;
 mod job;
 mod judge;
+mod judging;
 mod names;
 mod receipt;
 mod running;
@@ -67,6 +69,7 @@ use brigade_builtin::Failure;
 pub use desk::{Callers, Desk, OnBehalf};
 pub use flow::take_over;
 pub use hands::Hands;
+pub use judging::{Judge, Matter};
 pub use names::NamesOf;
 pub use running::Running;
 

@@ -14,6 +14,7 @@ use crate::rel;
 /// What a receipt says about the task.
 pub(crate) struct About {
     pub(crate) execution: String,
+    pub(crate) tool: String,
     pub(crate) caller: String,
     pub(crate) args: Json,
 }
@@ -62,7 +63,7 @@ impl InTools {
         Receipt {
             kind: Some(Receipt::ATTEMPT.to_owned()),
             execution_id: Some(self.task.execution.clone()),
-            tool_id: "task.execute".to_owned(),
+            tool_id: self.task.tool.clone(),
             family: "builtin".to_owned(),
             caller: Some(self.task.caller.clone()),
             started_at: Some(kept.started_at),

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Plan, Receipt, is_of_execution};
+use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Judged, Plan, Receipt, is_of_execution};
 use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
@@ -15,7 +15,7 @@ use brigade_facts::{AgentOffer, AgentTools, FactReader, followed};
 use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering, covers};
 use brigade_profile::builtin::{Approval, Definition, definition, may_start_a_program};
-use brigade_profile::{AgentLimits, ToolTraits};
+use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
 use brigade_queue::{Calls as Which, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -25,7 +25,7 @@ use brigade_upkeep::{gather, load};
 use crate::acting::{self, AtOnce, BUILTIN};
 use crate::room::Room;
 use crate::{agent_review, commanded, memory_rules};
-use asking::{Terms, Then};
+use asking::{AsksJudge, Terms, Then};
 
 /// Asks for, goes on with, reads and withdraws the calls of one agent.
 #[derive(Clone)]
@@ -46,14 +46,7 @@ pub enum Asked {
     /// What is asked for is answered without a call, because a call would be stored.
     Answered(AtOnce),
     /// The agent did so much already that nothing is stored.
-    Over {
-        /// The code of the limit.
-        code: &'static str,
-        /// What is used up, in words.
-        what: String,
-        /// When there is room again, at the earliest.
-        retry_after: Duration,
-    },
+    Over(Over),
 }
 
 /// What came of a request for a call that gets to run at once.
@@ -75,69 +68,6 @@ pub enum AskedToRun {
 impl From<Asked> for AskedToRun {
     fn from(asked: Asked) -> AskedToRun {
         AskedToRun::Asked(asked)
-    }
-}
-
-/// A limit of an agent over a stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// The stretch of time.
-    pub window: Duration,
-    /// The most that is allowed in it.
-    pub most: u64,
-    /// What is counted.
-    pub of: Counted,
-}
-
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Calls.
-    Calls,
-    /// Seconds that runs took.
-    Seconds,
-    /// Bytes that runs printed.
-    Output,
-}
-
-impl Limit {
-    /// Returns the limits over time that the configuration sets.
-    pub fn all(limits: &AgentLimits) -> Vec<Limit> {
-        let limit = |most: Option<u64>, of, seconds| {
-            most.map(|most| Limit { window: Duration::from_secs(seconds), most, of })
-        };
-        let all = [
-            limit(limits.calls_per_minute, Counted::Calls, 60),
-            limit(limits.calls_per_hour, Counted::Calls, 3600),
-            limit(limits.seconds_per_hour, Counted::Seconds, 3600),
-            limit(limits.output_per_hour, Counted::Output, 3600),
-        ];
-        all.into_iter().flatten().collect()
-    }
-
-    /// Returns how much is used, and of what.
-    pub fn used(&self, spent: &Spent) -> (u64, &'static str) {
-        match self.of {
-            Counted::Calls => (spent.calls, "calls"),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds are few")]
-            Counted::Seconds => (spent.seconds as u64, "seconds"),
-            Counted::Output => (spent.output, "bytes"),
-        }
-    }
-
-    fn over(&self, spent: &Spent) -> Option<Asked> {
-        let (used, unit) = self.used(spent);
-        if used < self.most {
-            return None;
-        }
-        let minutes = self.window.as_secs() / 60;
-        let what = format!("the agent used its {} {unit} of {minutes} minutes", self.most);
-        let code = match self.of {
-            Counted::Calls => "rate_limited",
-            Counted::Seconds | Counted::Output => "budget_exhausted",
-        };
-        let left = self.window.saturating_sub(spent.oldest);
-        Some(Asked::Over { code, what, retry_after: left.max(Duration::from_secs(1)) })
     }
 }
 
@@ -164,20 +94,6 @@ pub struct Output {
     pub next_offset: Option<usize>,
     /// The length of the whole text.
     pub total_bytes: usize,
-}
-
-/// What an agent used in a stretch of time, over all gateways of the workspace.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Spent {
-    /// Calls.
-    pub calls: u64,
-    /// Seconds that their runs took.
-    pub seconds: f64,
-    /// Bytes that their runs printed.
-    pub output: u64,
-    /// How long ago the oldest of these calls was asked for.
-    pub oldest: Duration,
 }
 
 /// Checks arguments against the schema of a built-in tool.
@@ -272,8 +188,11 @@ impl AgentCalls {
         let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.check_rates(shown, tool, &asked_for, Some(view));
-        let covers = |plan: &Plan, view: &View<'_>| self.rule(shown, plan, view);
-        let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers };
+        let covers = |plan: &Plan, view: &View<'_>, gate| self.rule(shown, plan, view, gate);
+        let asked = |call: &Call| self.judged(shown, call);
+        let is_judged = shown.callable(tool, &args).is_some_and(|callable| shown.is_judged(callable.entry));
+        let judge = is_judged.then_some(&asked as &AsksJudge<'_>);
+        let terms = Terms { limits: &limits, rates: &rates, granted: &granted, covers: &covers, judge };
         match self.ask_under(tool, args, session, &terms, then) {
             Err(error) if memory_rules::is_secret(tool, &error) => {
                 Ok(Asked::Answered(memory_rules::rejected()).into())
@@ -314,11 +233,19 @@ impl AgentCalls {
     }
 
     /// Returns the rule that approves a planned call.
-    fn rule(&self, shown: &AgentTools, plan: &Plan, view: &View<'_>) -> Option<ApprovedBy> {
+    ///
+    /// `gate` is another one than that of the tool where a judge passed the call.
+    fn rule(
+        &self,
+        shown: &AgentTools,
+        plan: &Plan,
+        view: &View<'_>,
+        gate: Option<Gate>,
+    ) -> Option<ApprovedBy> {
         let tool = shown.callable(plan.tool_id(), plan.args())?;
-        let entry = tool.entry;
+        let (entry, gate) = (tool.entry, gate.unwrap_or(tool.gate));
         let needs_nobody = |row: &Definition| row.approval == Approval::None;
-        if tool.gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
+        if gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
             // Its row stands for the rule. A profile that asks is stricter.
             let (rule, file) = (Approval::None.as_str().to_owned(), entry.origin.place.file.clone());
             return Some(ApprovedBy::Rule { rule, file, line: 0 });
@@ -329,7 +256,7 @@ impl AgentCalls {
             effects: &entry.effects,
             approval_mode: entry.approval_mode,
             risk: tool.risk,
-            gate: tool.gate,
+            gate,
             args: plan.args(),
             agent: self.room.env.caller.agent(),
             agents: &shown.agents.gateway.agent_names(),
@@ -343,6 +270,21 @@ impl AgentCalls {
         covers(rule, &RuleAsked { args: &real, ..asked }).ok()?;
         let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
         Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+    }
+
+    /// Asks the judge about a call. `None` where there is none.
+    #[cfg(feature = "builtin")]
+    fn judged(&self, shown: &AgentTools, call: &Call) -> Option<Judged> {
+        let tool = shown.callable(&call.tool_id, &call.args)?;
+        let judge = brigade_tasks::Judge::of(&shown.config, &self.room.host())?;
+        let matter = brigade_tasks::Matter::call(call, tool.entry, tool.risk);
+        Some(judge.ask(&self.room.seams, &shown.config.policy, &matter, self.room.env.cancel.clone()))
+    }
+
+    /// Without tasks, there is no judge.
+    #[cfg(not(feature = "builtin"))]
+    fn judged(&self, _: &AgentTools, _: &Call) -> Option<Judged> {
+        None
     }
 
     /// Approves a pending call, because the person in front of the agent agreed to `seen`, the call that was shown.

@@ -10,7 +10,7 @@ use brigade_core::{CallId, Json, codes};
 use brigade_facts::{AgentTools, FactReader};
 use brigade_process::CancelToken;
 use brigade_profile::builtin::definition;
-use brigade_profile::{LiveSession, NameStyle};
+use brigade_profile::{LiveSession, NameStyle, Over};
 use brigade_queue::StoredCall;
 use brigade_runtime::LogStream;
 use brigade_tasks::{Callers, Desk, OnBehalf};
@@ -131,7 +131,7 @@ impl CallsOf {
         Ok(match self.calls().ask(&shown, tool, args.clone())? {
             Asked::Stored { call, .. } => AskedCall::Queued(call.id.to_string()),
             Asked::Answered(done) => AskedCall::Done(of_answer(&done.result)),
-            Asked::Over { .. } => AskedCall::Later,
+            Asked::Over(_) => AskedCall::Later,
         })
     }
 
@@ -274,7 +274,7 @@ impl FurtherCalls for CallsOf {
         }
         match self.calls().ask(&shown, tool, args).map_err(failed)? {
             Asked::Stored { call, .. } => Ok(row(&call)),
-            Asked::Over { what, .. } => Err(Failure::new("rate_limited", what)),
+            Asked::Over(Over { what, .. }) => Err(Failure::new("rate_limited", what)),
             // Its answer needs no call, so there is none to name.
             Asked::Answered(done) => {
                 let message = "it was refused before it became a call";

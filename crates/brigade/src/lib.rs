@@ -121,12 +121,13 @@ pub use brigade_schema as schema;
 pub use brigade_store as store;
 
 pub use acting::{AtOnce, documentation};
-pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Counted, Limit, Output, Spent};
+pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Output};
 pub use agents::Agents;
 pub use brigade_calls::{
     ArgsSource, Blocked, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind,
     ImportMcpRequest, LogReach, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
+pub use brigade_profile::{Counted, Limit, Over, Spent};
 pub use brigade_upkeep::{Existing, Ignore, TaskSessions, upstreams::Upstreams};
 pub use catalog::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,

@@ -98,6 +98,7 @@ mod serve_calls;
 mod serve_common;
 mod serve_decisions;
 mod serve_http;
+mod serve_judge;
 mod serve_memory_guard;
 mod serve_reads;
 mod serve_rights;

@@ -96,6 +96,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         directory: None,
         server: None,
         session: None,
+        judge: None,
     }
 }
 

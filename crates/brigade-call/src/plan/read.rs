@@ -14,6 +14,7 @@ use crate::binding::{Binding, Caller};
 use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 use crate::facts::ServerFact;
+use crate::judged::Judged;
 use crate::session::CallSession;
 
 impl Plan {
@@ -148,6 +149,16 @@ impl Plan {
     /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         &self.binding.caller
+    }
+
+    /// Notes what a judge said about the call.
+    pub fn note_judge(&mut self, judged: Judged) {
+        self.judge = Some(judged);
+    }
+
+    /// Returns what a judge said about the call, if one was asked.
+    pub fn judge(&self) -> Option<&Judged> {
+        self.judge.as_ref()
     }
 
     /// Returns the session that the agent asks in.

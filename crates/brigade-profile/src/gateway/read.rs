@@ -8,9 +8,9 @@ use brigade_policy::document::{Reader, Value};
 use brigade_policy::{Located, RiskLevel};
 
 use super::{
-    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, Listing, PlanMemoryWrite,
-    SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits, Worker, WorkerPrompt,
-    WorkerResult,
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
+    PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Upstream, VolumeLimits, Worker,
+    WorkerPrompt, WorkerResult,
 };
 use crate::builtin::relative;
 use crate::profiles::Profiles;
@@ -29,6 +29,7 @@ const TOP: &[&str] = &[
     "volumes",
     "web",
     "worker",
+    "judge",
 ];
 const VOLUMES: &[&str] = &["max_count", "max_bytes", "max_file_bytes"];
 const HTTP: &[&str] = &["allowed_origins", "public"];
@@ -38,6 +39,7 @@ const LIMITS: &[&str] =
     &["calls_per_minute", "calls_per_hour", "seconds_per_hour", "output_per_hour", "concurrent"];
 const WEB: &[&str] = &["search"];
 const SEARCH: &[&str] = &["command", "folder"];
+const JUDGE: &[&str] = &["worker", "threshold"];
 const WORKER: &[&str] = &["id", "command", "adapter", "prompt", "result"];
 const UPSTREAM: &[&str] = &["id", "keep", "share", "resources", "prompts", "effects", "sampling"];
 
@@ -48,6 +50,7 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
     let mut reader = Reader::new(file, text);
     let table = reader.parse();
     let mut config = GatewayConfig::empty(file);
+    let mut judged = None;
     for (key, value) in &table {
         let name = key.get_ref().as_ref();
         match name {
@@ -68,9 +71,17 @@ pub(super) fn config(file: &str, text: &str, profiles: &Profiles) -> Result<Gate
             "volumes" => config.volumes = volumes(&mut reader, value),
             "web" => config.search = web(&mut reader, value),
             "worker" => config.workers = workers(&mut reader, value),
+            "judge" => judged = judge(&mut reader, value),
             "upstream" => config.upstreams = upstreams(&mut reader, value),
             _ => reader.unknown_member(key, "", TOP, TOP),
         }
+    }
+    if let Some((worker, settings)) = judged {
+        // The table may stand before the workers.
+        if !config.workers.iter().any(|known| known.id == settings.worker) {
+            reader.error_at(worker, "judge.worker", "no `[[worker]]` has this id", None);
+        }
+        config.judge = Some(settings);
     }
     let issues = reader.into_issues();
     if issues.iter().any(|issue| issue.severity == Severity::Error) { Err(issues) } else { Ok(config) }
@@ -356,6 +367,30 @@ fn workers(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Worker> {
         }
     }
     workers
+}
+
+/// Returns the settings of the judge, and the place of the worker's id.
+fn judge(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(Place, JudgeSettings)> {
+    let place = reader.place(&value.span());
+    let (mut worker, mut threshold) = (None, 0.7);
+    let table = reader.table("judge", value)?;
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "worker" => worker = reader.string("judge.worker", value),
+            "threshold" => {
+                let least = reader.positive("judge.threshold", value);
+                if let Some(high) = least.as_ref().filter(|least| 1.0 < least.value) {
+                    let message = "expected a number greater than 0 and at most 1";
+                    reader.error_at(high.place.clone(), "judge.threshold", message, None);
+                }
+                set(&mut threshold, least);
+            }
+            _ => reader.unknown_member(key, "judge.", JUDGE, TOP),
+        }
+    }
+    reader.needed(table, &place, "judge.", &["worker"]);
+    let worker = worker?;
+    Some((worker.place, JudgeSettings { place, worker: worker.value, threshold }))
 }
 
 /// Reads a command as words. No shell reads it.

@@ -141,6 +141,12 @@ fn every_error_has_a_place_and_a_near_name() {
     check_invalid(&worker("command = \"x\"\nmodel = \"y\""), 4, "worker[1].model", "unknown");
     let twice = format!("{0}{0}", worker("command = \"x\""));
     check_invalid(&twice, 5, "worker[2].id", "line 2");
+    check_invalid("[judge]\n", 1, "judge.worker", "missing");
+    check_invalid("[judge]\nworker = \"a\"\n", 2, "judge.worker", "[[worker]]");
+    let judge = |rest: &str| format!("[judge]\nworker = \"a\"\n{rest}\n{}", worker("command = \"x\""));
+    check_invalid(&judge("threshold = 1.5"), 3, "judge.threshold", "at most 1");
+    check_invalid(&judge("threshold = 0"), 3, "judge.threshold", "greater than 0");
+    check_invalid(&judge("model = \"y\""), 3, "judge.model", "unknown");
     check_invalid("a = \n", 1, "a", "");
 }
 
@@ -153,6 +159,17 @@ fn a_worker_is_a_command_without_a_shell() {
         (workers[0].prompt, workers[0].result),
         (Some(WorkerPrompt::File), Some(WorkerResult::Stdout))
     );
+}
+
+#[test]
+fn a_judge_is_a_worker_with_a_threshold() {
+    let judge = |rest: &str| {
+        let text = format!("[judge]\nworker = \"a\"\n{rest}\n[[worker]]\nid = \"a\"\ncommand = \"x\"\n");
+        parse(&text).unwrap().judge.unwrap()
+    };
+    assert_eq!((judge("").worker.as_str(), judge("").threshold), ("a", 0.7));
+    assert_eq!(judge("threshold = 1").threshold, 1.0);
+    assert!(parse("").unwrap().judge.is_none());
 }
 
 fn token() -> Token {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Claim, Plan, Purpose, RuntimeFact, verify};
+use brigade_call::{
+    ApprovedBy, Call, CallSession, CallStatus, Claim, Judged, Plan, Purpose, RuntimeFact, verify,
+};
 use brigade_calls::{Attempt, Error, ErrorKind, Refusal};
 use brigade_core::{CallId, Json, Timestamp};
 use brigade_facts::Config;
-use brigade_policy::{CallKind, Failure};
+use brigade_policy::{CallKind, Failure, Gate};
 use brigade_queue::{LockedQueue, OnDuplicate, Review, View};
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
@@ -17,7 +19,10 @@ use crate::late::LateWrites;
 use crate::running::{self, Claimed, Entered, Stands};
 
 /// Returns the rule that approves a planned call, if one does.
-pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
+pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>, Option<Gate>) -> Option<ApprovedBy> + 'a;
+
+/// Returns what a judge says about a call; `None` if there is no judge.
+pub(super) type AsksJudge<'a> = dyn Fn(&Call) -> Option<Judged> + 'a;
 
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
@@ -27,6 +32,8 @@ pub(super) struct Terms<'a> {
     /// The effects that a command may have.
     pub(super) granted: &'a [String],
     pub(super) covers: &'a Covers<'a>,
+    /// Set if a judge decides whether a person is asked.
+    pub(super) judge: Option<&'a AsksJudge<'a>>,
 }
 
 /// What becomes of a request that is planned and not blocked.
@@ -67,7 +74,7 @@ impl AgentCalls {
     ) -> Result<T, Error> {
         let room = &*self.room;
         let config = gather::config(room)?;
-        let (planned, missing) =
+        let (mut planned, missing) =
             gather::plan_request(room, &config, tool, Ok(args), Some(terms.granted), session)?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
@@ -77,15 +84,33 @@ impl AgentCalls {
             return Err(Error::from(error).refusing(room, Refusal::Queue { call }));
         }
         room.digests.keep(&*room.fs);
+        if let Some(judged) = self.judged_first(&planned.plan, terms)? {
+            planned.plan.note_judge(judged);
+        }
         let plan = planned.plan.clone();
         then(&Request { calls: self, plan: &plan, terms }, planned, &config)
+    }
+
+    /// Asks the judge about a call that a rule would approve then, and that does not wait already.
+    fn judged_first(&self, plan: &Plan, terms: &Terms<'_>) -> Result<Option<Judged>, Error> {
+        let Some(ask) = terms.judge else { return Ok(None) };
+        let call = plan.to_call(self.room.now(), None, &|_: &CallId| false);
+        let queue = self.room.queue();
+        let view = queue.read()?;
+        (terms.rates)(&view)?;
+        let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms.limits)?.is_some();
+        if is_settled || (terms.covers)(plan, &view, Some(Gate::Allow)).is_none() {
+            return Ok(None);
+        }
+        drop(view);
+        Ok(ask(&call))
     }
 
     /// Returns the first limit that leaves no room for one more call.
     fn over(&self, view: &View<'_>, limits: &[Limit]) -> Result<Option<Asked>, Error> {
         for limit in limits {
             if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
-                return Ok(Some(over));
+                return Ok(Some(Asked::Over(over)));
             }
         }
         Ok(None)
@@ -140,7 +165,7 @@ impl Request<'_> {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-            let by = (self.terms.covers)(self.plan, &view);
+            let by = self.covered(&view);
             by.and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
@@ -201,6 +226,12 @@ impl Request<'_> {
         approved.map_err(|_| Box::new(call))
     }
 
+    /// Returns the rule that approves the call. One that a judge passed is like one that nobody judges.
+    fn covered(&self, view: &View<'_>) -> Option<ApprovedBy> {
+        let passed = self.plan.judge().is_some_and(|judged| judged.passed);
+        (self.terms.covers)(self.plan, view, passed.then_some(Gate::Allow))
+    }
+
     fn is_approvable(&self, call: &Call) -> bool {
         self.plan.told(call).is_empty() && self.plan.changes_since_queued(call).is_empty()
     }
@@ -218,7 +249,7 @@ impl Request<'_> {
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
         let probe = plan.to_call(now, None, is_taken);
         let unknown = unseen_like(&view, &probe)?;
-        let by = (self.terms.covers)(plan, &view).filter(|_| unknown.is_none());
+        let by = self.covered(&view).filter(|_| unknown.is_none());
         // An equal call under a rule is about to run for another request of the agent.
         let is_anothers = |call: &Call| {
             let approved = call.approval.as_ref().map(|approval| &approval.by);

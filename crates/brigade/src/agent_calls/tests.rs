@@ -34,16 +34,16 @@ fn args(text: &str) -> Json {
     Json::object([("text", Json::from(text))])
 }
 
-fn nobody(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
+fn nobody(_: &Plan, _: &View<'_>, _: Option<Gate>) -> Option<ApprovedBy> {
     None
 }
 
-fn rule(_: &Plan, _: &View<'_>) -> Option<ApprovedBy> {
+fn rule(_: &Plan, _: &View<'_>, _: Option<Gate>) -> Option<ApprovedBy> {
     Some(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
-    let terms = Terms { limits: &[], rates: &|_| Ok(()), granted: &[], covers };
+    let terms = Terms { limits: &[], rates: &|_| Ok(()), granted: &[], covers, judge: None };
     match calls.ask_under("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
         Asked::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
@@ -57,7 +57,7 @@ fn ask_to_run(
     limits: &[Limit],
     covers: &Covers<'_>,
 ) -> (AskedToRun, Option<CallId>) {
-    let terms = Terms { limits, rates: &|_| Ok(()), granted: &[], covers };
+    let terms = Terms { limits, rates: &|_| Ok(()), granted: &[], covers, judge: None };
     let begun = std::cell::RefCell::new(None);
     let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
     let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);
@@ -233,7 +233,7 @@ fn only_a_new_call_under_a_rule_and_within_limits_runs_at_once() {
 
     let limit = Limit { window: Duration::from_secs(60), most: 1, of: Counted::Calls };
     let (over, begun) = ask_to_run(&calls, args("too much"), &[limit], &rule);
-    assert!(matches!(over, AskedToRun::Asked(Asked::Over { .. })) && begun.is_none());
+    assert!(matches!(over, AskedToRun::Asked(Asked::Over(_))) && begun.is_none());
     assert_eq!(calls.list(0, 10).unwrap().len(), 1, "nothing was stored");
 
     // While another call of the agent runs, this one waits for its turn.

@@ -1,0 +1,251 @@
+//! A worker that judges: calls of agents, before a rule approves them, and outputs of tasks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_builtin::TASKS;
+use brigade_call::{Call, Judged};
+use brigade_catalog::Tool;
+use brigade_core::text::short;
+use brigade_core::{Fingerprint, Json, Number};
+use brigade_crew::{Attempt, Host, Watch, attempt};
+use brigade_facts::{Config, Host as FactHost};
+use brigade_kitchen::TaskId;
+use brigade_kitchen::prompt::{Errand, errand};
+use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
+use brigade_policy::{PolicyState, RiskLevel};
+use brigade_process::CancelToken;
+use brigade_profile::Worker;
+use brigade_redact::Redactor;
+use brigade_upkeep::{Seams, gather};
+
+use crate::hands::{cook, make_folder};
+use crate::receipt::{About, InTools};
+use crate::rel;
+
+/// How long a judge may take. Whoever asked waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The cap of each log, in bytes.
+const MAX_LOG: u64 = 1 << 20;
+
+/// The longest reasoning that is kept, in bytes.
+const MAX_REASONING: usize = 4 << 10;
+
+/// What a judge is told of its work.
+const INSTRUCTION: &str = "You judge, and do nothing else. Answer with one JSON object and nothing around it: \
+{\"score\": S, \"confidence\": C, \"reasoning\": \"R\"}. S is a number from 0 to 1: 1 if what you judge is right and \
+does no harm, 0 if it must not be. C is a number from 0 to 1: how sure you are. R says why in a few sentences.";
+
+/// The worker that judges, as gateway.toml names it.
+pub struct Judge {
+    worker: Worker,
+    threshold: f64,
+}
+
+/// What is judged.
+pub struct Matter<'a> {
+    /// The tool whose call or output it is.
+    pub tool: &'a str,
+    /// Who asked for it, as records have it.
+    pub caller: String,
+    /// What the judge is asked.
+    pub question: &'a str,
+    /// What it is shown, without secrets.
+    pub input: Json,
+}
+
+impl<'a> Matter<'a> {
+    /// Returns a call of an agent as what is judged.
+    pub fn call(call: &'a Call, tool: &Tool, risk: RiskLevel) -> Matter<'a> {
+        Matter {
+            tool: &call.tool_id,
+            caller: call.caller.as_record().to_string(),
+            question: "May this call of an agent run without a person who approves it?",
+            input: Json::object([
+                ("tool", Json::from(call.tool_id.as_str())),
+                ("description", tool.description.as_deref().map_or(Json::Null, Json::from)),
+                (
+                    "effects",
+                    tool.effects.iter().map(|effect| Json::from(effect.as_str())).collect::<Vec<_>>().into(),
+                ),
+                ("risk", Json::from(risk.as_str())),
+                ("agent", Json::from(call.caller.as_record().as_str())),
+                ("arguments", call.args.clone()),
+            ]),
+        }
+    }
+}
+
+/// What a judge said.
+struct Said {
+    score: Number,
+    confidence: Number,
+    reasoning: String,
+}
+
+impl Judge {
+    /// Returns the judge that gateway.toml names. `None` without one, and where git tracks that file: a cloned
+    /// repository starts no program by itself.
+    pub fn of(config: &Config, host: &FactHost<'_>) -> Option<Judge> {
+        let gateway = config.gateway(host)?;
+        let settings = gateway.judge.as_ref()?;
+        let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
+        (!brigade_facts::gateway_tracked(host)).then_some(Judge { worker, threshold: settings.threshold })
+    }
+
+    /// Asks the judge. What it does not say in time, or not clearly, does not pass.
+    pub fn ask(
+        &self,
+        seams: &Arc<Seams>,
+        policy: &PolicyState,
+        matter: &Matter<'_>,
+        cancel: Option<CancelToken>,
+    ) -> Judged {
+        let mut judged = Judged {
+            worker: self.worker.id.clone(),
+            run_id: None,
+            score: None,
+            confidence: None,
+            reasoning: None,
+            threshold: Number::from(self.threshold),
+            passed: false,
+            problem: None,
+        };
+        let secrets = gather::bound_secrets(seams, policy);
+        let redactor = Redactor::new(&secrets);
+        match self.say(seams, policy, matter, cancel, &mut judged) {
+            Ok(said) => {
+                judged.passed = self.threshold <= said.score.as_f64();
+                judged.reasoning = Some(redactor.redact_str(&short(&said.reasoning, MAX_REASONING)));
+                (judged.score, judged.confidence) = (Some(said.score), Some(said.confidence));
+            }
+            Err(problem) => judged.problem = Some(redactor.redact_str(&problem)),
+        }
+        judged
+    }
+
+    fn say(
+        &self,
+        seams: &Arc<Seams>,
+        policy: &PolicyState,
+        matter: &Matter<'_>,
+        cancel: Option<CancelToken>,
+        judged: &mut Judged,
+    ) -> Result<Said, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let cook = cook(&self.worker).map_err(|failure| failure.message)?;
+        let watch = Watch::until(cancel).map_err(|error| text(&error))?;
+        let environment = (*seams.environment).clone();
+        let secrets = gather::bound_secrets(seams, policy);
+        let host = Host::new(seams.fs.clone(), seams.clock.clone(), environment, secrets);
+        let run = host.new_run().map_err(|error| text(&error))?;
+        let id = format!("judge-{run}");
+        let about = About {
+            execution: id.clone(),
+            tool: matter.tool.to_owned(),
+            caller: matter.caller.clone(),
+            args: matter.input.clone(),
+        };
+        let host = host.keeping(Arc::new(InTools { seams: seams.clone(), task: about }));
+        let path = rel(TASKS).join(&id).map_err(|error| text(&error))?;
+        make_folder(&*seams.fs, &path).map_err(|error| text(&error))?;
+        let directory = seams.fs.root().join(path.as_path());
+        judged.run_id = Some(run.clone());
+        let task: Option<TaskId> = id.parse().ok();
+        let words: Vec<Json> = cook.command.words().iter().map(|word| Json::from(word.as_str())).collect();
+        let input = matter.input.to_pretty();
+        let prompt = |nonce: &str| {
+            errand(&Errand {
+                nonce,
+                name: "judge",
+                instruction: Some(INSTRUCTION),
+                intent: Some(matter.question),
+                input: &input,
+                lacks: None,
+                messages: &[],
+            })
+        };
+        let order = Attempt {
+            host: &host,
+            policy,
+            // People wrote the file that names it. Git does not track that file.
+            approved: Some(
+                Fingerprint::builder("brigade.judge.v1").json("command", &Json::from(words)).finish(),
+            ),
+            run: &run,
+            cook: &cook,
+            role: Role::Task,
+            prd: None,
+            task: task.as_ref(),
+            number: 1,
+            timeout: Some(PATIENCE),
+            directory: &directory,
+            own: Some(&directory),
+            closed: &[],
+            max_log_bytes: MAX_LOG,
+            named_log: None,
+            local_offset_minutes: 0,
+            gateway: None,
+            watch: &watch,
+        };
+        let attempted = attempt(&order, &prompt);
+        drop(seams.fs.remove_tree(&path));
+        let attempted = attempted.map_err(|error| text(&error))?;
+        let evidence = attempted.evidence();
+        if attempted.exit != Exit::Code(0) {
+            return Err(why_nothing(&evidence));
+        }
+        let answer = tasked(&evidence).ok_or_else(|| why_nothing(&evidence))?;
+        read(&answer).ok_or_else(|| {
+            "its answer is no object with `score` and `confidence` from 0 to 1 and `reasoning`".to_owned()
+        })
+    }
+}
+
+/// Reads what a judge answered: one object, which may stand in a code fence.
+fn read(answer: &str) -> Option<Said> {
+    let answer = answer.trim();
+    let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let json =
+        Json::parse(fenced.map_or(answer, |inside| inside.strip_prefix("json").unwrap_or(inside)).trim());
+    let json = json.ok()?;
+    let share = |name: &str| match json.get(name)? {
+        Json::Number(share) if (0.0..=1.0).contains(&share.as_f64()) => Some(share.clone()),
+        _ => None,
+    };
+    Some(Said {
+        score: share("score")?,
+        confidence: share("confidence")?,
+        reasoning: json.get("reasoning").and_then(Json::as_str)?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_one_whole_object() {
+        let said = read(r#"{"score": 0.9, "confidence": 1, "reasoning": "it only reads"}"#).unwrap();
+        assert_eq!((said.score.as_f64(), said.confidence.as_f64()), (0.9, 1.0));
+        assert_eq!(said.reasoning, "it only reads");
+        assert!(read("```json\n{\"score\": 0, \"confidence\": 0.5, \"reasoning\": \"\"}\n```").is_some());
+        for broken in [
+            "",
+            "yes",
+            "0.9",
+            "[]",
+            r#"{"score": 0.9, "confidence": 1}"#,
+            r#"{"score": "0.9", "confidence": 1, "reasoning": "x"}"#,
+            r#"{"score": 1.1, "confidence": 1, "reasoning": "x"}"#,
+            r#"{"score": -1, "confidence": 1, "reasoning": "x"}"#,
+            r#"{"score": 1e999, "confidence": 1, "reasoning": "x"}"#,
+            r#"{"score": 1, "score": 0, "confidence": 1, "reasoning": "x"}"#,
+            r#"Sure: {"score": 1, "confidence": 1, "reasoning": "x"}"#,
+            r#"{"score": 1, "confidence": 1, "reasoning": "x"} {"score": 0, "confidence": 1, "reasoning": "x"}"#,
+        ] {
+            assert!(read(broken).is_none(), "{broken}");
+        }
+    }
+}
