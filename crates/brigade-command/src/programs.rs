@@ -146,6 +146,8 @@ pub(crate) enum Finds {
     Parts,
     /// `go run`.
     Go,
+    /// What its own files in the directory say: it builds the code there, and often runs it.
+    Build,
     /// Compilers in the directory that `-B` names.
     Compiler,
     /// Libraries that options of the loader name.

@@ -280,7 +280,7 @@ impl Finder<'_> {
             self.environment(known, args, reads);
         }
         match row.finds {
-            Finds::Nothing => {}
+            Finds::Nothing | Finds::Build => {}
             Finds::Python => self.python(known, args, reads),
             Finds::PythonTests => self.python_tests(args, reads),
             Finds::PythonCoverage => {

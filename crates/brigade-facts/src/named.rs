@@ -234,8 +234,11 @@ impl NamedFiles {
     /// Binds where the links of the workspace lead that are on a path to something.
     fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
         for link in links_on(fs, path) {
-            if let Ok(fingerprint) = file_fingerprint(fs, link.as_str()) {
-                self.files.insert(link.as_str().to_owned(), fingerprint);
+            // Many paths may lead through one link.
+            if let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned())
+                && let Ok(fingerprint) = file_fingerprint(fs, link.as_str())
+            {
+                place.insert(fingerprint);
             }
         }
     }

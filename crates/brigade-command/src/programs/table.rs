@@ -601,7 +601,13 @@ pub(super) const ROWS: &[Row] = &[
     other(&["rake"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
-        .ends_of_code(&[".rake"]),
+        .ends_of_code(&[".rake"])
+        .finds(Finds::Build),
+    other(&[
+        "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "gradle", "gradlew", "lein", "meson",
+        "mix", "mvn", "mvnw", "ninja", "sbt", "scons", "stack", "zig",
+    ])
+    .finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["run-parts"]).finds(Finds::Parts),

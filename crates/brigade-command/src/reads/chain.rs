@@ -325,12 +325,6 @@ fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Programs that build, and often run, the code that they find.
-const BUILDERS: &[&str] = &[
-    "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "go", "gradle", "gradlew", "lein", "meson",
-    "mix", "mvn", "mvnw", "ninja", "rake", "sbt", "scons", "stack", "swift", "zig",
-];
-
 /// Notes what finds code by itself: a program of the workspace, an interpreter, or what builds.
 pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
     let Some(first) = words.first() else { return };
@@ -342,8 +336,7 @@ pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
         !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
     });
     let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
-    let name = first.rsplit('/').next().unwrap_or(first);
-    if finds || is_own || BUILDERS.contains(&name) {
+    if finds || is_own {
         reads.chain.finders.insert(first.clone());
     }
 }
