@@ -66,7 +66,7 @@ pub use facts::{
     ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
     RuntimeFact, SchemaFact, ServerFact,
 };
-pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words};
+pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words, spelled};
 pub use next::Blocked;
 pub use plan::{
     MissingTool, Plan, PlanSummary, SHORTEST_BOUND, absent_name, entry_blocker, meant_in_schema, plan,

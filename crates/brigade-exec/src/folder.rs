@@ -252,6 +252,23 @@ pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
     links
 }
 
+/// Lists the paths to the workspace, besides its own, by which these paths lead into it: through links around it.
+pub fn ways_to_root(fs: &dyn Fs, paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+    let is_root = |path: &&Path| {
+        let found = path.to_str().and_then(|path| fs.resolve(path, None).ok());
+        found.is_some_and(|found| matches!(found, Location::Inside(real) if real.is_root()))
+    };
+    let paths = paths.into_iter().filter(|path| path.is_absolute() && !path.starts_with(fs.root()));
+    let mut seen = BTreeSet::new();
+    let mut ways = BTreeSet::new();
+    for path in paths {
+        // Of what was looked at, everything above was, too.
+        let above = path.ancestors().take_while(|path| seen.insert(path.to_path_buf()));
+        ways.extend(above.filter(is_root).map(Path::to_owned));
+    }
+    ways
+}
+
 /// Tells whether a path of the workspace names a link.
 pub(crate) fn is_link(fs: &dyn Fs, path: &str) -> bool {
     let path: Result<RelPath, _> = path.parse();

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{
-    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, words_of_arguments,
+    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
+use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
@@ -77,16 +78,20 @@ impl KnownFacts {
 }
 
 /// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
-/// would load: what is not there yet, and what is.
-fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
+/// would load: what is not there yet, and what is. And the ways around the workspace that they spell.
+fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>) {
+    (facts.ways, facts.absent, facts.modules) = Default::default();
     let sandbox = &facts.decision.sandbox;
     let is_closed = sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed;
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
     let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_closed && is_script);
-    let Some(args) = args else { return Default::default() };
+    let Some(args) = args else { return };
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
     let words = words_of_arguments(facts.tool, args);
-    let paths = paths_of_words(words.iter().map(String::as_str), &facts.root.join(directory), &facts.root);
+    let words = || words.iter().map(String::as_str);
+    let directory = facts.root.join(directory);
+    let ways = ways_to_root(fs, spelled(words(), &directory));
+    let paths = paths_of_words(words(), &directory, &facts.root, &ways);
     let is_found = |path: &Path| facts.files.keys().any(|file| is_found_beside(Path::new(file), path));
     let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
@@ -114,7 +119,7 @@ fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>
             }
         }
     }
-    (absent, there)
+    (facts.ways, facts.absent, facts.modules) = (ways, absent, there);
 }
 
 impl Config {
@@ -223,7 +228,7 @@ impl Config {
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
-        (facts.absent, facts.modules) = modules_of_arguments(host.fs, &facts);
+        names_of_arguments(host.fs, &mut facts);
         facts
     }
 
