@@ -124,6 +124,8 @@ pub(crate) enum Finds {
     PythonTests,
     /// `coverage run`.
     PythonCoverage,
+    /// Packages in directories, whose builds run code of them.
+    PythonPackages,
     /// By names without extension, and by directories.
     JavaScript,
     /// Scripts and programs of packages.

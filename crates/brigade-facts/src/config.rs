@@ -9,10 +9,10 @@ use brigade_call::{
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
-use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
+use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
-use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
+use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
     CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
@@ -21,6 +21,7 @@ use brigade_projection::Claims;
 
 use crate::command::behind_links;
 use crate::host::Host;
+use crate::named::bind_chosen;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
 
@@ -77,21 +78,32 @@ impl KnownFacts {
     }
 }
 
+/// Finds what arguments of a script choose: code that they start by a text of the workspace, and what they name in a
+/// closed one.
+fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
+    (facts.ways, facts.absent, facts.modules) = Default::default();
+    let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
+    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_script);
+    let Some(args) = args else { return };
+    let words = words_of_arguments(facts.tool, args);
+    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let directory = facts.root.join(directory);
+    if let Err(error) = bind_chosen(host, facts, &directory, &words) {
+        let message = format!("what the arguments start cannot be read: {error}");
+        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("args"));
+    }
+    let sandbox = &facts.decision.sandbox;
+    if sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed {
+        names_of_arguments(host.fs, facts, &directory, &words);
+    }
+}
+
 /// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
 /// would load: what is not there yet, and what is. And the ways around the workspace that they spell.
-fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>) {
-    (facts.ways, facts.absent, facts.modules) = Default::default();
-    let sandbox = &facts.decision.sandbox;
-    let is_closed = sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed;
-    let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
-    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_closed && is_script);
-    let Some(args) = args else { return };
-    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
-    let words = words_of_arguments(facts.tool, args);
+fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, words: &[String]) {
     let words = || words.iter().map(String::as_str);
-    let directory = facts.root.join(directory);
-    let ways = ways_to_root(fs, spelled(words(), &directory));
-    let paths = paths_of_words(words(), &directory, &facts.root, &ways);
+    let ways = ways_to_root(fs, spelled(words(), directory));
+    let paths = paths_of_words(words(), directory, &facts.root, &ways);
     let is_found = |path: &Path| facts.files.keys().any(|file| is_found_beside(Path::new(file), path));
     let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
@@ -228,7 +240,7 @@ impl Config {
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
-        names_of_arguments(host.fs, &mut facts);
+        follow_arguments(host, &mut facts);
         facts
     }
 

@@ -610,8 +610,40 @@ pub(super) const ROWS: &[Row] = &[
     .finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
-    other(&["run-parts"]).finds(Finds::Parts),
-    other(&["go"]).finds(Finds::Go).ends_of_code(&[".go"]).versioned(),
+    other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned(),
+    other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
+    // Names of go's options have one dash or two.
+    other(&["go"])
+        .valued(
+            "",
+            &[
+                "-bench",
+                "-benchtime",
+                "-blockprofile",
+                "-count",
+                "-covermode",
+                "-coverpkg",
+                "-coverprofile",
+                "-cpu",
+                "-cpuprofile",
+                "-fuzz",
+                "-fuzztime",
+                "-list",
+                "-memprofile",
+                "-o",
+                "-outputdir",
+                "-p",
+                "-parallel",
+                "-run",
+                "-shuffle",
+                "-skip",
+                "-tags",
+                "-timeout",
+            ],
+        )
+        .finds(Finds::Go)
+        .ends_of_code(&[".go"])
+        .versioned(),
     other(&[
         "c++",
         "c89",
