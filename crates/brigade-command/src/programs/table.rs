@@ -389,6 +389,9 @@ pub(super) const ROWS: &[Row] = &[
         "x86_64",
     ]),
     wrapper(&["setpgid"]),
+    wrapper(&["pipesz"]).valued("snf", &["--set", "--fd", "--file"]),
+    wrapper(&["chronic", "ifne"]),
+    wrapper(&["ssh-agent"]).valued("aEtPO", &[]),
     wrapper(&["choom"]).valued("np", &["--adjust", "--pid"]),
     wrapper(&["uclampset"]).valued("mMp", &["--util-min", "--util-max", "--pid"]),
     wrapper(&["setpriv"]).valued(
