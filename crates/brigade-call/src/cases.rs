@@ -170,6 +170,7 @@ impl Case {
             policy: decision.to_document(&policy, &tool.env_labels),
             decision,
             bound_values: self.bound_values.clone(),
+            ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),
             builtin: None,

@@ -70,6 +70,8 @@ pub struct PlanFacts<'f> {
     pub policy: PolicyDecision,
     /// The bound values of the tool's labels, which no argument may contain.
     pub bound_values: Vec<SecretValue>,
+    /// The paths to the workspace, besides its own, that arguments spell: through links around it.
+    pub ways: BTreeSet<PathBuf>,
     /// What arguments name beside bound code of a workspace that is closed to reading, and is not there: paths in the
     /// workspace.
     pub absent: BTreeSet<String>,

@@ -1,5 +1,6 @@
 //! The files that a run used, grouped by what covers them: its approval, its arguments, its data, or nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Fingerprint;
@@ -93,23 +94,36 @@ fn bound(receipt: &Receipt, path: &str) -> Bound {
     if binding.files.keys().any(|folder| is_below(&folder)) { Bound::As(None) } else { Bound::No }
 }
 
-/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself.
+/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. `ways` are other
+/// paths that lead to it.
 pub fn paths_of_words<'w>(
     words: impl IntoIterator<Item = &'w str>,
     directory: &Path,
     root: &Path,
+    ways: &BTreeSet<PathBuf>,
 ) -> Vec<PathBuf> {
     let root = plain(root);
+    let below = |path: PathBuf| {
+        let mut roots = std::iter::once(&root).chain(ways);
+        roots.find_map(|root| path.strip_prefix(root).ok()).map(Path::to_owned)
+    };
+    spelled(words, directory).filter_map(below).collect()
+}
+
+/// Lists the paths that words, or their parts behind `=`, would name, without asking what is there.
+pub fn spelled<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    directory: &Path,
+) -> impl Iterator<Item = PathBuf> {
     let parts = words.into_iter().flat_map(|word| [Some(word), word.split_once('=').map(|(_, rest)| rest)]);
-    let paths = parts.flatten().filter(|part| !part.is_empty());
-    paths.filter_map(|part| Some(plain(&directory.join(part)).strip_prefix(&root).ok()?.to_owned())).collect()
+    parts.flatten().filter(|part| !part.is_empty()).map(move |part| plain(&directory.join(part)))
 }
 
 /// Lists what the words behind the program name in the workspace; never the workspace itself.
 fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
     let directory = root.join(receipt.cwd.as_deref().unwrap_or("."));
     let words = receipt.argv.iter().skip(1).map(String::as_str);
-    let mut paths = paths_of_words(words, &directory, root);
+    let mut paths = paths_of_words(words, &directory, root, &BTreeSet::new());
     paths.retain(|path| !path.as_os_str().is_empty());
     paths
 }

@@ -583,7 +583,7 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
     let directory = facts.root.join(directory);
     for (name, word) in rendered {
-        for path in paths_of_words([word.as_str()], &directory, &facts.root) {
+        for path in paths_of_words([word.as_str()], &directory, &facts.root, &facts.ways) {
             let holds = |file: &String| {
                 let file = Path::new(file.trim_end_matches('/'));
                 file.starts_with(&path) && file != path

@@ -124,6 +124,8 @@ pub(crate) enum Finds {
     PythonTests,
     /// `coverage run`.
     PythonCoverage,
+    /// Packages in directories, whose builds run code of them.
+    PythonPackages,
     /// By names without extension, and by directories.
     JavaScript,
     /// Scripts and programs of packages.
@@ -146,6 +148,8 @@ pub(crate) enum Finds {
     Parts,
     /// `go run`.
     Go,
+    /// What its own files in the directory say: it builds the code there, and often runs it.
+    Build,
     /// Compilers in the directory that `-B` names.
     Compiler,
     /// Libraries that options of the loader name.

@@ -14,6 +14,7 @@ mod search;
 mod started;
 mod unbound;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -176,6 +177,33 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     reads
 }
 
+/// Finds what the words after the `reviewed` ones of a command line choose to start by a text of the workspace, such as
+/// a recipe of make. What the reviewed words start is left out.
+pub fn what_arguments_start(argv: &Argv, reviewed: usize, directory: &Path, files: &dyn Files) -> Chain {
+    let words = argv.words();
+    let entry = &words[..reviewed.min(words.len())];
+    let reads_recipes = |word: &String| {
+        let finds = Program::of(word).map(|known| known.row().finds);
+        finds.is_some_and(|finds| {
+            matches!(finds, Finds::Make | Finds::Just | Finds::Packages | Finds::JavaScript)
+        })
+    };
+    if entry.len() == words.len() || !entry.iter().any(reads_recipes) {
+        return Chain::default();
+    }
+    let chain = |words: &[String]| {
+        let mut reads = Reads::default();
+        follow(words, directory, files, &mut reads);
+        reads.chain
+    };
+    let known = chain(entry);
+    let mut chosen = chain(words);
+    chosen.starts.retain(|link| !known.starts.contains(link));
+    chosen.files.retain(|path| !known.files.contains(path));
+    chosen.finders.retain(|finder| !known.finders.contains(finder));
+    chosen
+}
+
 /// Returns whether a path means something else in each process.
 fn is_of_a_process(path: &str) -> bool {
     let below = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest);
@@ -263,7 +291,7 @@ impl Finder<'_> {
             // The program itself is bound separately.
             let found = if runs_code && at != 0 { &mut reads.scripts } else { &mut reads.named };
             for name in names_in(word) {
-                found.extend(directories.iter().map(|directory| directory.join(name)));
+                found.extend(directories.iter().map(|directory| directory.join(&*name)));
             }
         }
         started::programs(&command.words, &self.directory, self.files, reads);
@@ -280,7 +308,7 @@ impl Finder<'_> {
             self.environment(known, args, reads);
         }
         match row.finds {
-            Finds::Nothing => {}
+            Finds::Nothing | Finds::Build => {}
             Finds::Python => self.python(known, args, reads),
             Finds::PythonTests => self.python_tests(args, reads),
             Finds::PythonCoverage => {
@@ -288,6 +316,7 @@ impl Finder<'_> {
                     self.python_launched(&args[1..], reads);
                 }
             }
+            Finds::PythonPackages => self.python_packages(args, reads),
             Finds::JavaScript => self.javascript(args, reads),
             Finds::Packages => self.packages(known.name, args, reads),
             Finds::Make => self.make(known, args, reads),
@@ -309,12 +338,12 @@ impl Finder<'_> {
                 }
             }
             Finds::Parts => {
-                let folders = args.iter().filter(|word| !word.starts_with('-'));
+                let folders = script::names(row, args, true).into_iter();
                 reads.code.extend(folders.map(|folder| self.directory.join(folder)));
             }
             Finds::Go => {
                 if args.first().is_some_and(|word| word == "run") {
-                    let operand = args[1..].iter().find(|word| !word.starts_with('-'));
+                    let operand = script::names(row, &args[1..], true).into_iter().next();
                     reads.code.extend(operand.map(|folder| self.directory.join(folder)));
                     reads.code.insert(self.directory.join("go.mod"));
                 }
@@ -438,8 +467,8 @@ fn shown(path: &Path) -> String {
 /// The maximum number of option letters before a file name in one word.
 const BUNDLE: usize = 8;
 
-/// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`.
-fn names_in(word: &str) -> BTreeSet<&str> {
+/// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`, `file:///dir/file`.
+fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     let mut names = BTreeSet::from([word]);
     names.extend(word.split_once('=').map(|(_, value)| value));
     if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
@@ -452,14 +481,39 @@ fn names_in(word: &str) -> BTreeSet<&str> {
             }
         }
     }
-    let behind: Vec<&str> = names
-        .iter()
-        .flat_map(|name| [name.strip_prefix('@'), name.strip_prefix("file://")])
-        .flatten()
-        .collect();
+    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
     names.extend(behind);
-    names.retain(|name| !name.is_empty());
-    names
+    let paths: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
+    names.into_iter().map(Cow::Borrowed).chain(paths).filter(|name| !name.is_empty()).collect()
+}
+
+/// Returns the path of a URL of a file: `file:///a%20b`, `file://localhost/a`, `file:a`.
+fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
+    const SCHEME: &str = "file:";
+    let is_one = url.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+    let rest = url.get(SCHEME.len()..).filter(|_| is_one)?;
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
+        None => rest,
+    };
+    let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
+    if !path.contains('%') {
+        return Some(Cow::Borrowed(path));
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut left = path.as_bytes();
+    while let [first, rest @ ..] = left {
+        let digit = |at: usize| rest.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        left = rest;
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                left = &rest[2..];
+            }
+            _ => bytes.push(*first),
+        }
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]

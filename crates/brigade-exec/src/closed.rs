@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brigade_call::{VerifiedCall, absent_name, paths_of_words};
+use brigade_call::{VerifiedCall, absent_name, paths_of_words, spelled};
 use brigade_core::Fingerprint;
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::{Decision, Reads, SandboxMode};
@@ -11,7 +11,7 @@ use brigade_process::{Closed, Code};
 
 use crate::folder::{
     FolderFiles, Matching, PatternOf, file_fingerprint, folder_files, folder_fingerprint, is_link, link_to,
-    links_on, matching_files, plain_folder, reached, state_below,
+    links_on, matching_files, plain_folder, reached, state_below, ways_to_root,
 };
 use crate::program::OpenedProgram;
 
@@ -38,8 +38,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) decision: &'a Decision,
     /// The bound files.
     pub(crate) files: &'a BTreeMap<String, Fingerprint>,
-    /// The program, if it lies in the workspace.
-    pub(crate) program: Option<(&'a str, Fingerprint)>,
+    /// The program, wherever it lies.
+    pub(crate) program: Option<(&'a Path, Fingerprint)>,
     /// Patterns of the entry's data.
     pub(crate) data: &'a [String],
     /// Arguments that may name files.
@@ -54,12 +54,11 @@ impl<'a> Opening<'a> {
     /// Returns what decides about the reads of a call.
     pub(crate) fn of(call: &'a VerifiedCall, opened: &'a OpenedProgram) -> Opening<'a> {
         let binding = call.binding();
-        let program = binding.program.as_ref().filter(|program| !program.path.starts_with('/'));
         let words = call.plan().arguments().values().map(String::as_str);
         Opening {
             decision: call.decision(),
             files: &binding.files,
-            program: program.map(|program| (program.path.as_str(), program.sha256)),
+            program: binding.program.as_ref().map(|program| (opened.path(), program.sha256)),
             data: call.plan().data(),
             words: words.filter(|_| call.plan().family() != crate::execute::MCP).collect(),
             absent: binding.named.keys().map(String::as_str).collect(),
@@ -109,12 +108,13 @@ pub(crate) fn closed(
     let mut named: Vec<PathBuf> = read.links.keys().map(|link| fs.root().join(link)).collect();
     if let Some((path, sha256)) = opening.program {
         // One that a link leads to outside is executed by its open descriptor.
-        if let Location::Inside(real) = read.resolve(fs, path)?
+        if let Location::Inside(real) = fs.resolve(&path.to_string_lossy(), None).map_err(failed)?
             && read.file(fs, &real)? != sha256
         {
-            return Err(changed(path));
+            return Err(changed(real.as_str()));
         }
-        named.push(fs.root().join(path));
+        let is_written_inside = path.starts_with(fs.root());
+        named.extend(program_inside(fs, path).or_else(|| is_written_inside.then(|| path.to_owned())));
     }
     let mut opened = Vec::new();
     let mut kept = Vec::new();
@@ -144,7 +144,8 @@ pub(crate) fn closed(
             }
         }
     }
-    for path in paths_of_words(opening.words.iter().copied(), directory, fs.root()) {
+    let ways = ways_to_root(fs, spelled(opening.words.iter().copied(), directory));
+    for path in paths_of_words(opening.words.iter().copied(), directory, fs.root(), &ways) {
         if path.to_str().is_some_and(|path| opening.absent.contains(&absent_name(path).as_str())) {
             continue;
         }
@@ -216,11 +217,13 @@ pub(crate) fn closed(
     Ok(Some(ClosedReads { closed, notes, loose }))
 }
 
-/// Returns the path outside of the workspace that a link in it leads to.
-pub(crate) fn leads_out(fs: &dyn Fs, path: &str) -> Option<PathBuf> {
-    match fs.resolve(&fs.root().join(path).to_string_lossy(), None) {
-        Ok(Location::Outside(real)) => Some(real),
-        Ok(Location::Inside(_)) | Err(_) => None,
+/// Returns the path below the workspace by which a run finds a program that lies there: its own, or, if that leads
+/// around the workspace, the one without links. None if it lies outside.
+pub(crate) fn program_inside(fs: &dyn Fs, path: &Path) -> Option<PathBuf> {
+    match fs.resolve(&path.to_string_lossy(), None) {
+        Ok(Location::Inside(_)) if path.starts_with(fs.root()) => Some(path.to_owned()),
+        Ok(Location::Inside(real)) => Some(fs.root().join(real.as_path())),
+        Ok(Location::Outside(_)) | Err(_) => None,
     }
 }
 

@@ -15,7 +15,7 @@ use brigade_process::{
 };
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed, leads_out};
+use crate::closed::{Opening, closed, program_inside};
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
@@ -388,9 +388,7 @@ fn start<'e>(
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(program.program().clone(), execution.directory);
-    let path = program.path();
-    let inside = path.strip_prefix(execution.fs.root()).ok().and_then(Path::to_str);
-    if is_closed && inside.is_some_and(|path| leads_out(execution.fs, path).is_none()) {
+    if is_closed && let Some(path) = program_inside(execution.fs, program.path()) {
         // What is at this path in the run's own view are the approved bytes.
         spec.program = Program::at(path);
     }

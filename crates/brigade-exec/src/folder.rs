@@ -195,13 +195,9 @@ pub(crate) fn link_to(real: &str) -> Fingerprint {
     Fingerprint::builder("brigade.link.v1").text("to", real).finish()
 }
 
-/// Returns where a path of the workspace leads. Most have no link on the way, and looking for one is cheap.
+/// Returns where a path of the workspace leads.
 fn real_of(fs: &dyn Fs, path: &RelPath) -> Result<Location, FsError> {
-    let whole = fs.root().join(path.as_path());
-    if links_on(fs, &whole).is_empty() {
-        return Ok(Location::Inside(path.clone()));
-    }
-    fs.resolve(&whole.to_string_lossy(), None)
+    fs.resolve(&fs.root().join(path.as_path()).to_string_lossy(), None)
 }
 
 /// Lists the links below the workspace that an absolute path leads through, also if it leaves the workspace and comes
@@ -210,6 +206,12 @@ pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
     const MOST: usize = 40;
     let root = fs.root();
     let mut links = Vec::new();
+    // Most paths are their own, and the system says so at once.
+    if let Some(Ok(Location::Inside(real))) = path.to_str().map(|path| fs.resolve(path, None))
+        && root.join(real.as_path()) == path
+    {
+        return links;
+    }
     // A path that begins in the workspace is in it up to the first link or `..`.
     let (mut at, rest) = match path.strip_prefix(root) {
         Ok(below) => (root.to_owned(), below),
@@ -248,6 +250,23 @@ pub fn links_on(fs: &dyn Fs, path: &Path) -> Vec<RelPath> {
         }
     }
     links
+}
+
+/// Lists the paths to the workspace, besides its own, by which these paths lead into it: through links around it.
+pub fn ways_to_root(fs: &dyn Fs, paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+    let is_root = |path: &&Path| {
+        let found = path.to_str().and_then(|path| fs.resolve(path, None).ok());
+        found.is_some_and(|found| matches!(found, Location::Inside(real) if real.is_root()))
+    };
+    let paths = paths.into_iter().filter(|path| path.is_absolute() && !path.starts_with(fs.root()));
+    let mut seen = BTreeSet::new();
+    let mut ways = BTreeSet::new();
+    for path in paths {
+        // Of what was looked at, everything above was, too.
+        let above = path.ancestors().take_while(|path| seen.insert(path.to_path_buf()));
+        ways.extend(above.filter(is_root).map(Path::to_owned));
+    }
+    ways
 }
 
 /// Tells whether a path of the workspace names a link.

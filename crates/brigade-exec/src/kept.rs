@@ -12,7 +12,7 @@ use brigade_fs::{Fs, Mark};
 use brigade_process::{Enforcement, Outcome, PrivateFolder, Program, Sink, Spec, Stream};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::closed::{Opening, closed, leads_out};
+use crate::closed::{Opening, closed, program_inside};
 use crate::confinement::{self, Confinement, RunFolders};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::execute::Logs;
@@ -97,11 +97,10 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         closed: &[],
     };
     let path = keep.program.path();
-    let inside = path.strip_prefix(keep.fs.root()).ok().and_then(Path::to_str);
     let opening = Opening {
         decision,
         files: start.files(),
-        program: inside.map(|path| (path, keep.program.fingerprint())),
+        program: Some((path, keep.program.fingerprint())),
         data: start.data(),
         words: Vec::new(),
         absent: Vec::new(),
@@ -113,7 +112,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
     let is_closed = closed.is_some();
     let confinement = confinement::confine(decision, &folders, closed);
     let mut spec = Spec::new(keep.program.program().clone(), start.directory());
-    if is_closed && inside.is_some_and(|path| leads_out(&**keep.fs, path).is_none()) {
+    if is_closed && let Some(path) = program_inside(&**keep.fs, path) {
         // What is at this path in the process' own view are the verified bytes.
         spec.program = Program::at(path);
     }

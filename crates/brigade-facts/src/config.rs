@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{
-    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, words_of_arguments,
+    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
-use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity};
+use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
+use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
-use brigade_policy::{ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
+use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
     CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
@@ -20,6 +21,7 @@ use brigade_projection::Claims;
 
 use crate::command::behind_links;
 use crate::host::Host;
+use crate::named::bind_chosen;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
 
@@ -76,17 +78,32 @@ impl KnownFacts {
     }
 }
 
-/// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
-/// would load: what is not there yet, and what is.
-fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
-    let sandbox = &facts.decision.sandbox;
-    let is_closed = sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed;
+/// Finds what arguments of a script choose: code that they start by a text of the workspace, and what they name in a
+/// closed one.
+fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
+    (facts.ways, facts.absent, facts.modules) = Default::default();
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
-    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_closed && is_script);
-    let Some(args) = args else { return Default::default() };
-    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_script);
+    let Some(args) = args else { return };
     let words = words_of_arguments(facts.tool, args);
-    let paths = paths_of_words(words.iter().map(String::as_str), &facts.root.join(directory), &facts.root);
+    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let directory = facts.root.join(directory);
+    if let Err(error) = bind_chosen(host, facts, &directory, &words) {
+        let message = format!("what the arguments start cannot be read: {error}");
+        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("args"));
+    }
+    let sandbox = &facts.decision.sandbox;
+    if sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed {
+        names_of_arguments(host.fs, facts, &directory, &words);
+    }
+}
+
+/// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
+/// would load: what is not there yet, and what is. And the ways around the workspace that they spell.
+fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, words: &[String]) {
+    let words = || words.iter().map(String::as_str);
+    let ways = ways_to_root(fs, spelled(words(), directory));
+    let paths = paths_of_words(words(), directory, &facts.root, &ways);
     let is_found = |path: &Path| facts.files.keys().any(|file| is_found_beside(Path::new(file), path));
     let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
@@ -114,7 +131,7 @@ fn modules_of_arguments(fs: &dyn Fs, facts: &PlanFacts<'_>) -> (BTreeSet<String>
             }
         }
     }
-    (absent, there)
+    (facts.ways, facts.absent, facts.modules) = (ways, absent, there);
 }
 
 impl Config {
@@ -223,7 +240,7 @@ impl Config {
         if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
         }
-        (facts.absent, facts.modules) = modules_of_arguments(host.fs, &facts);
+        follow_arguments(host, &mut facts);
         facts
     }
 

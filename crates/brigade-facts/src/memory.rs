@@ -222,6 +222,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         decision: facts.decision,
         policy: facts.policy,
         bound_values: facts.bound_values,
+        ways: BTreeSet::new(),
         absent: BTreeSet::new(),
         modules: BTreeSet::new(),
         builtin: None,

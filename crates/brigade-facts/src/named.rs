@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_call::{BoundBy, CodeFacts, no_home};
+use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
 use brigade_catalog::Tool;
-use brigade_command::{NotBound, what_it_reads};
+use brigade_command::{Argv, Chain, NotBound, what_arguments_start, what_it_reads};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
@@ -18,7 +18,9 @@ use brigade_policy::{Blocker, Decision, SandboxMode};
 use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
+use crate::host::Host;
 use crate::near::{meant, near_path};
+use crate::seen::SeenFiles;
 
 /// More files than these are bound by one fingerprint of their directory.
 const MOST_BY_NAME: usize = 256;
@@ -121,20 +123,7 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.bind_folder(fs, path)?;
     }
     named.name_by(BoundBy::Command);
-    // What it starts by a text of the workspace refuses nothing: it is bound as far as it can be.
-    let refused = named.too_much.clone();
-    for path in &reads.chain.files {
-        named.bind_file(fs, path, Outside::Anywhere)?;
-        named.bind_folder(fs, path)?;
-    }
-    named.name_by(BoundBy::Chain);
-    let left = std::mem::replace(&mut named.too_much, refused);
-    named.code.finders = reads.chain.finders.clone();
-    named.code.finders.extend(left.difference(&named.too_much).filter_map(|what| match what {
-        NotBound::Folder(path) | NotBound::Link(path) | NotBound::OddName(path) => Some(path.clone()),
-        NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
-    }));
-    named.code.starts.clone_from(&reads.chain.starts);
+    named.bind_chain(fs, &reads.chain)?;
     for path in &reads.programs {
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
         // A file that cannot be read cannot be run, or is read only by the system.
@@ -158,7 +147,54 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     Ok(named)
 }
 
+/// Binds what arguments choose to start by a text of the workspace, such as a recipe of make.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn bind_chosen(
+    host: &Host<'_>,
+    facts: &mut PlanFacts<'_>,
+    directory: &Path,
+    words: &[String],
+) -> Result<(), FsError> {
+    let Some(mut argv) = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok()) else {
+        return Ok(());
+    };
+    let reviewed = argv.words().len();
+    if words.iter().any(|word| argv.push(word.as_str()).is_err()) {
+        return Ok(());
+    }
+    let seen = SeenFiles { fs: host.fs, path_variable: host.environment.get("PATH") };
+    let chain = what_arguments_start(&argv, reviewed, directory, &seen);
+    if chain == Chain::default() {
+        return Ok(());
+    }
+    let (files, code) = (std::mem::take(&mut facts.files), std::mem::take(&mut facts.code));
+    let mut named = NamedFiles { files, code, ..NamedFiles::default() };
+    let bound = named.bind_chain(host.fs, &chain);
+    (facts.files, facts.code) = (named.files, named.code);
+    bound
+}
+
 impl NamedFiles {
+    /// Binds what a text of the workspace starts. It refuses nothing: it is bound as far as it can be.
+    fn bind_chain(&mut self, fs: &dyn Fs, chain: &Chain) -> Result<(), FsError> {
+        let refused = self.too_much.clone();
+        for path in &chain.files {
+            self.bind_file(fs, path, Outside::Anywhere)?;
+            self.bind_folder(fs, path)?;
+        }
+        self.name_by(BoundBy::Chain);
+        let left = std::mem::replace(&mut self.too_much, refused);
+        self.code.finders.extend(chain.finders.iter().cloned());
+        self.code.finders.extend(left.difference(&self.too_much).filter_map(|what| match what {
+            NotBound::Folder(path) | NotBound::Link(path) | NotBound::OddName(path) => Some(path.clone()),
+            NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
+        }));
+        self.code.starts.extend(chain.starts.iter().cloned());
+        Ok(())
+    }
+
     /// Says what binds the files that were added.
     fn name_by(&mut self, by: BoundBy) {
         for file in self.files.keys() {
@@ -234,8 +270,11 @@ impl NamedFiles {
     /// Binds where the links of the workspace lead that are on a path to something.
     fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
         for link in links_on(fs, path) {
-            if let Ok(fingerprint) = file_fingerprint(fs, link.as_str()) {
-                self.files.insert(link.as_str().to_owned(), fingerprint);
+            // Many paths may lead through one link.
+            if let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned())
+                && let Ok(fingerprint) = file_fingerprint(fs, link.as_str())
+            {
+                place.insert(fingerprint);
             }
         }
     }
@@ -343,4 +382,30 @@ enum Outside {
 fn is_written_inside(path: &str, root: &Path) -> bool {
     let path = Path::new(path);
     path.starts_with(root) && !path.components().any(|part| part == std::path::Component::ParentDir)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    #![allow(clippy::disallowed_methods, reason = "a link is made on a real disk")]
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+
+    /// Issue 12: many words lead through one link, which is read once.
+    #[test]
+    fn a_link_is_read_once_however_many_paths_lead_through_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        std::fs::write(fs.root().join("code.py"), "first").unwrap();
+        std::os::unix::fs::symlink("code.py", fs.root().join("link.py")).unwrap();
+        let mut named = NamedFiles::default();
+        let link = fs.root().join("link.py");
+        named.bind_links(&fs, &link);
+        let first = named.files.clone();
+        std::fs::write(fs.root().join("code.py"), "second").unwrap();
+        named.bind_links(&fs, &link);
+        assert_eq!((named.files == first, first.contains_key("link.py")), (true, true));
+    }
 }

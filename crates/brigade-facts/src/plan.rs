@@ -174,6 +174,7 @@ impl<'c> FactReader<'_, 'c> {
             bound_values: bound_values(self.host.environment, &config.policy),
             pin,
             server,
+            ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),
             builtin: config.builtin(&self.host, tool, &caller),

@@ -587,6 +587,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             decision,
             policy: PolicyDecision::default(),
             bound_values: Vec::new(),
+            ways: BTreeSet::new(),
             absent: BTreeSet::new(),
             modules: BTreeSet::new(),
             builtin: self.config.builtin_known(host, tool, &self.caller, &self.known),

@@ -114,6 +114,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         policy: decision.to_document(&policy, &tool.env_labels),
         decision,
         bound_values: Vec::new(),
+        ways: Default::default(),
         absent: Default::default(),
         modules: Default::default(),
         builtin: None,

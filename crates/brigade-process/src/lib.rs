@@ -45,6 +45,7 @@ mod outcome;
 mod own_limits;
 mod pipes;
 mod private;
+mod regular;
 mod spec;
 
 // Between fork and exec, and above.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::regular::open_regular;
 use crate::{Disposal, ProcessIdentity, SandboxProfile};
 
 /// The program of a run: a path, and the open file if its bytes were checked before.
@@ -28,7 +29,7 @@ impl Program {
     /// Opens the program for reading, so [`Program::file`] can be hashed and is exactly what runs.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Program> {
         let path = path.into();
-        let file = File::open(&path)?;
+        let file = open_regular(&path)?;
         Ok(Program { path, file: Some(Arc::new(file)) })
     }
 

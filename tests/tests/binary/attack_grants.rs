@@ -242,3 +242,32 @@ fn a_link_closes_more_and_never_less() {
         assert_eq!(site.workspace.read_text("plain/data.txt"), "new");
     }
 }
+
+/// Issue 12: what decides grants is read before a run, and a pipe in its place has nobody at its other end.
+#[test]
+fn a_pipe_in_the_place_of_settings_holds_no_run_up() {
+    let lines = "effects = [\"local-read\", \"local-write\"]";
+    for (command, pipe, ends) in [
+        ("sh bin/tool.sh", ".gitmodules", Some("completed")),
+        ("sh bin/tool.sh", "sub/.git", Some("completed")),
+        // It is bound, so that it is a change.
+        ("venv/bin/python bin/x.py", "venv/pyvenv.cfg", None),
+    ] {
+        let mut site = site(lines);
+        site.brigade = site.brigade.timeout(std::time::Duration::from_secs(60));
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, lines));
+        site.workspace.write("bin/x.py", "print('ran')\n");
+        site.workspace.write("venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n");
+        site.workspace.write("venv/bin/activate", "");
+        site.workspace.write("sub/file", "");
+        symlink("/usr/bin/python3", site.workspace.join("venv/bin/python")).unwrap();
+        let id = site.approved("tool", "{}");
+        if site.workspace.exists(pipe) {
+            site.workspace.remove(pipe);
+        }
+        let path = site.workspace.join(pipe);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (receipt, _) = run(&site, &id);
+        assert_eq!(receipt["status"].as_str(), ends, "{command}, {pipe}: {receipt:#}");
+    }
+}

@@ -486,3 +486,53 @@ fn an_argument_names_no_module_that_bound_code_finds() {
         assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "approved", "{path}");
     }
 }
+
+/// Issue 12: the way to a workspace may lead through links around it, in whatever names something below it.
+#[test]
+fn a_closed_workspace_is_reached_by_a_path_around_it() {
+    let lines = "code = [\"lib/**\"]\nargument_template = { a = \"{a}\" }";
+    for (command, target) in
+        [("sh bin/tool.sh", true), ("AROUND/bin/tool.sh", false), ("env AROUND/bin/tool.sh", false)]
+    {
+        let site = site("", "");
+        let around = site.beside("around");
+        symlink(site.workspace.path(), &around).unwrap();
+        let spelled = |text: &str| text.replace("AROUND", around.to_str().unwrap());
+        site.workspace.write(".brigade/tools.toml", Site::entry("tool", &spelled(command), lines));
+        site.write_program("bin/tool.sh", "#!/bin/sh\n. ./lib/a.sh\ncat \"$1\"\n");
+        site.workspace.write("lib/a.sh", "echo lib\n");
+        site.workspace.write("data/a.txt", "data\n");
+        site.workspace.write("other/a.txt", "other\n");
+        let args = spelled("{\"a\": \"AROUND/data/a.txt\"}");
+        let receipt = site.receipt_of("tool", &args);
+        assert_eq!(receipt["stdout_summary"], "lib data", "{command}: {receipt:#}");
+        assert_eq!(receipt["sandbox"]["race"], "none", "{command}: {receipt:#}");
+        if target {
+            let call = |words: &[&str]| {
+                let words =
+                    ["call"].iter().chain(words).copied().chain(["--target", around.to_str().unwrap()]);
+                site.json(words).expect(0)
+            };
+            let queued = call(&["queue", "tool", "--args", "{\"a\": \"./data/a.txt\"}"]);
+            let id = queued["call"]["id"].as_str().unwrap();
+            call(&["approve", id]);
+            let receipt = &call(&["run", id])["receipt"];
+            assert_eq!(receipt["stdout_summary"], "lib data", "{receipt:#}");
+        }
+        // Code is code by this way, too.
+        for path in ["AROUND", "AROUND/lib"] {
+            let args = spelled(&format!("{{\"a\": \"{path}\"}}"));
+            let plan = site.tools(["call", "plan", "tool", "--args", &args, "--json"]).stdout_text();
+            assert!(plan.contains("argument_opens_code"), "{path}: {plan}");
+        }
+        // Where the way leads elsewhere, it names nothing of this workspace.
+        fs::create_dir_all(site.beside("elsewhere/data")).unwrap();
+        fs::write(site.beside("elsewhere/data/a.txt"), "elsewhere\n").unwrap();
+        let id = site.approved("tool", &args);
+        fs::remove_file(&around).unwrap();
+        symlink(site.beside("elsewhere"), &around).unwrap();
+        let document = site.run_call(&id).json;
+        let receipt = &document["receipt"];
+        assert!(receipt.is_null() || receipt["stdout_summary"] == "lib", "{command}: {document:#}");
+    }
+}

@@ -133,3 +133,21 @@ fn what_is_bound_behind_links_runs_in_a_closed_workspace() {
     link(&made, "rel/1", "current");
     assert_eq!(made.receipt_of("tool", "{}")["stdout_summary"], "first");
 }
+
+/// Issue 12: an argument names a recipe, and the approval of the call binds what this recipe starts.
+#[test]
+fn what_an_argument_chooses_among_recipes_is_bound() {
+    let lines = "argument_template = { a = \"{a}\" }";
+    for command in ["make -s", "nice make -s -C ."] {
+        let site = site(command, lines, "workspace");
+        site.workspace.write("Makefile", "all: ; @sh all.sh\ngo: ; @sh go.sh\n");
+        site.workspace.write("all.sh", "echo all\n");
+        site.workspace.write("go.sh", "echo go\n");
+        let id = site.approved("tool", r#"{"a": "go"}"#);
+        site.workspace.write("go.sh", "echo changed\n");
+        let document = site.run_call(&id).refused("changed since it was approved");
+        assert!(document["changed"].to_string().contains("go.sh"), "{command}: {document:#}");
+        site.workspace.write("go.sh", "echo go\n");
+        assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "go", "{command}");
+    }
+}

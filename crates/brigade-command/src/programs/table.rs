@@ -389,6 +389,9 @@ pub(super) const ROWS: &[Row] = &[
         "x86_64",
     ]),
     wrapper(&["setpgid"]),
+    wrapper(&["pipesz"]).valued("snf", &["--set", "--fd", "--file"]),
+    wrapper(&["chronic", "ifne"]),
+    wrapper(&["ssh-agent"]).valued("aEtPO", &[]),
     wrapper(&["choom"]).valued("np", &["--adjust", "--pid"]),
     wrapper(&["uclampset"]).valued("mMp", &["--util-min", "--util-max", "--pid"]),
     wrapper(&["setpriv"]).valued(
@@ -601,11 +604,49 @@ pub(super) const ROWS: &[Row] = &[
     other(&["rake"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
-        .ends_of_code(&[".rake"]),
+        .ends_of_code(&[".rake"])
+        .finds(Finds::Build),
+    other(&[
+        "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "gradle", "gradlew", "lein", "meson",
+        "mix", "mvn", "mvnw", "ninja", "sbt", "scons", "stack", "zig",
+    ])
+    .finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
-    other(&["run-parts"]).finds(Finds::Parts),
-    other(&["go"]).finds(Finds::Go).ends_of_code(&[".go"]).versioned(),
+    other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned(),
+    other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
+    // Names of go's options have one dash or two.
+    other(&["go"])
+        .valued(
+            "",
+            &[
+                "-bench",
+                "-benchtime",
+                "-blockprofile",
+                "-count",
+                "-covermode",
+                "-coverpkg",
+                "-coverprofile",
+                "-cpu",
+                "-cpuprofile",
+                "-fuzz",
+                "-fuzztime",
+                "-list",
+                "-memprofile",
+                "-o",
+                "-outputdir",
+                "-p",
+                "-parallel",
+                "-run",
+                "-shuffle",
+                "-skip",
+                "-tags",
+                "-timeout",
+            ],
+        )
+        .finds(Finds::Go)
+        .ends_of_code(&[".go"])
+        .versioned(),
     other(&[
         "c++",
         "c89",

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brigade_core::{Dialect, Json};
+use brigade_core::Json;
 
 use super::javascript::is_directory;
 use super::{Files, Finder, Kind, Reads, Seen};
@@ -164,7 +164,7 @@ impl Finder<'_> {
         let mut packages = BTreeSet::new();
         let mut names: BTreeSet<&str> = match manager {
             "node" | "nodejs" => long_values(args, "--run").into_iter().collect(),
-            "pnpm" | "yarn" => operands.iter().take(2).copied().collect(),
+            "pnpm" | "yarn" => operands.iter().take(4).copied().collect(),
             _ => BTreeSet::new(),
         };
         for at in 0..operands.len() {
@@ -196,6 +196,7 @@ impl Finder<'_> {
         for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
             folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
         }
+        folders.extend(self.chosen_packages(manager, args, reads));
         for pair in args.windows(2).filter(|pair| matches!(pair[0].as_str(), "-C" | "-w")) {
             folders.insert(self.directory.join(&pair[1]));
         }
@@ -203,13 +204,10 @@ impl Finder<'_> {
         folders.extend(args.iter().filter(|word| attached(word)).map(|word| self.directory.join(&word[3..])));
         let mut seen = BTreeSet::new();
         for folder in &folders {
-            let found = self.upwards(folder).find_map(|folder| {
-                let bytes = self.files.read(&folder.join("package.json"), TEXT_LIMIT)?;
-                let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).to_vec();
-                Some((folder, Json::parse_bytes(&bytes, Dialect::Strict).ok()))
-            });
-            if let Some((folder, Some(package))) = found
+            let found = self.upwards(folder).find(|folder| self.is_file(&folder.join("package.json")));
+            if let Some(folder) = found
                 && seen.insert(folder.to_owned())
+                && let Some(package) = self.package_at(folder)
             {
                 self.scripts_of(folder, &package, &names, reads);
             }
@@ -325,12 +323,6 @@ fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Programs that build, and often run, the code that they find.
-const BUILDERS: &[&str] = &[
-    "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "go", "gradle", "gradlew", "lein", "meson",
-    "mix", "mvn", "mvnw", "ninja", "rake", "sbt", "scons", "stack", "swift", "zig",
-];
-
 /// Notes what finds code by itself: a program of the workspace, an interpreter, or what builds.
 pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
     let Some(first) = words.first() else { return };
@@ -342,8 +334,7 @@ pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
         !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
     });
     let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
-    let name = first.rsplit('/').next().unwrap_or(first);
-    if finds || is_own || BUILDERS.contains(&name) {
+    if finds || is_own {
         reads.chain.finders.insert(first.clone());
     }
 }
@@ -437,9 +428,9 @@ fn recipes_of(text: &str, language: Language) -> Recipes {
                 found.is_whole &= !plain.contains('$');
             }
         }
+        // Also of one target: `go: CC = gcc` is no rule, and what it names is not what make begins with.
         let is_setting = plain.contains(":=")
-            || (language == Language::Make
-                && plain.split_once('=').is_some_and(|(name, _)| !name.contains(':')));
+            || (language == Language::Make && plain.split(';').next().is_some_and(|head| head.contains('=')));
         let head = plain.split_once(':').filter(|_| !is_setting);
         let Some((targets, rest)) = head else {
             names.clear();

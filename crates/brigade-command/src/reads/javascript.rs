@@ -1,5 +1,6 @@
 //! Finds scripts of JavaScript interpreters and package managers.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use brigade_core::{Dialect, Json};
@@ -29,6 +30,12 @@ pub(super) fn is_directory(word: &str) -> bool {
         || word.starts_with("../")
         || word.starts_with("file:")
         || word.ends_with('/')
+}
+
+/// Returns the whole name of an option of a package manager, of which any prefix matches.
+fn full_name(name: &str) -> &str {
+    const NAMES: [&str; 5] = ["--node-options", "--script-shell", "--prefix", "--workspace", "--workspaces"];
+    NAMES.into_iter().find(|full| is_long(name, full) && 5 < name.len()).unwrap_or(name)
 }
 
 /// Lists a path with each of these extensions.
@@ -115,17 +122,10 @@ impl Finder<'_> {
                 Some((name, value)) => (name, Some(value)),
                 None => (word.as_str(), None),
             };
-            // Any prefix of a name matches.
-            let full = ["--node-options", "--script-shell", "--prefix", "--workspaces", "--workspace"];
-            let name = full.into_iter().find(|full| is_long(name, full) && 5 < name.len()).unwrap_or(name);
-            match name {
+            match full_name(name) {
                 "--node-options" => drop(reads.unbound.insert(NotBound::Option("--node-options"))),
                 "--script-shell" => drop(reads.unbound.insert(NotBound::Option("--script-shell"))),
-                "--workspaces" | "--ws" | "-ws" | "--recursive" | "-r" | "--filter" | "-F" => {
-                    self.tree(&self.directory, &["package.json"], reads);
-                }
                 "-w" | "--workspace" => {
-                    self.tree(&self.directory, &["package.json"], reads);
                     let folder = attached.or_else(|| words.next().map(String::as_str));
                     folders.extend(folder.map(|folder| self.directory.join(folder)));
                 }
@@ -135,10 +135,6 @@ impl Finder<'_> {
                     }
                 }
                 name if name.starts_with('-') => {}
-                "workspaces" | "workspace" if manager == "yarn" => {
-                    self.tree(&self.directory, &["package.json"], reads);
-                    operands.push(name);
-                }
                 name => operands.push(name),
             }
         }
@@ -150,6 +146,7 @@ impl Finder<'_> {
         for folder in &folders[1..] {
             reads.code.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
         }
+        folders.extend(self.chosen_packages(manager, args, reads));
         let runs_program = match manager {
             "npx" | "pnpx" | "bunx" => true,
             _ => operands.first().is_some_and(|word| matches!(*word, "exec" | "x" | "dlx")),
@@ -173,6 +170,62 @@ impl Finder<'_> {
         }
     }
 
+    /// Lists the directories of the packages below that options choose for a package manager to run in.
+    pub(super) fn chosen_packages(
+        &self,
+        manager: &str,
+        args: &[String],
+        reads: &mut Reads,
+    ) -> BTreeSet<PathBuf> {
+        let mut names = Vec::new();
+        let mut chooses_all = false;
+        let mut words = args.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            let (name, attached) = match word.split_once('=').filter(|_| word.starts_with('-')) {
+                Some((name, value)) => (name, Some(value)),
+                None => (word, None),
+            };
+            match (manager, full_name(name)) {
+                ("node" | "nodejs", _) => return BTreeSet::new(),
+                (_, "--workspaces" | "--ws" | "-ws" | "--recursive" | "-r") | ("yarn", "workspaces") => {
+                    chooses_all = true;
+                }
+                // It means the directory that holds all packages.
+                ("pnpm", "-w") => {}
+                (_, "-w" | "--workspace" | "--filter" | "-F") | ("yarn", "workspace") => {
+                    names.extend(attached.or_else(|| words.next()));
+                }
+                _ => {}
+            }
+        }
+        if !chooses_all && names.is_empty() {
+            return BTreeSet::new();
+        }
+        let mut found = Reads::default();
+        self.tree(&self.directory, &["package.json"], &mut found);
+        let packages = found.code.iter().filter_map(|package| package.parent());
+        let is_chosen = |folder: &&Path| {
+            // Besides names and directories there are patterns, which choose any of them.
+            let is_pattern = |name: &&str| name.contains(['*', '!', '[', '^', '{']) || name.contains("...");
+            chooses_all
+                || names.iter().any(|name| is_pattern(name) || folder.starts_with(self.directory.join(name)))
+                || self.package_at(folder).is_some_and(|package| {
+                    package.get("name").and_then(Json::as_str).is_some_and(|name| names.contains(&name))
+                })
+        };
+        let chosen = packages.filter(is_chosen).map(Path::to_owned).collect();
+        reads.code.append(&mut found.code);
+        reads.unbound.append(&mut found.unbound);
+        chosen
+    }
+
+    /// Reads the `package.json` of a directory.
+    pub(super) fn package_at(&self, folder: &Path) -> Option<Json> {
+        let bytes = self.files.read(&folder.join("package.json"), PACKAGE_LIMIT)?;
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        Json::parse_bytes(bytes, Dialect::Strict).ok()
+    }
+
     /// Tells whether a path leads to a script, with or without extension, or by its directory.
     fn is_script(&self, path: &Path) -> bool {
         self.is_there(path) || with_ends(path).any(|path| self.is_there(&path))
@@ -182,11 +235,8 @@ impl Finder<'_> {
     fn package(&self, folder: &Path, reads: &mut Reads) {
         reads.code.insert(folder.to_owned());
         reads.code.insert(folder.join("package.json"));
-        let main = self.files.read(&folder.join("package.json"), PACKAGE_LIMIT).and_then(|bytes| {
-            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-            let package = Json::parse_bytes(bytes, Dialect::Strict).ok()?;
-            package.get("main").and_then(Json::as_str).map(str::to_owned)
-        });
+        let package = self.package_at(folder);
+        let main = package.and_then(|package| package.get("main")?.as_str().map(str::to_owned));
         for name in main.iter().map(String::as_str).chain(["index"]) {
             let path = folder.join(name);
             reads.code.extend(with_ends(&path));

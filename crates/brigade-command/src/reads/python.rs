@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::javascript::is_directory;
 use super::{Finder, Reads};
 use crate::programs::{PYTHON_ENDS, Program, short_values};
 
@@ -48,6 +49,15 @@ const LAUNCHING_OPTIONS: &[(&str, &[&str])] = &[
     ("trace", &["-f", "--file", "-C", "--coverdir", "--ignore-dir", "--ignore-module"]),
     ("viztracer", &["-o", "--output_file"]),
 ];
+
+/// Returns the directory of a package that a word behind pip names: `./p`, `-e./p`, `file:p`, `.[extra]`.
+pub(super) fn package_folder(word: &str) -> Option<&str> {
+    let word = word.strip_prefix("--editable=").or_else(|| word.strip_prefix("-e")).unwrap_or(word);
+    let word = word.split('[').next().unwrap_or(word);
+    // A wheel is built, and none of it is run.
+    let is_one = is_directory(word) && !word.ends_with(".whl");
+    is_one.then(|| word.strip_prefix("file:").unwrap_or(word))
+}
 
 /// What the options of Python end with.
 enum Start<'a> {
@@ -175,8 +185,19 @@ impl Finder<'_> {
             "coverage" if rest.first().is_some_and(|word| word == "run") => {
                 self.python_launched(&rest[1..], reads);
             }
+            "pip" => self.python_packages(rest, reads),
             module if LAUNCHING_MODULES.contains(&module) => self.python_launched(rest, reads),
             _ => {}
+        }
+    }
+
+    /// Finds the packages in directories that pip builds.
+    pub(super) fn python_packages(&self, args: &[String], reads: &mut Reads) {
+        for folder in args.iter().filter_map(|word| package_folder(word)) {
+            let folder = self.directory.join(folder);
+            let settings = ["pyproject.toml", "setup.cfg", "setup.py"];
+            reads.code.extend(settings.map(|name| folder.join(name)));
+            reads.code.insert(folder);
         }
     }
 

@@ -201,6 +201,9 @@ const OF_JAVASCRIPT: &[&str] = &[
     "--userconfig",
 ];
 
+/// Options by which go finds code, and starts programs.
+const OF_GO: &[&str] = &["-C", "-exec", "-modfile", "-overlay", "-toolexec", "-vettool"];
+
 /// Returns whether a word is an option that makes a program load code by its value, or the value of one.
 fn loads_code(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
     // What stands behind a script is its own.
@@ -209,6 +212,7 @@ fn loads_code(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
     }
     let options = match row.finds {
         Finds::Compiler => OF_COMPILERS,
+        Finds::Go => OF_GO,
         Finds::JavaScript | Finds::Packages => OF_JAVASCRIPT,
         Finds::Perl | Finds::Ruby => &["-I", "-M", "-m", "-r"][..],
         _ => return false,
@@ -249,6 +253,15 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
     }
     if row.finds == Finds::DotCommands && is_dot_command(word) {
         return true;
+    }
+    if row.finds == Finds::PythonPackages && python::package_folder(word).is_some() {
+        return args.iter().any(|verb| matches!(verb.as_str(), "download" | "install" | "wheel"));
+    }
+    if row.finds == Finds::Python
+        && let Some(at) = args.iter().position(|word| word == "pip")
+        && at.checked_sub(1).is_some_and(|before| args[before].ends_with('m'))
+    {
+        return takes_as_code(&args[at..], word, is_next);
     }
     let is_file = may_be_file(word);
     let named = names(row, args, is_file);
@@ -308,11 +321,23 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
                 starts && (named.len() < 2 || (is_file && named.len() <= 1 + one_before))
             }
         },
-        _ if row.finds == Finds::Parts => args.iter().all(|word| word.starts_with('-')),
-        _ if row.finds == Finds::Go => is_file && matches!(named, ["run" | "test"]),
+        _ if row.finds == Finds::Parts => named.is_empty() && !is_value(row, last) && !word.starts_with('-'),
+        _ if row.finds == Finds::Go => {
+            is_file && matches!(named, ["run" | "test"]) && !is_value(row, last) && !word.starts_with('-')
+        }
         _ if row.finds == Finds::PythonTests => is_file && (!is_found_test(word) || !named.is_empty()),
         _ => false,
     }
+}
+
+/// Returns whether the next word is the value of this one.
+fn is_value(row: &Row, last: Option<&str>) -> bool {
+    last.is_some_and(|last| last.starts_with('-') && !last.contains('=') && takes_next(row, last))
+}
+
+/// Tells whether an option of a program takes the next word.
+fn takes_next(row: &Row, word: &str) -> bool {
+    row.spelling.long_valued.contains(&word) || row.spelling.takes_next_word(word)
 }
 
 /// Returns whether a runner of tests, which was given none, finds what a word names among the tests that an approval
@@ -331,7 +356,7 @@ fn may_be_file(word: &str) -> bool {
 
 /// Lists the words that are no options nor values of options. Where the options of a program are not known, whatever
 /// stands behind one may be its value; if that is not certain, what looks like a file is none.
-fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
+pub(super) fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
     let spelling = &row.spelling;
     let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();
     let mut names = Vec::new();
@@ -347,11 +372,7 @@ fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
                 && (word.ends_with(|c: char| c.is_ascii_digit())
                     || word[1..].chars().all(|letter| spelling.flags.contains(letter)));
             let is_complete = word.contains('=') || is_flag;
-            let takes_next = if is_known {
-                spelling.long_valued.contains(&word) || spelling.takes_next_word(word)
-            } else {
-                !is_complete
-            };
+            let takes_next = if is_known { takes_next(row, word) } else { !is_complete };
             if takes_next && !word.contains('=') {
                 let value = words.next();
                 // What does not look like a file may be a program.
@@ -564,6 +585,13 @@ mod tests {
             ("npm run --prefix ./sub build", "y", false),
             ("go test", "./cmd", true),
             ("go vet", "./cmd", false),
+            ("go test -run", "a.b", false),
+            ("go test", "-run=a.b", false),
+            ("go test -count 1 -run", "a.b", false),
+            ("go test -run a.b", "./cmd", true),
+            ("go test", "-exec=./y", true),
+            ("go test -exec", "./y", true),
+            ("go run -tags a.b", "./cmd", true),
             ("node --test", "t/y", true),
             ("node --test", "t/*", true),
             ("node --test t/a.test.js", "t/y", true),
@@ -599,6 +627,10 @@ mod tests {
             ("watch -g", "'bash a.sh'", true),
             ("python3 bin/x.py", "'bash a.sh'", false),
             ("run-parts", "lib", true),
+            ("run-parts --regex ^a", "lib", true),
+            ("run-parts --arg x -u 022", "lib", true),
+            ("run-parts --regex", "^a", false),
+            ("run-parts --regex=^a lib", "x", false),
             ("run-parts lib", "x", false),
             ("make -s go -I", "lib", true),
             ("make -s go", "-Ilib", true),
@@ -623,6 +655,14 @@ mod tests {
             ("npm pack", "1", false),
             ("npm install ./a", "./p", true),
             ("python3 -m pickle", "x.pkl", true),
+            ("pip install", "requests", false),
+            ("pip install", "requests==2.1", false),
+            ("pip install -r", "requirements.txt", false),
+            ("pip3 install", "./p", true),
+            ("pip install", "./p-1-py3-none-any.whl", false),
+            ("python3 -m pip install -q", "-e./p", true),
+            ("python3 -m pip show", "./p", false),
+            ("python3 -m pip install", "requests", false),
         ] {
             let reviewed = Argv::parse(command).unwrap().words().len();
             let argv = Argv::parse(&format!("{command} {argument}")).unwrap();

@@ -293,6 +293,10 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("python3 -Xpycache_prefix=pc -m pkg", "pc"),
         ("python3 -m pkg.sub", "pkg"),
         ("npm run x --workspaces", "lib/pkg/package.json"),
+        ("pip3.11 install -e ./lib[dev]", "lib/setup.py"),
+        ("python3 -m pip install file:lib", "lib"),
+        ("run-parts --regex ^a lib", "lib"),
+        ("go run -tags x ./lib", "./lib"),
         ("git --git-dir=gd status", "gd/config"),
         ("git --git-dir gd status", "gd/hooks"),
         ("git -C lib --git-dir=../gd status", "lib/../gd/config"),
@@ -535,5 +539,13 @@ fn names_are_found_behind_options() {
         ("-é.json", &["-é.json", ".json"]),
     ] {
         assert_eq!(names_in(word).into_iter().collect::<Vec<_>>(), expect, "{word}");
+    }
+    for (word, path) in [
+        ("file:///lib/a.js", "/lib/a.js"),
+        ("--import=FILE://localhost/lib/a%20b%2Fc.js?x#y", "/lib/a b/c.js"),
+        ("file:lib/a%2", "lib/a%2"),
+        ("file:%C3%A9.js", "é.js"),
+    ] {
+        assert!(names_in(word).contains(path), "{word}: {:?}", names_in(word));
     }
 }

@@ -9,10 +9,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+
+use crate::regular::first_bytes;
 
 /// Programs, libraries and configuration of the machine; `/proc` without what belongs to other processes.
 ///
@@ -356,8 +357,7 @@ impl Finder<'_> {
 
     /// Returns the manager that a shim executes by name: `exec asdf exec "node" "$@"`.
     fn manager_of(&self, shim: &Path) -> Option<PathBuf> {
-        let mut text = String::new();
-        fs::File::open(shim).ok()?.take(4096).read_to_string(&mut text).ok()?;
+        let text = String::from_utf8(first_bytes(shim, 4096).ok()?).ok()?;
         let name =
             text.lines().find_map(|line| line.trim().strip_prefix("exec ")?.split_whitespace().next())?;
         let name = name.trim_matches('"');
@@ -384,11 +384,8 @@ impl Finder<'_> {
 
     /// Returns the programs in the first line of a script, as far as they are found.
     fn interpreters(&self, program: &Path, named_by: NamedBy) -> Vec<PathBuf> {
-        let mut start = Vec::new();
-        let Ok(file) = fs::File::open(program) else {
-            return Vec::new();
-        };
-        if file.take(512).read_to_end(&mut start).is_err() || !start.starts_with(b"#!") {
+        let start = first_bytes(program, 512).unwrap_or_default();
+        if !start.starts_with(b"#!") {
             return Vec::new();
         }
         let line = start[2..].split(|&b| b == b'\n').next().unwrap_or_default();
@@ -487,9 +484,7 @@ fn is_conda(root: &Path) -> bool {
 
 /// Tells whether a program is no script.
 fn is_binary(program: &Path) -> bool {
-    let mut start = [0; 4];
-    let read = fs::File::open(program).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && &start == b"\x7fELF"
+    first_bytes(program, 4).is_ok_and(|start| start == b"\x7fELF")
 }
 
 fn is_beside(program: &Path, name: &str) -> bool {
@@ -501,8 +496,7 @@ fn is_beside(program: &Path, name: &str) -> bool {
 
 /// Returns the `home` of a virtual environment: the directory of its base Python.
 fn python_home(configuration: &Path) -> Option<PathBuf> {
-    let mut text = String::new();
-    fs::File::open(configuration).ok()?.take(LONGEST_SETTINGS).read_to_string(&mut text).ok()?;
+    let text = String::from_utf8(first_bytes(configuration, LONGEST_SETTINGS).ok()?).ok()?;
     let value = text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))

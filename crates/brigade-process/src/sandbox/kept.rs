@@ -7,10 +7,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{DirEntry, File};
-use std::io::Read as _;
+use std::fs::DirEntry;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use crate::regular::first_bytes;
 
 /// Where git starts to look.
 const GIT: &str = ".git";
@@ -224,11 +225,7 @@ fn parts(path: &Path) -> Vec<PathBuf> {
 
 /// Reads the path that a file of git names behind a prefix; none when it is no such file.
 pub(super) fn named(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    File::open(file).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let bytes = first_bytes(file, MOST_BYTES).ok()?;
     let path = bytes.strip_prefix(prefix)?.trim_ascii();
     (!path.is_empty()).then(|| PathBuf::from(OsString::from_vec(path.to_owned())))
 }

@@ -11,6 +11,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::regular::first_bytes;
+
 use super::kept::{Kept, named};
 
 /// The maximum number of searched directories.
@@ -140,9 +142,7 @@ impl Repositories {
         let mut files = vec![folder.join("config"), folder.join("config.worktree")];
         files.extend(named(&folder.join("commondir"), b"").map(|shared| folder.join(shared).join("config")));
         for file in files.iter().chain(settings) {
-            let is_short =
-                fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_SETTINGS);
-            let text = if is_short { fs::read(file).unwrap_or_default() } else { Vec::new() };
+            let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
             for path in hooks_paths(&String::from_utf8_lossy(&text)) {
                 if path.starts_with('~') {
                     continue;
@@ -243,7 +243,7 @@ fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
 /// Lists the submodules and worktrees of the workspace's repository.
 fn listed(workspace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let modules = fs::read(workspace.join(".gitmodules")).unwrap_or_default();
+    let modules = first_bytes(&workspace.join(".gitmodules"), LONGEST_SETTINGS).unwrap_or_default();
     let modules = String::from_utf8_lossy(&modules);
     for line in modules.lines() {
         if let Some((name, value)) = line.split_once('=')

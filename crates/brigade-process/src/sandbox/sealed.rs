@@ -4,6 +4,7 @@
 //! Whoever changes or replaces the file in the workspace changes nothing for the run: the mount over it stays, or is
 //! gone and leaves a file that the rules do not open.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -52,9 +53,14 @@ impl Sealed {
         const PAGE: usize = 4096;
         let mut pages = 16;
         let mut copies = Vec::with_capacity(code.len());
+        let mut links_to: BTreeMap<PathBuf, Vec<&Path>> = BTreeMap::new();
+        for link in closed.named.iter().filter(|path| path.is_symlink()) {
+            if let Ok(real) = link.canonicalize() {
+                links_to.entry(real).or_default().push(link);
+            }
+        }
         for file in code {
-            let is_link = |path: &&PathBuf| path.is_symlink() && leads_to(path, &file.path);
-            let links = closed.named.iter().filter(is_link).map(|path| Way::new(path, workspace));
+            let links = links_to.get(&file.path).into_iter().flatten().map(|path| Way::new(path, workspace));
             pages += file.bytes.len().div_ceil(PAGE) + 1;
             copies.push(Copy {
                 way: Way::new(&file.path, workspace)?,
@@ -65,8 +71,8 @@ impl Sealed {
         }
         let options = format!("mode=0700,size={},nr_inodes={}", pages * PAGE, copies.len() + 16);
         let mut outside = Vec::new();
-        for link in closed.named.iter().filter(|path| path.is_symlink()) {
-            if let Some(end) = closed.outside.iter().find(|end| leads_to(link, end)) {
+        for (end, links) in links_to.iter().filter(|(end, _)| closed.outside.contains(end)) {
+            for link in links {
                 let end = CString::new(end.as_os_str().as_bytes()).unwrap_or_default();
                 outside.push((end, Way::new(link, workspace)?));
             }
@@ -152,9 +158,4 @@ fn put(made: &OwnedFd, at: &OwnedFd) -> Result<(), i32> {
     let tree = copy_of(made.as_raw_fd(), c"", 0)?;
     set_read_only(tree.as_raw_fd(), c"", true, libc::AT_EMPTY_PATH)?;
     move_to(&tree, at)
-}
-
-/// Tells whether a path leads to this one, which has no links.
-fn leads_to(path: &Path, end: &Path) -> bool {
-    path.canonicalize().is_ok_and(|real| real == end)
 }

@@ -221,7 +221,8 @@ struct Contents<'a> {
     shown: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,
     closed: BTreeSet<PathBuf>,
-    links: BTreeSet<(PathBuf, PathBuf)>,
+    /// The texts of links.
+    links: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl<'a> Contents<'a> {
@@ -234,7 +235,7 @@ impl<'a> Contents<'a> {
             shown: BTreeSet::new(),
             folders: BTreeSet::new(),
             closed: BTreeSet::new(),
-            links: BTreeSet::new(),
+            links: BTreeMap::new(),
         }
     }
 
@@ -290,7 +291,7 @@ impl<'a> Contents<'a> {
         self.code.contains(path)
             || self.shown.contains(path)
             || self.folders.contains(path)
-            || self.links.iter().any(|(link, _)| link == path)
+            || self.links.contains_key(path)
     }
 
     /// Makes the bound links that a path leads through.
@@ -319,7 +320,7 @@ impl<'a> Contents<'a> {
                 return;
             }
             self.make_parents_of(&next);
-            self.links.insert((next, target.clone()));
+            self.links.insert(next, target.clone());
             if target.is_absolute() {
                 let Ok(inside) = target.strip_prefix(self.workspace) else { return };
                 at = PathBuf::new();
@@ -368,8 +369,7 @@ impl<'a> Contents<'a> {
         self.folders.remove(Path::new(""));
         let (shown, links) = (std::mem::take(&mut self.shown), std::mem::take(&mut self.links));
         // A link takes the place of what else is known of its name.
-        let linked: BTreeSet<&PathBuf> = links.iter().map(|(path, _)| path).collect();
-        let is_free = |path: &&PathBuf| !linked.contains(path) && !shown.contains(*path);
+        let is_free = |path: &&PathBuf| !links.contains_key(*path) && !shown.contains(*path);
         let folders: Vec<_> =
             self.folders.iter().filter(is_free).map(|path| text(path)).collect::<Result<_, _>>()?;
         let names: Vec<_> =

@@ -64,6 +64,32 @@ fn what_texts_of_the_workspace_start_is_followed() {
     ] {
         check_chain(command, &below, &go, &["sub/run.js"], &["node"]);
     }
+    let packages = Fake::new(&["a/run.js", "b/run.js", "a/node_modules/.bin/t"], &[])
+        .with("package.json", r#"{"workspaces": ["a", "b"]}"#)
+        .with("a/package.json", r#"{"name": "@x/one", "scripts": {"go": "node run.js", "bin": "t"}}"#)
+        .with("b/package.json", r#"{"name": "two", "scripts": {"go": "node run.js"}}"#);
+    let one = ("a/package.json: go", "node run.js");
+    let two = ("b/package.json: go", "node run.js");
+    for command in [
+        "npm -w @x/one run go",
+        "npm run go --workspace=a",
+        "pnpm --filter @x/one run go",
+        "yarn workspace @x/one go",
+    ] {
+        check_chain(command, &packages, &[one], &["a/run.js"], &["node"]);
+        let named = reads(command, &packages);
+        assert!(!named.chain.files.contains(Path::new("/work/b/run.js")), "{command}: {named:?}");
+    }
+    for command in
+        ["npm run go --workspaces", "npm run go -ws", "pnpm -r run go", "pnpm --filter 't*' run go"]
+    {
+        check_chain(command, &packages, &[one, two], &["a/run.js", "b/run.js"], &["node"]);
+    }
+    for command in ["npm exec -w @x/one t", "npm exec --workspaces t", "npm run bin --workspaces"] {
+        let bins = reads(command, &packages).code;
+        let all = ["a/node_modules/.bin/t", "node_modules/.bin/t"];
+        assert!(all.iter().all(|bin| bins.contains(&Path::new("/work").join(bin))), "{command}: {bins:?}");
+    }
     let server = [("sub/package.json: start", "node server.js")];
     check_chain("npm --prefix sub start", &below, &server, &["sub/server.js"], &["node"]);
     check_chain("make -s build", &files, &[("Makefile: build", "sh build.sh")], &["build.sh"], &["Makefile"]);
@@ -91,9 +117,17 @@ fn what_texts_of_the_workspace_start_is_followed() {
         &["run.py", "prepare.sh"],
         &["justfile: go", "python3"],
     );
+    // A variable of one target is no rule to begin with.
+    let private = Fake::new(&[], &[])
+        .with("Makefile", "go: CC = gcc\ngo: private X = 1\nall: ; sh all.sh\ngo:\n\tsh go.sh\n");
+    check_chain("make", &private, &[("Makefile: all", "sh all.sh")], &["all.sh"], &[]);
+    check_chain("make go", &private, &[("Makefile: go", "sh go.sh")], &["go.sh"], &[]);
     check_chain("python3 -m pkg", &files, &[], &[], &["python3"]);
     check_chain("wc run.js", &files, &[], &[], &[]);
-    check_chain("/usr/bin/cargo run", &files, &[], &[], &["/usr/bin/cargo"]);
+    for command in ["/usr/bin/cargo run", "cmake --build out", "rake go", "./gradlew test", "go vet"] {
+        let program = command.split(' ').next().unwrap_or_default();
+        check_chain(command, &files, &[], &[], &[program]);
+    }
     check_chain("./bin/wrap run.js", &files, &[], &[], &["./bin/wrap"]);
 }
 
@@ -186,5 +220,34 @@ fn a_script_of_a_shell_that_loads_code_is_named() {
     }
     for text in ["echo ran >> ran.txt", "cat data.csv | sort", ""] {
         assert!(finders("bash run.sh", text).is_empty(), "{text}");
+    }
+}
+
+/// Issue 12: an argument may be the name of a recipe or a script.
+#[test]
+fn what_arguments_choose_to_start_is_followed() {
+    let files = Fake::new(&["all.sh", "go.sh", "run.js"], &[])
+        .with("Makefile", "all: ; sh all.sh\ngo: ; sh go.sh\n")
+        .with("package.json", r#"{"scripts": {"go": "node run.js"}}"#);
+    let chosen = |command: &str, argument: &str| {
+        let mut argv = Argv::parse(command).unwrap();
+        let reviewed = argv.words().len();
+        argv.push(argument).unwrap();
+        what_arguments_start(&argv, reviewed, Path::new("/work"), &files)
+    };
+    for (command, argument, by, file) in [
+        ("make", "go", "Makefile: go", "go.sh"),
+        ("nice make -s", "go", "Makefile: go", "go.sh"),
+        ("npm run", "go", "package.json: go", "run.js"),
+    ] {
+        let chain = chosen(command, argument);
+        assert_eq!(chain.starts.iter().map(|link| link.by.as_str()).collect::<Vec<_>>(), [by], "{command}");
+        assert!(chain.files.contains(&Path::new("/work").join(file)), "{command}: {chain:?}");
+        assert!(!chain.files.contains(Path::new("/work/all.sh")), "{command}: {chain:?}");
+    }
+    for (command, argument) in
+        [("make", "all"), ("make", "unknown"), ("python3 x.py", "go"), ("npm test", "go")]
+    {
+        assert_eq!(chosen(command, argument), Chain::default(), "{command} {argument}");
     }
 }
