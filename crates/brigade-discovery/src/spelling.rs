@@ -4,13 +4,15 @@ mod table;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, Number, Object};
-use brigade_redact::{MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields};
+use brigade_redact::{
+    MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, looks_secret_value, secret_fields,
+};
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_secret_query, host_of, is_unclear};
-use crate::values::{Held, values};
+use crate::values::{Held, named_value, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
 
@@ -53,10 +55,10 @@ struct Reader<'r> {
     launch: Launch,
 }
 
-/// Reads a server.
+/// Reads a server. Beside its name stands whether that takes the place of a secret.
 pub(crate) fn read_server(
     spelling: &'static Spelling,
-    name: &str,
+    (name, is_secret): (&str, bool),
     value: &Json,
     redactor: &Redactor,
 ) -> Read {
@@ -78,6 +80,10 @@ pub(crate) fn read_server(
         left_out: Vec::new(),
         launch: Launch::default(),
     };
+    if is_secret {
+        reader.literal_secrets.push("name".to_owned());
+        reader.left_out.push("the name of the server looks like a secret; rename it in that file".to_owned());
+    }
     let entry = reader.entry(name, kind, name == NAME && is_ours(value));
     let launch = reader.launch.without(reader.left_out);
     Read { entry, launch, troubles: reader.troubles }
@@ -428,7 +434,10 @@ impl Reader<'_> {
         let members = match map {
             Some(Json::Object(members)) => members,
             Some(Json::Null) | None => return,
-            Some(_) => return self.partial(format!("`{key}` is not an object")),
+            Some(other) => {
+                self.secrets_of_list(other, key);
+                return self.partial(format!("`{key}` is not an object"));
+            }
         };
         if MOST < members.len() {
             self.partial(format!("`{key}` has more than {MOST} names"));
@@ -449,6 +458,23 @@ impl Reader<'_> {
                 self.note(found.found);
             }
             names.push(shown);
+        }
+    }
+
+    /// Names the secrets of a list where a map should stand: `[{"name": "X", "value": "V"}]`, `["X=V"]`.
+    fn secrets_of_list(&mut self, value: &Json, key: &str) {
+        for (index, item) in value.as_array().into_iter().flatten().take(MOST).enumerate() {
+            let pair = match named_value(item) {
+                Some((name, value)) => value.as_str().map(|value| (name, value)),
+                None => item.as_str().and_then(|item| item.split_once(['=', ':'])),
+            };
+            let is_short = |text: &str| text.len() <= LONGEST_TEXT;
+            let Some((name, value)) = pair.filter(|(name, value)| is_short(name) && is_short(value)) else {
+                continue;
+            };
+            if is_secret(name, value.trim_start(), &references(value)) {
+                self.literal_secrets.push(format!("{key}[{index}]"));
+            }
         }
     }
 
@@ -566,7 +592,7 @@ impl Reader<'_> {
 pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth =
         ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
-    let by_name = is_secret_field(name, value) || is_auth;
+    let by_name = is_secret_field(name, value) || is_secret_by_option(name, value) || is_auth;
     found.is_literal() && (by_name || looks_secret_value(value).is_some())
 }
 

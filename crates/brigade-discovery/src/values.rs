@@ -6,7 +6,9 @@
 use std::ops::Range;
 
 use brigade_core::{Dialect, Json};
-use brigade_redact::{MARK, is_secret_option, password_before_host, secret_property};
+use brigade_redact::{
+    MARK, is_token_of_scheme, password_before_host, password_of_user, secret_of_option, secret_property,
+};
 
 use crate::spelling::{is_secret, is_variable};
 use crate::urls::{hidden_credentials, is_unclear, rest_of_url, without_path};
@@ -204,16 +206,19 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
         let held = held(ValueKind::Key, word, from);
         Some(Held { is_secret: held.is_literal, ..held })
     };
-    if let Some(from) = key(before, word).or_else(|| password(words, at)) {
-        return key_at(from);
-    }
     if let Some(held) = attached_variable(word) {
         return Some(held);
+    }
+    if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at)) {
+        return key_at(from);
+    }
+    if is_token_of_scheme(before, word) {
+        return key_at(0);
     }
     if let Some(from) = secret_property(word).or_else(|| password_before_host(word)) {
         return key_at(from);
     }
-    if let Some(held) = object(word) {
+    if let Some(held) = object(word, is_variable_option(before)) {
         return Some(held);
     }
     if assigns
@@ -307,52 +312,33 @@ fn is_of_container(words: &[&str]) -> bool {
     true
 }
 
-/// Returns where the password begins of `USER:PASSWORD` behind `--user` or `-u`, or in the word of `--user`. What runs
-/// a container takes a user and a group there.
+/// Returns where the password begins of `USER:PASSWORD` behind an option or in its word. What runs a container takes a
+/// user and a group there.
 fn password(words: &[&str], at: usize) -> Option<usize> {
-    let word = words[at];
-    let (option_at, pair) = match word.strip_prefix("--user=") {
-        Some(pair) => (at, pair),
-        None => (at.checked_sub(1).filter(|at| matches!(words[*at], "--user" | "-u"))?, word),
-    };
-    let (user, password) = pair.split_once(':')?;
-    let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_pair = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
-    let is_password = is_pair && !(is_id(user) && is_id(password)) && !is_of_container(&words[..option_at]);
-    is_password.then(|| word.len() - password.len())
-}
-
-/// Returns where the value of `--key`, `--pat` or `--pass` begins in a word behind it, or in its own word. A file with
-/// a key is no secret.
-fn key(before: &str, word: &str) -> Option<usize> {
-    let is_option =
-        |option: &str| matches!(option, "--key" | "-key" | "--pat" | "-pat") || is_secret_option(option);
-    let from = match word.split_once('=') {
-        Some((option, value)) if is_option(option) => word.len() - value.len(),
-        _ if is_option(before) && !word.starts_with('-') => 0,
-        _ => return None,
-    };
-    let value = &word[from..];
-    let is_file = ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
-        || [".crt", ".json", ".key", ".p12", ".pem", ".pub", ".txt"].iter().any(|end| value.ends_with(end));
-    (!value.is_empty() && !is_file).then_some(from)
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    let from = password_of_user(before, words[at])?;
+    let option_at = if words[at].starts_with('-') { at } else { at - 1 };
+    (!is_of_container(&words[..option_at])).then_some(from)
 }
 
 /// Keys of objects whose members are values.
 const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
 
-/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something.
-fn object(word: &str) -> Option<Held> {
-    let from = match word.split_once('=') {
-        Some((option, rest)) if option.starts_with('-') => word.len() - rest.len(),
-        _ => 0,
+/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something: below a key for them,
+/// all of it behind an option for them, or as a list of names with values.
+fn object(word: &str, is_below: bool) -> Option<Held> {
+    let (from, is_below) = match word.split_once('=') {
+        Some((option, rest)) if option.starts_with('-') => {
+            (word.len() - rest.len(), is_below || is_variable_option(option))
+        }
+        _ => (0, is_below),
     };
     let text = &word[from..];
     if !text.starts_with(['{', '[']) || !text.contains('"') {
         return None;
     }
     let json = Json::parse_bytes(text.as_bytes(), Dialect::WithComments).ok()?;
-    has_values(&json, false).then(|| {
+    has_values(&json, is_below).then(|| {
         let held = held(ValueKind::Header, word, from);
         Held { is_secret: held.is_literal, ..held }
     })
@@ -364,10 +350,23 @@ fn has_values(json: &Json, is_below: bool) -> bool {
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
         Json::String(text) => is_below && references(text).is_literal(),
         Json::Array(items) => items.iter().any(|item| has_values(item, is_below)),
-        Json::Object(members) => members.iter().any(|(key, value)| {
-            has_values(value, is_below || OBJECTS.contains(&key.to_ascii_lowercase().as_str()))
-        }),
+        Json::Object(members) => {
+            let is_pair = named_value(json).is_some();
+            members.iter().any(|(key, value)| {
+                let is_value = is_pair && key == "value";
+                has_values(
+                    value,
+                    is_below || is_value || OBJECTS.contains(&key.to_ascii_lowercase().as_str()),
+                )
+            })
+        }
     }
+}
+
+/// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
+pub(crate) fn named_value(json: &Json) -> Option<(&str, &Json)> {
+    let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
+    Some((name, json.get("value")?))
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.

@@ -4,7 +4,7 @@ use brigade_command::{Password, Program};
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
 use crate::rules::is_placeholder;
-use crate::words::SWITCHES;
+use crate::words::{HARMLESS_WORDS, SWITCHES};
 
 impl Redactor {
     /// Redacts the words of a command line. The value after a flag with a secret name is masked too, as is the password
@@ -91,7 +91,10 @@ impl ArgvReader {
         } else if attaches && word.starts_with("-p") && word[2..].contains(|c| !matches!(c, '0'..='9' | ':'))
         {
             Hidden::From(2)
-        } else if !word.starts_with('-') && flag.is_some_and(|flag| is_secret_field(&flag, word)) {
+        } else if !word.starts_with('-')
+            && !is_harmless(word)
+            && flag.is_some_and(|flag| is_secret_field(&flag, word))
+        {
             Hidden::Whole
         } else {
             Hidden::Nothing
@@ -127,8 +130,13 @@ impl ArgvReader {
     }
 }
 
+/// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.
+fn is_harmless(word: &str) -> bool {
+    HARMLESS_WORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
 /// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.
-fn is_switch(flag: &str) -> bool {
+pub(crate) fn is_switch(flag: &str) -> bool {
     flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
 }
 
