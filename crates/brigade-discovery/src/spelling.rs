@@ -112,8 +112,8 @@ impl Reader<'_> {
             url => url,
         };
         let held = values(&words);
-        let command = self.shown_words(&words, &held);
-        self.launch = Launch::new(words, held, self.text("cwd"), &self.literal_secrets);
+        let (command, is_secret) = self.shown_words(&words, &held);
+        self.launch = Launch::new(words, held, self.text("cwd"), &is_secret);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
             if looks_secret_value(url).is_some() || has_secret_query(url) || is_unclear(url) {
@@ -335,11 +335,13 @@ impl Reader<'_> {
         self.trouble(IssueCode::FieldInvalid, message);
     }
 
-    /// Masks values and what is secret in a command line, and notes the references in it.
-    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> Vec<String> {
+    /// Masks values and what is secret in a command line, and notes the references in it. Returns beside the words
+    /// which have a secret.
+    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
         let written: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
         let masked = self.redactor.redact_argv(&written);
+        let mut is_secret_word = vec![false; words.len()];
         for (index, found) in found.into_iter().enumerate() {
             let is_masked =
                 found.is_literal() && (masked[index].as_str() != written[index] || found.has_secret_default);
@@ -350,12 +352,13 @@ impl Reader<'_> {
             });
             let is_held = held[index].as_ref().is_some_and(|held| held.is_literal && held.is_secret);
             if is_masked || is_variable || is_held {
+                is_secret_word[index] = true;
                 self.literal_secrets.push(format!("command[{index}]"));
             }
             self.note(found.found);
         }
         if held.iter().all(Option::is_none) {
-            return masked.iter().map(|word| cut(word.as_str())).collect();
+            return (masked.iter().map(|word| cut(word.as_str())).collect(), is_secret_word);
         }
         // Without values first, so that a word is shown alike whatever its value looks like.
         let plain: Vec<String> = held
@@ -363,7 +366,8 @@ impl Reader<'_> {
             .zip(written)
             .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown))
             .collect();
-        self.redactor.redact_argv(&plain).iter().map(|word| cut(word.as_str())).collect()
+        let shown = self.redactor.redact_argv(&plain);
+        (shown.iter().map(|word| cut(word.as_str())).collect(), is_secret_word)
     }
 
     fn env_labels(&mut self) -> Vec<String> {

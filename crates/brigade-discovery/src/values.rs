@@ -126,9 +126,6 @@ const ENVIRONMENTS: &[&str] = &[
 /// How deep texts for shells are read in each other.
 const DEEPEST: usize = 8;
 
-/// How many words before an option are looked at for what runs a container.
-const MOST_BEFORE: usize = 200;
-
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
@@ -165,13 +162,14 @@ pub(crate) fn values(words: &[String]) -> Vec<Option<Held>> {
 
 /// Reads words, of which some are at the start of a command in a text for a shell.
 fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
+    let in_container = Container::places(words);
     let mut assigns = false;
     let mut is_operand = false;
     let mut found = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         assigns |= starts[at];
-        found.push(value_of(words, at, assigns, depth));
-        let is_known = ASSIGNING.contains(&base_name(word).as_str());
+        found.push(value_of(words, at, assigns, &in_container, depth));
+        let is_known = is_one_of(word, ASSIGNING);
         let stays = word.contains('=') || word.starts_with('-') || is_operand;
         is_operand =
             assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");
@@ -180,7 +178,7 @@ fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
     found
 }
 
-fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<Held> {
+fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], depth: usize) -> Option<Held> {
     let word = words[at];
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     if is_header_option(before)
@@ -198,7 +196,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
     {
         return Some(held);
     }
-    if let Some(kind) = kind_of_pair(words, at) {
+    if let Some(kind) = kind_of_pair(words, at, in_container) {
         let is_secret = is_secret(before, word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
@@ -209,7 +207,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
     if let Some(held) = attached_variable(word) {
         return Some(held);
     }
-    if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at)) {
+    if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at, in_container)) {
         return key_at(from);
     }
     if is_token_of_scheme(before, word) {
@@ -265,7 +263,7 @@ fn held(kind: ValueKind, word: &str, from: usize) -> Held {
 }
 
 /// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
-fn kind_of_pair(words: &[&str], at: usize) -> Option<ValueKind> {
+fn kind_of_pair(words: &[&str], at: usize, in_container: &[bool]) -> Option<ValueKind> {
     let option_at = at.checked_sub(2)?;
     let (option, name) = (words[option_at], words[at - 1]);
     if option == "--setenv" && !name.contains('=') {
@@ -277,48 +275,84 @@ fn kind_of_pair(words: &[&str], at: usize) -> Option<ValueKind> {
     let is_header_name =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     let is_home =
-        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| base_name(words[at]) == "sudo");
+        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_one_of(words[at], &["sudo"]));
     if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
         return Some(ValueKind::Header);
     }
     let is_pair = is_variable_option(option)
         && is_variable(name)
         && !ENVIRONMENTS.contains(&name)
-        && !is_of_container(&words[..option_at]);
+        && !in_container[option_at];
     is_pair.then_some(ValueKind::Variable)
 }
 
-/// Returns whether an option behind these words is one of what runs a container: there a name stands alone, and the
-/// image may follow.
-fn is_of_container(words: &[&str]) -> bool {
-    let is_program = |word: &&str| {
-        let name = base_name(word);
-        CONTAINERS.contains(&name.as_str()) || name.ends_with("-compose")
-    };
-    let words = &words[words.len().saturating_sub(MOST_BEFORE)..];
-    let Some(program) = words.iter().rposition(is_program) else { return false };
-    let is_subcommand = |word: &&str| ["run", "create", "exec"].contains(word);
-    let Some(start) = words[program..].iter().position(is_subcommand) else { return false };
-    let mut rest = &words[program + start + 1..];
-    while let Some((option, after)) = rest.split_first() {
-        let Some(taken) = taken_by(option) else { return false };
-        // What follows an option that is not known may be its value.
-        let is_next = after.first().is_some_and(|next| !next.starts_with('-'));
-        rest = after;
-        if taken == Taken::Next || (taken == Taken::Unknown && is_next) {
-            rest = rest.get(1..).unwrap_or_default();
+/// Where words stand in a command line that runs a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Container {
+    /// In none.
+    No,
+    /// Behind the program, before `run`, `create` or `exec`.
+    Program,
+    /// Among the options: there a name stands alone, and the image may follow.
+    Options(Skips),
+}
+
+/// Whether the next word belongs to an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skips {
+    Nothing,
+    Next,
+    /// What follows an option that is not known may be its value.
+    NextUnlessOption,
+}
+
+impl Container {
+    /// Returns for each word, and for the end, whether an option there is one of what runs a container.
+    fn places(words: &[&str]) -> Vec<bool> {
+        let mut place = Container::No;
+        let mut found = Vec::with_capacity(words.len() + 1);
+        for word in words {
+            found.push(matches!(place, Container::Options(_)));
+            place = place.behind(word);
+        }
+        found.push(matches!(place, Container::Options(_)));
+        found
+    }
+
+    fn behind(self, word: &str) -> Container {
+        let is_option = word.starts_with('-');
+        match self {
+            Container::Options(Skips::Next) => return Container::Options(Skips::Nothing),
+            Container::Options(Skips::NextUnlessOption) if !is_option => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Options(_) => match taken_by(word) {
+                Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
+                Some(Taken::Next) => return Container::Options(Skips::Next),
+                Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
+                None => {}
+            },
+            Container::Program if ["run", "create", "exec"].contains(&word) => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Program | Container::No => {}
+        }
+        let is_program = is_one_of(word, CONTAINERS) || ending(base_name(word), "-compose").is_some();
+        match self {
+            _ if is_program => Container::Program,
+            Container::Program => Container::Program,
+            Container::No | Container::Options(_) => Container::No,
         }
     }
-    true
 }
 
 /// Returns where the password begins of `USER:PASSWORD` behind an option or in its word. What runs a container takes a
 /// user and a group there.
-fn password(words: &[&str], at: usize) -> Option<usize> {
+fn password(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     let from = password_of_user(before, words[at])?;
     let option_at = if words[at].starts_with('-') { at } else { at - 1 };
-    (!is_of_container(&words[..option_at])).then_some(from)
+    (!in_container[option_at]).then_some(from)
 }
 
 /// Keys of objects whose members are values.
@@ -541,7 +575,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 /// value is left out is taken from the environment of the program.
 pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if !CONTAINERS.contains(&base_name(word(0)).as_str()) {
+    if !is_one_of(word(0), CONTAINERS) {
         return 0..0;
     }
     let subcommand = if word(1) == "container" { 2 } else { 1 };
@@ -594,10 +628,22 @@ fn taken_by(option: &str) -> Option<Taken> {
     })
 }
 
-/// Returns the last part of a program's path, in small letters and without `.exe`.
-fn base_name(word: &str) -> String {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
-    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+/// Returns the last part of a program's path, without `.exe`.
+fn base_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    ending(name, ".exe").map_or(name, |at| &name[..at])
+}
+
+/// Returns where an ending begins, in any case of its letters.
+fn ending(name: &str, end: &str) -> Option<usize> {
+    let at = name.len().checked_sub(end.len())?;
+    name.get(at..)?.eq_ignore_ascii_case(end).then_some(at)
+}
+
+/// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
+fn is_one_of(word: &str, programs: &[&str]) -> bool {
+    let name = base_name(word);
+    programs.iter().any(|program| program.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
