@@ -70,7 +70,7 @@ impl Launch {
         let texts = words.iter().chain(&cwd);
         let mut launch = Launch {
             references: texts.flat_map(|text| references(text).found).collect(),
-            cwd: cwd.map(|cwd| references(&cwd).bare),
+            cwd: cwd.map(|cwd| references(&cwd).bare.into_owned()),
             ..Launch::default()
         };
         for (at, (word, held)) in words.into_iter().zip(held).enumerate() {
@@ -88,7 +88,11 @@ impl Launch {
                 None => None,
             };
             launch.not_kept.extend(why.map(|why| (at, why)));
-            launch.words.push(if why.is_some() { MARK.to_owned() } else { references(&word).bare });
+            launch.words.push(if why.is_some() {
+                MARK.to_owned()
+            } else {
+                references(&word).bare.into_owned()
+            });
         }
         launch
     }

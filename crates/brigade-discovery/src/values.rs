@@ -257,7 +257,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
 fn held(kind: ValueKind, word: &str, from: usize) -> Held {
     let found = references(&word[from..]);
     let is_literal = found.is_literal() || found.has_default;
-    let shown = if is_literal { MARK.to_owned() } else { found.shown };
+    let shown = if is_literal { MARK.to_owned() } else { found.shown.into_owned() };
     let shown = format!("{}{shown}", &word[..from]);
     Held { kind, is_literal, is_secret: false, shown, variable: None }
 }

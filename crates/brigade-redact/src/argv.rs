@@ -109,6 +109,10 @@ impl ArgvReader {
 
     /// Updates the state if the word names a program.
     fn program(&mut self, word: &str) {
+        // An option or a package is none, and most words are one of these.
+        if word.starts_with(['-', '@']) {
+            return;
+        }
         let after_login = self.short == Password::AfterLogin;
         match Program::of(word).map_or(Password::None, Program::password) {
             Password::None => match word {
