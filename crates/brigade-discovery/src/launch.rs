@@ -59,7 +59,8 @@ impl NotKept {
 }
 
 impl Launch {
-    /// Takes the words of a file, beside which stands whether a secret was found in each. A variable that a container is given by value is given by name.
+    /// Takes the words of a file, beside which stands whether a secret was found in each. A variable that a container
+    /// is given by value is given by name.
     pub(crate) fn new(
         words: Vec<String>,
         held: Vec<Option<Held>>,
