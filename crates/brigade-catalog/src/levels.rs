@@ -6,8 +6,39 @@ use brigade_core::{ConfigIssue, Severity};
 
 use crate::model::{Catalog, Level, Lost, Runtimes, Tool};
 
-/// What is said of a file of the user that others can change.
-pub const UNSAFE_USER_FILE: &str = "other users can write the file, so it is ignored";
+/// Why a file of the user is not used: another account could have written what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsafeUserFile {
+    /// Everybody can write it.
+    Writable,
+    /// It belongs to another account.
+    Foreign,
+}
+
+impl UnsafeUserFile {
+    const ALL: [UnsafeUserFile; 2] = [UnsafeUserFile::Writable, UnsafeUserFile::Foreign];
+
+    /// Says what is wrong, as a sentence without a final period.
+    pub const fn message(self) -> &'static str {
+        match self {
+            UnsafeUserFile::Writable => "other users can write the file, so it is ignored",
+            UnsafeUserFile::Foreign => "the file belongs to another account, so it is ignored",
+        }
+    }
+
+    /// Says what to do, as the end of a sentence.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            UnsafeUserFile::Writable => "read what it says, and give it mode 600",
+            UnsafeUserFile::Foreign => "read what it says, and put a copy of your own in its place",
+        }
+    }
+
+    /// Returns whether an issue says that a file is not used for such a reason.
+    pub fn is_said_by(issue: &ConfigIssue) -> bool {
+        UnsafeUserFile::ALL.iter().any(|why| why.message() == issue.message)
+    }
+}
 
 /// An entry that an entry of its id at a nearer level hides.
 #[derive(Clone, Debug, PartialEq)]

@@ -36,7 +36,7 @@ pub mod starter;
 pub use entry_text::FieldValue;
 pub use fields::{KNOWN_EFFECTS, KNOWN_HARNESSES, misspelt_effect};
 pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, rank};
-pub use levels::{Shadowed, TakenAlias, UNSAFE_USER_FILE};
+pub use levels::{Shadowed, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
     InvalidToolId, InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA,

@@ -28,15 +28,17 @@ impl Inventory {
         }
     }
 
-    fn add_one(&mut self, mut entry: DiscoveredEntry, launch: Option<Launch>) {
-        for origin in &mut entry.origins {
+    fn add_one(&mut self, mut entry: DiscoveredEntry, mut launch: Option<Launch>) {
+        let last = entry.origins.len().saturating_sub(1);
+        for (index, origin) in entry.origins.iter_mut().enumerate() {
             let count = self.references.entry(origin.reference.clone()).or_insert(0);
             *count += 1;
             if 1 < *count {
                 origin.reference = format!("{}#{count}", origin.reference);
             }
-            if let Some(launch) = &launch {
-                self.launches.insert(&origin.reference, launch.clone());
+            let launch = if index == last { launch.take() } else { launch.clone() };
+            if let Some(launch) = launch {
+                self.launches.insert(&origin.reference, launch);
             }
         }
         let places = self.by_id.entry(entry.id.clone()).or_default();

@@ -59,18 +59,19 @@ impl NotKept {
 }
 
 impl Launch {
-    /// Takes the words of a file. A variable that a container is given by value is given by name.
+    /// Takes the words of a file, beside which stands whether a secret was found in each. A variable that a container
+    /// is given by value is given by name.
     pub(crate) fn new(
         words: Vec<String>,
         held: Vec<Option<Held>>,
         cwd: Option<String>,
-        literal_secrets: &[String],
+        is_secret: &[bool],
     ) -> Launch {
         let by_name = options_of_container(&words);
         let texts = words.iter().chain(&cwd);
         let mut launch = Launch {
             references: texts.flat_map(|text| references(text).found).collect(),
-            cwd: cwd.map(|cwd| references(&cwd).bare),
+            cwd: cwd.map(|cwd| references(&cwd).bare.into_owned()),
             ..Launch::default()
         };
         for (at, (word, held)) in words.into_iter().zip(held).enumerate() {
@@ -81,14 +82,18 @@ impl Launch {
                 launch.variables.push(word[name].to_owned());
                 continue;
             }
-            let is_secret = literal_secrets.contains(&format!("command[{at}]")) || may_hold_secret(&word);
+            let is_secret = is_secret[at] || may_hold_secret(&word);
             let why = match &held {
                 _ if is_secret => Some(NotKept::Secret),
                 Some(held) => Some(NotKept::Value(held.kind)),
                 None => None,
             };
             launch.not_kept.extend(why.map(|why| (at, why)));
-            launch.words.push(if why.is_some() { MARK.to_owned() } else { references(&word).bare });
+            launch.words.push(if why.is_some() {
+                MARK.to_owned()
+            } else {
+                references(&word).bare.into_owned()
+            });
         }
         launch
     }

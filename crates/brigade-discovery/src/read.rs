@@ -6,7 +6,7 @@ use brigade_core::json::{PlacedMember, PlacedObject};
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At, Node, Value, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object};
-use brigade_redact::Redactor;
+use brigade_redact::{MARK, Redactor, looks_secret_value};
 use toml_edit::Document;
 
 use crate::client::Format;
@@ -104,6 +104,20 @@ struct Placed {
     key_path: String,
 }
 
+impl Placed {
+    /// Returns the name and the path of a server whose name is a secret, with its number among those of the file.
+    fn without_name(&self, number: usize) -> (String, String) {
+        let name = if number == 1 { MARK.to_owned() } else { format!("{MARK}-{number}") };
+        let quoted = format!("[{}]", Json::from(self.name.as_str()).to_compact());
+        let way = self.key_path.strip_suffix(&quoted).or_else(|| self.key_path.strip_suffix(&self.name));
+        let path = match way {
+            Some(way) => format!("{}[{}]", way.trim_end_matches('.'), Json::from(name.as_str()).to_compact()),
+            None => self.key_path.clone(),
+        };
+        (name, path)
+    }
+}
+
 /// What was found in a file before it is spelt out.
 #[derive(Default)]
 struct Servers {
@@ -155,11 +169,18 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
     }
     let mut room = Room { texts: MOST_TEXTS, bytes: MOST_BYTES };
     let mut too_much = 0;
+    let mut masked = 0;
     // Of a name that stands twice, programs read the last.
     let last: HashMap<&str, usize> =
         found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
     for (index, placed) in found.servers.iter().enumerate() {
-        let id = plain_id("mcp", &placed.name);
+        let is_secret = looks_secret_value(&placed.name).is_some();
+        masked += usize::from(is_secret);
+        let (name, key_path) = match is_secret {
+            true => placed.without_name(masked),
+            false => (placed.name.clone(), placed.key_path.clone()),
+        };
+        let id = plain_id("mcp", &name);
         let issue = |code: IssueCode, message: String| DiscoveryIssue {
             entry_id: Some(id.clone()),
             ..source.issue(code, message, Some(placed.at))
@@ -178,7 +199,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         if placed.has_twice {
             reading.issues.push(issue(IssueCode::KeyTwice, "a key of the server stands twice".to_owned()));
         }
-        if escape_terminal(&placed.name) != placed.name {
+        if escape_terminal(&name) != name {
             let message = "the name has characters that are not shown".to_owned();
             reading.issues.push(issue(IssueCode::NameUnusual, message));
         }
@@ -186,13 +207,13 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             too_much += 1;
             continue;
         }
-        let read = read_server(config.spelling, &placed.name, &placed.value, &redactor);
+        let read = read_server(config.spelling, (&name, is_secret), &placed.value, &redactor);
         reading.issues.extend(read.troubles.into_iter().map(|(code, message)| issue(code, message)));
         let Some(mut entry) = read.entry else { continue };
         room.take(&entry);
-        let is_listed = found.allowed.as_ref().is_none_or(|allowed| allowed.contains(&entry.name));
-        entry.enabled &= is_listed && !found.excluded.contains(&entry.name);
-        let origin = source.origin(&id, Some(placed.key_path.clone()), Some(placed.at.line), entry.enabled);
+        let is_listed = found.allowed.as_ref().is_none_or(|allowed| allowed.contains(&placed.name));
+        entry.enabled &= is_listed && !found.excluded.contains(&placed.name);
+        let origin = source.origin(&id, Some(key_path), Some(placed.at.line), entry.enabled);
         entry.origins.push(origin);
         reading.entries.push(entry);
         reading.launches.push(read.launch);

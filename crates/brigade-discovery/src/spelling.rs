@@ -4,13 +4,15 @@ mod table;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, Number, Object};
-use brigade_redact::{MARK, Redactor, is_secret_field, is_secret_name, looks_secret_value, secret_fields};
+use brigade_redact::{
+    MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, looks_secret_value, secret_fields,
+};
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_secret_query, host_of, is_unclear};
-use crate::values::{Held, values};
+use crate::values::{Held, named_value, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
 
@@ -53,10 +55,10 @@ struct Reader<'r> {
     launch: Launch,
 }
 
-/// Reads a server.
+/// Reads a server. Beside its name stands whether that takes the place of a secret.
 pub(crate) fn read_server(
     spelling: &'static Spelling,
-    name: &str,
+    (name, is_secret): (&str, bool),
     value: &Json,
     redactor: &Redactor,
 ) -> Read {
@@ -78,6 +80,10 @@ pub(crate) fn read_server(
         left_out: Vec::new(),
         launch: Launch::default(),
     };
+    if is_secret {
+        reader.literal_secrets.push("name".to_owned());
+        reader.left_out.push("the name of the server looks like a secret; rename it in that file".to_owned());
+    }
     let entry = reader.entry(name, kind, name == NAME && is_ours(value));
     let launch = reader.launch.without(reader.left_out);
     Read { entry, launch, troubles: reader.troubles }
@@ -106,8 +112,8 @@ impl Reader<'_> {
             url => url,
         };
         let held = values(&words);
-        let command = self.shown_words(&words, &held);
-        self.launch = Launch::new(words, held, self.text("cwd"), &self.literal_secrets);
+        let (command, is_secret) = self.shown_words(&words, &held);
+        self.launch = Launch::new(words, held, self.text("cwd"), &is_secret);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
             if looks_secret_value(url).is_some() || has_secret_query(url) || is_unclear(url) {
@@ -329,11 +335,13 @@ impl Reader<'_> {
         self.trouble(IssueCode::FieldInvalid, message);
     }
 
-    /// Masks values and what is secret in a command line, and notes the references in it.
-    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> Vec<String> {
+    /// Masks values and what is secret in a command line, and notes the references in it. Returns beside the words
+    /// which have a secret.
+    fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
-        let written: Vec<String> = found.iter().map(|found| found.shown.clone()).collect();
+        let written: Vec<String> = found.iter().map(|found| found.shown.clone().into_owned()).collect();
         let masked = self.redactor.redact_argv(&written);
+        let mut is_secret_word = vec![false; words.len()];
         for (index, found) in found.into_iter().enumerate() {
             let is_masked =
                 found.is_literal() && (masked[index].as_str() != written[index] || found.has_secret_default);
@@ -344,20 +352,22 @@ impl Reader<'_> {
             });
             let is_held = held[index].as_ref().is_some_and(|held| held.is_literal && held.is_secret);
             if is_masked || is_variable || is_held {
+                is_secret_word[index] = true;
                 self.literal_secrets.push(format!("command[{index}]"));
             }
             self.note(found.found);
         }
         if held.iter().all(Option::is_none) {
-            return masked.iter().map(|word| cut(word.as_str())).collect();
+            return (masked.iter().map(|word| cut(word.as_str())).collect(), is_secret_word);
         }
         // Without values first, so that a word is shown alike whatever its value looks like.
         let plain: Vec<String> = held
             .iter()
             .zip(written)
-            .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown))
+            .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown.into_owned()))
             .collect();
-        self.redactor.redact_argv(&plain).iter().map(|word| cut(word.as_str())).collect()
+        let shown = self.redactor.redact_argv(&plain);
+        (shown.iter().map(|word| cut(word.as_str())).collect(), is_secret_word)
     }
 
     fn env_labels(&mut self) -> Vec<String> {
@@ -428,7 +438,10 @@ impl Reader<'_> {
         let members = match map {
             Some(Json::Object(members)) => members,
             Some(Json::Null) | None => return,
-            Some(_) => return self.partial(format!("`{key}` is not an object")),
+            Some(other) => {
+                self.secrets_of_list(other, key);
+                return self.partial(format!("`{key}` is not an object"));
+            }
         };
         if MOST < members.len() {
             self.partial(format!("`{key}` has more than {MOST} names"));
@@ -449,6 +462,23 @@ impl Reader<'_> {
                 self.note(found.found);
             }
             names.push(shown);
+        }
+    }
+
+    /// Names the secrets of a list where a map should stand: `[{"name": "X", "value": "V"}]`, `["X=V"]`.
+    fn secrets_of_list(&mut self, value: &Json, key: &str) {
+        for (index, item) in value.as_array().into_iter().flatten().take(MOST).enumerate() {
+            let pair = match named_value(item) {
+                Some((name, value)) => value.as_str().map(|value| (name, value)),
+                None => item.as_str().and_then(|item| item.split_once(['=', ':'])),
+            };
+            let is_short = |text: &str| text.len() <= LONGEST_TEXT;
+            let Some((name, value)) = pair.filter(|(name, value)| is_short(name) && is_short(value)) else {
+                continue;
+            };
+            if is_secret(name, value.trim_start(), &references(value)) {
+                self.literal_secrets.push(format!("{key}[{index}]"));
+            }
         }
     }
 
@@ -566,7 +596,7 @@ impl Reader<'_> {
 pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth =
         ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
-    let by_name = is_secret_field(name, value) || is_auth;
+    let by_name = is_secret_field(name, value) || is_secret_by_option(name, value) || is_auth;
     found.is_literal() && (by_name || looks_secret_value(value).is_some())
 }
 

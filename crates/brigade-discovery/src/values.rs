@@ -6,7 +6,9 @@
 use std::ops::Range;
 
 use brigade_core::{Dialect, Json};
-use brigade_redact::{MARK, is_secret_option, password_before_host, secret_property};
+use brigade_redact::{
+    MARK, is_token_of_scheme, password_before_host, password_of_user, secret_of_option, secret_property,
+};
 
 use crate::spelling::{is_secret, is_variable};
 use crate::urls::{hidden_credentials, is_unclear, rest_of_url, without_path};
@@ -124,9 +126,6 @@ const ENVIRONMENTS: &[&str] = &[
 /// How deep texts for shells are read in each other.
 const DEEPEST: usize = 8;
 
-/// How many words before an option are looked at for what runs a container.
-const MOST_BEFORE: usize = 200;
-
 /// What a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
@@ -163,13 +162,14 @@ pub(crate) fn values(words: &[String]) -> Vec<Option<Held>> {
 
 /// Reads words, of which some are at the start of a command in a text for a shell.
 fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
+    let in_container = Container::places(words);
     let mut assigns = false;
     let mut is_operand = false;
     let mut found = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         assigns |= starts[at];
-        found.push(value_of(words, at, assigns, depth));
-        let is_known = ASSIGNING.contains(&base_name(word).as_str());
+        found.push(value_of(words, at, assigns, &in_container, depth));
+        let is_known = is_one_of(word, ASSIGNING);
         let stays = word.contains('=') || word.starts_with('-') || is_operand;
         is_operand =
             assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");
@@ -178,7 +178,7 @@ fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
     found
 }
 
-fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<Held> {
+fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], depth: usize) -> Option<Held> {
     let word = words[at];
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     if is_header_option(before)
@@ -196,7 +196,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
     {
         return Some(held);
     }
-    if let Some(kind) = kind_of_pair(words, at) {
+    if let Some(kind) = kind_of_pair(words, at, in_container) {
         let is_secret = is_secret(before, word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
@@ -204,16 +204,19 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
         let held = held(ValueKind::Key, word, from);
         Some(Held { is_secret: held.is_literal, ..held })
     };
-    if let Some(from) = key(before, word).or_else(|| password(words, at)) {
-        return key_at(from);
-    }
     if let Some(held) = attached_variable(word) {
         return Some(held);
+    }
+    if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at, in_container)) {
+        return key_at(from);
+    }
+    if is_token_of_scheme(before, word) {
+        return key_at(0);
     }
     if let Some(from) = secret_property(word).or_else(|| password_before_host(word)) {
         return key_at(from);
     }
-    if let Some(held) = object(word) {
+    if let Some(held) = object(word, is_variable_option(before)) {
         return Some(held);
     }
     if assigns
@@ -254,13 +257,13 @@ fn value_of(words: &[&str], at: usize, assigns: bool, depth: usize) -> Option<He
 fn held(kind: ValueKind, word: &str, from: usize) -> Held {
     let found = references(&word[from..]);
     let is_literal = found.is_literal() || found.has_default;
-    let shown = if is_literal { MARK.to_owned() } else { found.shown };
+    let shown = if is_literal { MARK.to_owned() } else { found.shown.into_owned() };
     let shown = format!("{}{shown}", &word[..from]);
     Held { kind, is_literal, is_secret: false, shown, variable: None }
 }
 
 /// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
-fn kind_of_pair(words: &[&str], at: usize) -> Option<ValueKind> {
+fn kind_of_pair(words: &[&str], at: usize, in_container: &[bool]) -> Option<ValueKind> {
     let option_at = at.checked_sub(2)?;
     let (option, name) = (words[option_at], words[at - 1]);
     if option == "--setenv" && !name.contains('=') {
@@ -272,87 +275,104 @@ fn kind_of_pair(words: &[&str], at: usize) -> Option<ValueKind> {
     let is_header_name =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     let is_home =
-        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| base_name(words[at]) == "sudo");
+        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_one_of(words[at], &["sudo"]));
     if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
         return Some(ValueKind::Header);
     }
     let is_pair = is_variable_option(option)
         && is_variable(name)
         && !ENVIRONMENTS.contains(&name)
-        && !is_of_container(&words[..option_at]);
+        && !in_container[option_at];
     is_pair.then_some(ValueKind::Variable)
 }
 
-/// Returns whether an option behind these words is one of what runs a container: there a name stands alone, and the
-/// image may follow.
-fn is_of_container(words: &[&str]) -> bool {
-    let is_program = |word: &&str| {
-        let name = base_name(word);
-        CONTAINERS.contains(&name.as_str()) || name.ends_with("-compose")
-    };
-    let words = &words[words.len().saturating_sub(MOST_BEFORE)..];
-    let Some(program) = words.iter().rposition(is_program) else { return false };
-    let is_subcommand = |word: &&str| ["run", "create", "exec"].contains(word);
-    let Some(start) = words[program..].iter().position(is_subcommand) else { return false };
-    let mut rest = &words[program + start + 1..];
-    while let Some((option, after)) = rest.split_first() {
-        let Some(taken) = taken_by(option) else { return false };
-        // What follows an option that is not known may be its value.
-        let is_next = after.first().is_some_and(|next| !next.starts_with('-'));
-        rest = after;
-        if taken == Taken::Next || (taken == Taken::Unknown && is_next) {
-            rest = rest.get(1..).unwrap_or_default();
+/// Where words stand in a command line that runs a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Container {
+    /// In none.
+    No,
+    /// Behind the program, before `run`, `create` or `exec`.
+    Program,
+    /// Among the options: there a name stands alone, and the image may follow.
+    Options(Skips),
+}
+
+/// Whether the next word belongs to an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skips {
+    Nothing,
+    Next,
+    /// What follows an option that is not known may be its value.
+    NextUnlessOption,
+}
+
+impl Container {
+    /// Returns for each word, and for the end, whether an option there is one of what runs a container.
+    fn places(words: &[&str]) -> Vec<bool> {
+        let mut place = Container::No;
+        let mut found = Vec::with_capacity(words.len() + 1);
+        for word in words {
+            found.push(matches!(place, Container::Options(_)));
+            place = place.behind(word);
+        }
+        found.push(matches!(place, Container::Options(_)));
+        found
+    }
+
+    fn behind(self, word: &str) -> Container {
+        let is_option = word.starts_with('-');
+        match self {
+            Container::Options(Skips::Next) => return Container::Options(Skips::Nothing),
+            Container::Options(Skips::NextUnlessOption) if !is_option => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Options(_) => match taken_by(word) {
+                Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
+                Some(Taken::Next) => return Container::Options(Skips::Next),
+                Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
+                None => {}
+            },
+            Container::Program if ["run", "create", "exec"].contains(&word) => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Program | Container::No => {}
+        }
+        let is_program = is_one_of(word, CONTAINERS) || ending(base_name(word), "-compose").is_some();
+        match self {
+            _ if is_program => Container::Program,
+            Container::Program => Container::Program,
+            Container::No | Container::Options(_) => Container::No,
         }
     }
-    true
 }
 
-/// Returns where the password begins of `USER:PASSWORD` behind `--user` or `-u`, or in the word of `--user`. What runs
-/// a container takes a user and a group there.
-fn password(words: &[&str], at: usize) -> Option<usize> {
-    let word = words[at];
-    let (option_at, pair) = match word.strip_prefix("--user=") {
-        Some(pair) => (at, pair),
-        None => (at.checked_sub(1).filter(|at| matches!(words[*at], "--user" | "-u"))?, word),
-    };
-    let (user, password) = pair.split_once(':')?;
-    let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_pair = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
-    let is_password = is_pair && !(is_id(user) && is_id(password)) && !is_of_container(&words[..option_at]);
-    is_password.then(|| word.len() - password.len())
-}
-
-/// Returns where the value of `--key`, `--pat` or `--pass` begins in a word behind it, or in its own word. A file with
-/// a key is no secret.
-fn key(before: &str, word: &str) -> Option<usize> {
-    let is_option =
-        |option: &str| matches!(option, "--key" | "-key" | "--pat" | "-pat") || is_secret_option(option);
-    let from = match word.split_once('=') {
-        Some((option, value)) if is_option(option) => word.len() - value.len(),
-        _ if is_option(before) && !word.starts_with('-') => 0,
-        _ => return None,
-    };
-    let value = &word[from..];
-    let is_file = ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
-        || [".crt", ".json", ".key", ".p12", ".pem", ".pub", ".txt"].iter().any(|end| value.ends_with(end));
-    (!value.is_empty() && !is_file).then_some(from)
+/// Returns where the password begins of `USER:PASSWORD` behind an option or in its word. What runs a container takes a
+/// user and a group there.
+fn password(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    let from = password_of_user(before, words[at])?;
+    let option_at = if words[at].starts_with('-') { at } else { at - 1 };
+    (!in_container[option_at]).then_some(from)
 }
 
 /// Keys of objects whose members are values.
 const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
 
-/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something.
-fn object(word: &str) -> Option<Held> {
-    let from = match word.split_once('=') {
-        Some((option, rest)) if option.starts_with('-') => word.len() - rest.len(),
-        _ => 0,
+/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something: below a key for them,
+/// all of it behind an option for them, or as a list of names with values.
+fn object(word: &str, is_below: bool) -> Option<Held> {
+    let (from, is_below) = match word.split_once('=') {
+        Some((option, rest)) if option.starts_with('-') => {
+            (word.len() - rest.len(), is_below || is_variable_option(option))
+        }
+        _ => (0, is_below),
     };
     let text = &word[from..];
     if !text.starts_with(['{', '[']) || !text.contains('"') {
         return None;
     }
     let json = Json::parse_bytes(text.as_bytes(), Dialect::WithComments).ok()?;
-    has_values(&json, false).then(|| {
+    has_values(&json, is_below).then(|| {
         let held = held(ValueKind::Header, word, from);
         Held { is_secret: held.is_literal, ..held }
     })
@@ -364,10 +384,23 @@ fn has_values(json: &Json, is_below: bool) -> bool {
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
         Json::String(text) => is_below && references(text).is_literal(),
         Json::Array(items) => items.iter().any(|item| has_values(item, is_below)),
-        Json::Object(members) => members.iter().any(|(key, value)| {
-            has_values(value, is_below || OBJECTS.contains(&key.to_ascii_lowercase().as_str()))
-        }),
+        Json::Object(members) => {
+            let is_pair = named_value(json).is_some();
+            members.iter().any(|(key, value)| {
+                let is_value = is_pair && key == "value";
+                has_values(
+                    value,
+                    is_below || is_value || OBJECTS.contains(&key.to_ascii_lowercase().as_str()),
+                )
+            })
+        }
     }
+}
+
+/// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
+pub(crate) fn named_value(json: &Json) -> Option<(&str, &Json)> {
+    let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
+    Some((name, json.get("value")?))
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
@@ -542,7 +575,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 /// value is left out is taken from the environment of the program.
 pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if !CONTAINERS.contains(&base_name(word(0)).as_str()) {
+    if !is_one_of(word(0), CONTAINERS) {
         return 0..0;
     }
     let subcommand = if word(1) == "container" { 2 } else { 1 };
@@ -595,10 +628,22 @@ fn taken_by(option: &str) -> Option<Taken> {
     })
 }
 
-/// Returns the last part of a program's path, in small letters and without `.exe`.
-fn base_name(word: &str) -> String {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
-    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+/// Returns the last part of a program's path, without `.exe`.
+fn base_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    ending(name, ".exe").map_or(name, |at| &name[..at])
+}
+
+/// Returns where an ending begins, in any case of its letters.
+fn ending(name: &str, end: &str) -> Option<usize> {
+    let at = name.len().checked_sub(end.len())?;
+    name.get(at..)?.eq_ignore_ascii_case(end).then_some(at)
+}
+
+/// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
+fn is_one_of(word: &str, programs: &[&str]) -> bool {
+    let name = base_name(word);
+    programs.iter().any(|program| program.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Nothing is expanded. A name is shown only if it is a plain one, since what stands around it may be a secret.
 
+use std::borrow::Cow;
+
 use brigade_redact::{MARK, is_secret_name, looks_secret_value};
 
 /// Words before a colon that are kinds of references, and not names of variables.
@@ -9,22 +11,22 @@ const KINDS: &[&str] = &["env", "file", "input", "config", "command", "secrets"]
 
 /// What references a text holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct References {
+pub(crate) struct References<'t> {
     /// The references, as they are written; without default values.
     pub(crate) found: Vec<String>,
     /// The text without them. Default values stay.
-    pub(crate) rest: String,
+    pub(crate) rest: Cow<'t, str>,
     /// The text, with default values masked.
-    pub(crate) shown: String,
+    pub(crate) shown: Cow<'t, str>,
     /// The text without default values.
-    pub(crate) bare: String,
+    pub(crate) bare: Cow<'t, str>,
     /// Whether some reference has a default value.
     pub(crate) has_default: bool,
     /// Whether some default value is a secret, by the name of the variable or by its form.
     pub(crate) has_secret_default: bool,
 }
 
-impl References {
+impl References<'_> {
     /// Returns whether the text says something itself, besides references, separators and the name of a scheme.
     pub(crate) fn is_literal(&self) -> bool {
         if self.found.is_empty() {
@@ -39,8 +41,17 @@ impl References {
 }
 
 /// Finds the references of a text.
-pub(crate) fn references(text: &str) -> References {
-    let mut result = References::default();
+pub(crate) fn references(text: &str) -> References<'_> {
+    if !text.contains(['$', '{']) {
+        let plain = Cow::Borrowed(text);
+        return References {
+            rest: plain.clone(),
+            shown: plain.clone(),
+            bare: plain,
+            ..References::default()
+        };
+    }
+    let mut result = Written::default();
     let ends = Ends { brace: text.rfind('}'), braces: text.rfind("}}") };
     let mut at = 0;
     while let Some(next) = text[at..].find(['$', '{']).map(|found| at + found) {
@@ -94,7 +105,20 @@ pub(crate) fn references(text: &str) -> References {
     result.rest.push_str(&text[at..]);
     result.shown.push_str(&text[at..]);
     result.bare.push_str(&text[at..]);
-    result
+    let Written { found, rest, shown, bare, has_default, has_secret_default } = result;
+    let (rest, shown, bare) = (Cow::Owned(rest), Cow::Owned(shown), Cow::Owned(bare));
+    References { found, rest, shown, bare, has_default, has_secret_default }
+}
+
+/// [`References`] that are being found.
+#[derive(Default)]
+struct Written {
+    found: Vec<String>,
+    rest: String,
+    shown: String,
+    bare: String,
+    has_default: bool,
+    has_secret_default: bool,
 }
 
 /// Where the last ends of references stand. What no end follows is not looked through for one each time.
@@ -206,7 +230,7 @@ mod tests {
         assert_eq!(
             (
                 references.found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
-                references.rest.as_str()
+                references.rest.as_ref()
             ),
             (found, rest)
         );

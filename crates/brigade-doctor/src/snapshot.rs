@@ -7,7 +7,7 @@ use std::sync::Arc;
 use brigade_call::{
     Call, Checkpoint, DirectoryFact, FileFact, ProgramFact, Receipt, RunStatus, SchemaFact, ToolUse,
 };
-use brigade_catalog::{Catalog, Presence, Runtimes, Tool};
+use brigade_catalog::{Catalog, Presence, Runtimes, Tool, UnsafeUserFile};
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError, Place, Timestamp};
 use brigade_kitchen::health::KitchenHealth;
 use brigade_policy::{Environment, PolicyState};
@@ -531,6 +531,8 @@ pub enum ClientProblem {
         /// When that was found.
         found_at: Timestamp,
     },
+    /// What tools of the user were registered from is not used, because others could have written the file.
+    UserFileUnsafe(UnsafeUserFile),
     /// Hooks start commands that only v0.30 has.
     OldHooks {
         /// How many.

@@ -89,4 +89,4 @@ pub use seen::is_program;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::{gateway_tracked, policy_tracked};
-pub use user::{is_open_to_others, read_user_catalog, read_user_runtimes, user_directory};
+pub use user::{read_user_catalog, read_user_runtimes, user_directory, why_unsafe};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_catalog::{Catalog, Level, Runtimes, UNSAFE_USER_FILE};
+use brigade_catalog::{Catalog, Level, Runtimes, UnsafeUserFile};
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_fs::{FileKind, FsError, FsErrorKind, Metadata, Owner};
 
@@ -45,8 +45,8 @@ fn read(host: &Host<'_>, path: &Path) -> Option<Result<Vec<u8>, String>> {
     if metadata.kind != FileKind::File {
         return Some(Err("cannot be read: it is not a file".to_owned()));
     }
-    if is_open_to_others(&metadata) {
-        return Some(Err(UNSAFE_USER_FILE.to_owned()));
+    if let Some(why) = why_unsafe(&metadata) {
+        return Some(Err(why.message().to_owned()));
     }
     let read = host.fs.read_outside(path, CONFIG_LIMIT);
     Some(read.map_err(|error| format!("cannot be read: {}", reason(&error))))
@@ -56,12 +56,35 @@ fn is_absent(error: &FsError) -> bool {
     matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
 }
 
-/// Returns whether other users could write a file of the user, so that it is not used.
-pub fn is_open_to_others(metadata: &Metadata) -> bool {
-    metadata.mode & 0o002 != 0 || metadata.owner() == Owner::Other
+/// Returns why a file of the user is not used: another account could have written it.
+pub fn why_unsafe(metadata: &Metadata) -> Option<UnsafeUserFile> {
+    match metadata.owner() {
+        Owner::Other => Some(UnsafeUserFile::Foreign),
+        Owner::Us | Owner::Root => (metadata.mode & 0o002 != 0).then_some(UnsafeUserFile::Writable),
+    }
 }
 
 fn issue(file: &str, message: String) -> ConfigIssue {
     let place = Place::file(file);
     ConfigIssue { severity: Severity::Error, place, entry: None, field: None, message, hint: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_core::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_used_if_nobody_else_can_have_written_it() {
+        let of = |uid: Option<u32>, mode: u32| {
+            let modified = Timestamp::from_unix_micros(0);
+            why_unsafe(&Metadata { kind: FileKind::File, len: 0, modified, mode, uid, id: None })
+        };
+        assert_eq!((of(None, 0o600), of(Some(0), 0o644)), (None, None));
+        assert_eq!(of(None, 0o666), Some(UnsafeUserFile::Writable));
+        // What is wrong is the owner, whatever the mode is.
+        assert_eq!(of(Some(u32::MAX - 7), 0o600), Some(UnsafeUserFile::Foreign));
+        assert_eq!(of(Some(u32::MAX - 7), 0o666), Some(UnsafeUserFile::Foreign));
+    }
 }

@@ -178,6 +178,9 @@ impl Tables {
     }
 }
 
+/// The longest text that is looked at whether it is only a name.
+const LONGEST_NAME: usize = 128;
+
 /// Scans for anchors.
 #[derive(Clone, Copy)]
 pub(super) struct Anchors {
@@ -211,14 +214,35 @@ impl Anchors {
         None
     }
 
-    /// Returns whether a complete text contains an anchor.
+    /// Returns whether a complete text contains an anchor that can begin a secret there.
     pub(super) fn stand_in(&self, text: &[u8]) -> bool {
-        // Some anchors start with any byte, which is missing at the start of the text.
-        let mut beginning = [b'\n'; ANCHOR_LENGTH];
-        for (to, byte) in beginning[1..].iter_mut().zip(text) {
-            *to = *byte;
+        self.is_anywhere(text) && !self.is_only_a_name(text)
+    }
+
+    /// Returns whether a text is a name alone, such as `API_KEY` or `${API_KEY}`: a value behind a name has something
+    /// between, and a token has a prefix.
+    fn is_only_a_name(&self, text: &[u8]) -> bool {
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_${}".contains(byte);
+        text.len() <= LONGEST_NAME
+            && text.iter().all(is_of_name)
+            && !self.has_prefix(&beginning(text))
+            && !self.has_prefix(text)
+    }
+
+    fn has_prefix(&self, bytes: &[u8]) -> bool {
+        let is_prefix = |anchor: Anchor| matches!(anchor, Anchor::Prefix(_));
+        let mut from = 0;
+        while let Some(at) = self.next(bytes, from) {
+            if self.at(bytes, at).any(is_prefix) {
+                return true;
+            }
+            from = at + 1;
         }
-        self.next(text, 0).is_some() || self.next(&beginning, 0).is_some()
+        false
+    }
+
+    fn is_anywhere(&self, text: &[u8]) -> bool {
+        self.next(text, 0).is_some() || self.next(&beginning(text), 0).is_some()
     }
 
     /// Lists the anchors at a position.
@@ -235,9 +259,36 @@ impl Anchors {
     }
 }
 
+/// Returns the beginning of a text behind another byte: some anchors start with any byte.
+fn beginning(text: &[u8]) -> [u8; ANCHOR_LENGTH] {
+    let mut beginning = [b'\n'; ANCHOR_LENGTH];
+    for (to, byte) in beginning[1..].iter_mut().zip(text) {
+        *to = *byte;
+    }
+    beginning
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_alone_holds_no_secret() {
+        let stand_in = |text: &str| Anchors::new().stand_in(text.as_bytes());
+        for name in ["API_KEY", "${GITHUB_TOKEN}", "$PASSWORD", "bearer", "cookies"] {
+            assert!(!stand_in(name), "{name}");
+        }
+        for text in ["API_KEY=x", "API_KEY: x", "{env:API_KEY}", "AKIAIOSFODNN7EXAMPLE", "${ghp_a}", "-BEG"] {
+            assert!(stand_in(text), "{text}");
+        }
+        for prefix in PREFIXES {
+            let anchor = prefix.anchor();
+            let text = String::from_utf8_lossy(&anchor);
+            let text = text.trim_start_matches('?');
+            assert!(stand_in(text) && stand_in(&format!("{text}EXAMPLE")), "{text}");
+            assert!(stand_in(&format!("api_key_{text}")), "{text}");
+        }
+    }
 
     #[test]
     fn every_anchor_is_found_at_any_position() {

@@ -4,7 +4,7 @@ use brigade_command::{Password, Program};
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
 use crate::rules::is_placeholder;
-use crate::words::SWITCHES;
+use crate::words::{HARMLESS_WORDS, SWITCHES};
 
 impl Redactor {
     /// Redacts the words of a command line. The value after a flag with a secret name is masked too, as is the password
@@ -91,7 +91,10 @@ impl ArgvReader {
         } else if attaches && word.starts_with("-p") && word[2..].contains(|c| !matches!(c, '0'..='9' | ':'))
         {
             Hidden::From(2)
-        } else if !word.starts_with('-') && flag.is_some_and(|flag| is_secret_field(&flag, word)) {
+        } else if !word.starts_with('-')
+            && !is_harmless(word)
+            && flag.is_some_and(|flag| is_secret_field(&flag, word))
+        {
             Hidden::Whole
         } else {
             Hidden::Nothing
@@ -106,6 +109,10 @@ impl ArgvReader {
 
     /// Updates the state if the word names a program.
     fn program(&mut self, word: &str) {
+        // An option or a package is none, and most words are one of these.
+        if word.starts_with(['-', '@']) {
+            return;
+        }
         let after_login = self.short == Password::AfterLogin;
         match Program::of(word).map_or(Password::None, Program::password) {
             Password::None => match word {
@@ -127,8 +134,13 @@ impl ArgvReader {
     }
 }
 
+/// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.
+fn is_harmless(word: &str) -> bool {
+    HARMLESS_WORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
 /// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.
-fn is_switch(flag: &str) -> bool {
+pub(crate) fn is_switch(flag: &str) -> bool {
     flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
 }
 

@@ -58,7 +58,10 @@ pub use command::{is_secret_command, shown_command};
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use name::{is_secret_field, is_secret_name};
-pub use option::{is_secret_option, password_before_host, secret_property};
+pub use option::{
+    is_secret_by_option, is_token_of_scheme, password_before_host, password_of_user, reads_like_words,
+    secret_of_option, secret_property,
+};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use shape::{SecretKind, looks_secret_value};
 

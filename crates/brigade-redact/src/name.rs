@@ -174,7 +174,7 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
 /// Writes the words of a name in lower case, separated by spaces.
 ///
 /// A number at the end, as in `API_KEY_1`, is dropped.
-fn spaced_words(name: &str) -> String {
+pub(crate) fn spaced_words(name: &str) -> String {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | '.'));
     let mut spaced = String::with_capacity(name.len() + 8);
     let mut chars = name.chars().peekable();

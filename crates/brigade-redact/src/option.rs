@@ -1,22 +1,94 @@
-//! Secrets that the form of a word of a command line shows: attached to an option, or before a host.
+//! Secrets that a word of a command line shows: by the option before it or in it, or by its form.
+//!
+//! A name decides how much a value must say of itself. Behind a name that only secrets have (`--pass`, `--jwt`), every
+//! value is one that is no [harmless word](HARMLESS_WORDS), reference or file. Behind a name that other things have,
+//! too (`--key`, `--session`, `--pin`), only a value is that does not [read like words](reads_like_words).
 
+use crate::argv::is_switch;
+use crate::name::spaced_words;
 use crate::rules::{is_placeholder, is_reference};
-use crate::words::{HARMLESS_WORDS, PACKAGES, PASSES, SECRET_OPTIONS, TAGS};
+use crate::words::{
+    ABOUT_USE, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES, SECRET_OPTIONS, TAGS,
+    UNSURE_OPTIONS,
+};
 use crate::{MARK, is_secret_name};
 
-/// Returns whether an option takes a password, a web token or a cookie by a short name, whatever its value is:
-/// `--pass`, `--dbpass`, `--pw`, `--jwt`, `--cookie`.
+/// How surely a name is that of a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sureness {
+    /// Nothing else has the name.
+    Sure,
+    /// Other things have it, too.
+    Unsure,
+}
+
+/// Returns where a secret begins in a word, by the name of the option before it or in it: behind `--pass`, in
+/// `--pat=q1`, `/pass:q1` and `sid=q1`.
+///
+/// Names of which [`is_secret_name`] knows are left to a [`Redactor`](crate::Redactor).
 ///
 /// ```
-/// use brigade_redact::is_secret_option;
+/// use brigade_redact::secret_of_option;
 ///
-/// assert!(is_secret_option("--dbpass") && is_secret_option("-jwt"));
-/// assert!(!is_secret_option("--bypass") && !is_secret_option("--no-cookies") && !is_secret_option("pass"));
+/// assert_eq!((secret_of_option("--dbpass", "q1"), secret_of_option("x", "--PAT=q1")), (Some(0), Some(6)));
+/// assert_eq!(secret_of_option("--session", "9f3c"), Some(0));
+/// assert_eq!(secret_of_option("--session", "main"), None);
+/// assert_eq!(secret_of_option("x", "--key=primary"), None);
 /// ```
-pub fn is_secret_option(option: &str) -> bool {
-    let Some(name) = option.strip_prefix('-') else { return false };
-    let name = name.trim_start_matches('-').to_ascii_lowercase();
-    SECRET_OPTIONS.contains(&name.as_str()) || is_glued_pass(&name)
+pub fn secret_of_option(before: &str, word: &str) -> Option<usize> {
+    let behind = || {
+        let is_value = !word.starts_with('-') && !before.contains(['=', ':']);
+        Some((0, is_value.then(|| sureness_of(before, " "))??))
+    };
+    let attached = || {
+        let at = word.find(['=', ':'])?;
+        Some((at + 1, sureness_of(&word[..at], &word[at..=at])?))
+    };
+    let is_secret = |(from, sureness): &(usize, Sureness)| is_secret_of(*sureness, &word[*from..]);
+    behind().filter(is_secret).or_else(|| attached().filter(is_secret)).map(|(from, _)| from)
+}
+
+/// Returns whether the value of a variable or a header is a secret by a name of which [`secret_of_option`] knows.
+///
+/// ```
+/// use brigade_redact::is_secret_by_option;
+///
+/// assert!(is_secret_by_option("GITHUB_PAT", "q1") && is_secret_by_option("SID", "q1"));
+/// assert!(!is_secret_by_option("SID", "ORCL") && !is_secret_by_option("COMPASS", "q1"));
+/// ```
+pub fn is_secret_by_option(name: &str, value: &str) -> bool {
+    sureness_of(name, "=").is_some_and(|sureness| is_secret_of(sureness, value))
+}
+
+fn is_secret_of(sureness: Sureness, value: &str) -> bool {
+    let says_enough = sureness == Sureness::Sure || !reads_like_words(value);
+    says_enough && may_be_secret(value) && !names_a_file(value) && !is_known_word(value)
+}
+
+/// Returns how surely a word names a secret: an option, or a variable before `=`.
+fn sureness_of(word: &str, separator: &str) -> Option<Sureness> {
+    let name = match (word.strip_prefix(['-', '/']), separator) {
+        (Some(name), "=" | " ") if word.starts_with('-') => name.trim_start_matches('-'),
+        (Some(name), ":") => name.trim_start_matches('-'),
+        (None, "=") => word,
+        _ => return None,
+    };
+    if 64 < name.len() || is_switch(name) {
+        return None;
+    }
+    let spaced = spaced_words(name);
+    let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
+    let (last, before) = words.split_last()?;
+    if before.first().is_some_and(|first| ABOUT_USE.contains(first)) {
+        return None;
+    }
+    if SECRET_OPTIONS.contains(last) || (before.is_empty() && is_glued_pass(last)) {
+        // Of a longer name that ends in `pass`, `is_secret_name` knows.
+        return (*last != "pass" || before.is_empty()).then_some(Sureness::Sure);
+    }
+    let is_id = *last == "id" && before.last() == Some(&"session");
+    let is_unsure = UNSURE_OPTIONS.contains(last) || is_id || (*last == "key" && before.is_empty());
+    is_unsure.then_some(Sureness::Unsure)
 }
 
 /// Returns whether a word ends in `pass`, and is no other word: `dbpass`.
@@ -31,6 +103,106 @@ fn may_be_secret(value: &str) -> bool {
         && !is_placeholder(value)
         && !is_reference(value)
         && !HARMLESS_WORDS.contains(&value.to_ascii_lowercase().as_str())
+}
+
+fn is_known_word(value: &str) -> bool {
+    METHODS.binary_search(&value.to_ascii_lowercase().as_str()).is_ok()
+}
+
+/// Returns whether a value names a file in which a secret is kept.
+fn names_a_file(value: &str) -> bool {
+    ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
+        || KEPT_IN.iter().any(|end| value.ends_with(end))
+}
+
+/// The longest word that a person writes in one piece, and the longest number that says how many.
+const LONGEST_WORD: usize = 16;
+const LONGEST_NUMBER: usize = 3;
+
+/// Returns whether a value consists of words and short numbers, as labels, paths and versions do, and not of letters
+/// and digits in a row that says nothing.
+///
+/// ```
+/// use brigade_redact::reads_like_words;
+///
+/// assert!(reads_like_words("primary") && reads_like_words("us-east-1") && reads_like_words("displayName"));
+/// assert!(!reads_like_words("hunter2") && !reads_like_words("9f3c") && !reads_like_words("xkqzrtwp"));
+/// ```
+pub fn reads_like_words(value: &str) -> bool {
+    1 < value.len()
+        && value.split(|c: char| "-_./:,+~* ".contains(c)).all(|part| {
+            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number { part.len() <= LONGEST_NUMBER } else { reads_like_a_word(part) }
+        })
+}
+
+/// Returns whether a part of a value can be said: `primary`, `Primary`, `displayName`, `ORCL`, `prod`.
+fn reads_like_a_word(part: &str) -> bool {
+    if !part.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return false;
+    }
+    if part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return true;
+    }
+    let spaced = spaced_words(part);
+    let words = spaced.split(' ').filter(|word| !word.is_empty());
+    let is_word = |word: &str| {
+        let is_vowel = |byte: u8| b"aeiouy".contains(&byte);
+        let longest = word.as_bytes().split(|byte| is_vowel(*byte)).map(<[u8]>::len).max();
+        word.len() <= LONGEST_WORD && (word.len() <= 4 || word.bytes().any(is_vowel)) && longest < Some(6)
+    };
+    // An upper-case letter begins a word of at least three letters.
+    let is_plain = part.as_bytes().windows(2).all(|pair| !pair.iter().all(u8::is_ascii_uppercase));
+    is_plain
+        && words.clone().all(is_word)
+        && (words.clone().count() == 1 || words.clone().all(|word| 3 <= word.len()))
+}
+
+/// Returns where the password begins in a word behind an option that takes a name and a password, or in the word of
+/// one: `--user me:q1`, `--proxy-user=me:q1`, `-ume:q1`. A user and its group are no password.
+///
+/// ```
+/// use brigade_redact::password_of_user;
+///
+/// assert_eq!((password_of_user("--login", "me:q1"), password_of_user("x", "-ume:q1")), (Some(3), Some(5)));
+/// assert_eq!((password_of_user("--user", "node:node"), password_of_user("--user", "1000:staff")), (None, None));
+/// ```
+pub fn password_of_user(before: &str, word: &str) -> Option<usize> {
+    let takes_login = |option: &str| {
+        let long = option.strip_prefix("--").unwrap_or_default();
+        let last = long.rsplit('-').next().unwrap_or_default();
+        matches!(option, "-u" | "-U") || LOGIN_OPTIONS.contains(&last.to_ascii_lowercase().as_str())
+    };
+    let short =
+        || word.strip_prefix("-u").or_else(|| word.strip_prefix("-U")).filter(|pair| !pair.is_empty());
+    let pair = match word.split_once('=') {
+        Some((option, pair)) if takes_login(option) => pair,
+        _ if takes_login(before) && !word.starts_with('-') => word,
+        _ => short()?,
+    };
+    let (user, password) = pair.split_once(':')?;
+    let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_group = user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
+    let is_password = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
+    (is_password && !is_group && may_be_secret(password)).then(|| word.len() - password.len())
+}
+
+/// Returns whether a word is a token behind the name of its scheme: `Bearer q1`, and `Authorization: Bearer q1` in any
+/// number of words.
+///
+/// ```
+/// use brigade_redact::is_token_of_scheme;
+///
+/// assert!(is_token_of_scheme("Bearer", "q1") && is_token_of_scheme("Authorization:Bearer", "open"));
+/// assert!(!is_token_of_scheme("--bearer", "q1") && !is_token_of_scheme("bearer", "tokens"));
+/// ```
+pub fn is_token_of_scheme(before: &str, word: &str) -> bool {
+    let scheme = before.rsplit([' ', ':', '=']).next().unwrap_or_default();
+    let is_scheme = ["bearer", "basic"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_scheme
+        && !word.starts_with('-')
+        && may_be_secret(word)
+        && (before.to_ascii_lowercase().contains("authorization") || !reads_like_words(word))
 }
 
 /// Returns where the value begins in a word that defines a property with a secret name, such as `-DAPI_KEY=q1`.
@@ -61,16 +233,28 @@ pub fn password_before_host(word: &str) -> Option<usize> {
     let text = if word.starts_with('-') { word.split_once('=')?.1 } else { word };
     let (user, rest) = text.split_once(':')?;
     let (password, host) = rest.rsplit_once('@')?;
-    let is_user = user.len() <= 64
-        && user.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.%+-".contains(&byte))
+    // `DOMAIN\user`, `user@server`.
+    let of_domain = user.split_once('\\').map_or(user, |(_, name)| name);
+    let (name, server) = of_domain.split_once('@').unwrap_or((of_domain, ""));
+    let is_user = user.len() <= 128
+        && [name, server]
+            .iter()
+            .all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.%+-".contains(&byte)))
+        && (!name.is_empty() || user.is_empty())
         && !PACKAGES.contains(&user.to_ascii_lowercase().as_str());
+    // `pkg:npm/x@next`, `git@github.com:me/x@next`: a path, and the version of what it names.
+    let is_version_of_path = || {
+        !host.contains(['.', ':', '/', '(', '['])
+            && (password.contains('/') || !server.is_empty())
+            && reads_like_words(password)
+    };
     let is_password = !password.is_empty()
         && !password.starts_with(['/', '\\'])
         && !password.contains(char::is_whitespace)
         && !is_port_and_path(password)
         && password != MARK
         && !is_placeholder(password);
-    (is_user && is_password && is_host(host)).then(|| word.len() - rest.len())
+    (is_user && is_password && is_host(host) && !is_version_of_path()).then(|| word.len() - rest.len())
 }
 
 /// Returns whether a text is the rest of an address of a registry: `5000/image`.
@@ -115,20 +299,117 @@ mod tests {
             ("left:pad@latest", None),
             ("C:\\a@b", None),
             ("a:b c@d", None),
+            ("me@srv:q1@tcp(db:3306)/app", Some(7)),
+            ("DOMAIN\\me:q1@db", Some(10)),
+            ("--dsn=DOMAIN\\me:open@db.example", Some(16)),
+            ("me:pass/word@db.example/app", Some(3)),
+            ("me:pa/ss1@db", Some(3)),
+            ("pkg:npm/x@next", None),
+            ("gh:owner/repo@feature", None),
+            ("git@github.com:me/tool@feature", None),
+            ("git@github.com:tool@feature", None),
+            ("@scope/x:y@next", None),
         ] {
             assert_eq!(password_before_host(word), at, "{word}");
         }
     }
 
+    /// Both columns of the rule: what is a secret, and what is an ordinary word.
     #[test]
-    fn options_for_secrets_have_short_names() {
-        for option in ["--pass", "-pass", "--userpass", "--pw", "--jwt", "--cookie", "--cookies"] {
-            assert!(is_secret_option(option), "{option}");
-        }
-        for option in ["pass", "--compass", "--cookie-jar", "--no-pass", "--password-file", "--key"] {
-            assert!(!is_secret_option(option), "{option}");
+    fn a_name_decides_how_much_a_value_must_say() {
+        for (before, word, at) in [
+            // Only secrets have the name.
+            ("--pass", "open", Some(0)),
+            ("-dbpass", "open", Some(0)),
+            ("x", "--PAT=open", Some(6)),
+            ("x", "--github-pat=q1", Some(13)),
+            ("x", "--pass:q1", Some(7)),
+            ("x", "/pass:q1", Some(6)),
+            ("--otp", "123456", Some(0)),
+            ("--cookie", "sid=q1", Some(0)),
+            ("--jwt", "q1", Some(0)),
+            ("--jwt", "none", None),
+            ("x", "--jwt=none", None),
+            ("x", "--jwt=required", None),
+            ("--pass", "${PASS}", None),
+            ("--pass", "./pass", None),
+            ("--pass", "pass.txt", None),
+            ("--pass", "--verbose", None),
+            // Other things have it, too.
+            ("--key", "9f3c", Some(0)),
+            ("--key", "CANARYone", Some(0)),
+            ("x", "--key=xkqzrtwp", Some(6)),
+            ("--key", "correcthorsebatterystaple", Some(0)),
+            ("--key", "AbCdEfGh", Some(0)),
+            ("--session", "d41d8cd9", Some(0)),
+            ("x", "--session-id=d41d8cd9", Some(13)),
+            ("--sid", "q1", Some(0)),
+            ("--pin", "4711", Some(0)),
+            ("-b", "sid=q1", Some(4)),
+            ("x", "--key=primary", None),
+            ("--key", "displayName", None),
+            ("--key", "/etc/ssl/server", None),
+            ("--key", "server.pem", None),
+            ("--session", "main", None),
+            ("--session", "us-east-1", None),
+            ("--sid", "ORCL", None),
+            ("--pin", "13", None),
+            ("--pin", "1.2.3", None),
+            // It is no name of a secret.
+            ("pass", "q1", None),
+            ("--compass", "q1", None),
+            ("--cookie-jar", "q1", None),
+            ("--no-pass", "q1", None),
+            ("--enable-jwt", "q1", None),
+            ("--sort-key", "q1", None),
+            ("--password-file", "q1", None),
+            ("pass", "through:x1", None),
+            ("x", "key:x1", None),
+        ] {
+            assert_eq!(secret_of_option(before, word), at, "{before} {word}");
         }
         assert_eq!((secret_property("-Dtoken=q1"), secret_property("-Ptoken=$TOKEN")), (Some(8), None));
         assert_eq!((secret_property("-Dmode=q1"), secret_property("--token=q1")), (None, None));
+    }
+
+    #[test]
+    fn a_user_with_a_password_is_told_from_one_with_a_group() {
+        for (before, word, at) in [
+            ("--user", "me:q1:z", Some(3)),
+            ("-u", "me:open", Some(3)),
+            ("--login", "me:q1", Some(3)),
+            ("--proxy-user", "me:q1", Some(3)),
+            ("x", "--proxy-user=me:q1", Some(16)),
+            ("x", "-ubob:q1", Some(6)),
+            ("x", "-Ubob:q1", Some(6)),
+            ("--user", "node:node", None),
+            ("--user", "1000:1000", None),
+            ("--user", "1000:staff", None),
+            ("--user", "me:${PASS}", None),
+            ("--user", "me", None),
+            ("-u", "https://h", None),
+            ("-u", "-x:y", None),
+            ("--users", "me:q1", None),
+            ("x", "-url:x", None),
+        ] {
+            assert_eq!(password_of_user(before, word), at, "{before} {word}");
+        }
+    }
+
+    #[test]
+    fn tokens_stand_behind_their_scheme() {
+        for (before, word, is_token) in [
+            ("Bearer", "q1", true),
+            ("bearer", "q1", true),
+            ("Authorization: Bearer", "open", true),
+            ("Authorization=Basic", "open", true),
+            ("Bearer", "tokens", false),
+            ("basic", "start", false),
+            ("Bearer", "$TOKEN", false),
+            ("Bearer", "--x1", false),
+            ("bear", "q1", false),
+        ] {
+            assert_eq!(is_token_of_scheme(before, word), is_token, "{before} {word}");
+        }
     }
 }

@@ -118,9 +118,17 @@ pub(crate) const CERTAIN: &[&str] = &[
     "clientsecret", "apisecret",
 ];
 
-/// Short names of options whose value is a secret.
+/// Last words of names that only secrets have.
 #[rustfmt::skip]
-pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "pass", "pw"];
+pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "otp", "pass", "pat", "pw"];
+
+/// Last words of names that secrets have, and other things, too.
+#[rustfmt::skip]
+pub(crate) const UNSURE_OPTIONS: &[&str] = &["pin", "session", "sessionid", "sid"];
+
+/// Last words of options that take a name with a password.
+#[rustfmt::skip]
+pub(crate) const LOGIN_OPTIONS: &[&str] = &["login", "user"];
 
 /// Words that end in `pass`, and take no password.
 #[rustfmt::skip]

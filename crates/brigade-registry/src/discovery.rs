@@ -66,11 +66,16 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
     fit_to_remember(&mut found);
     let catalog = load::catalog(seams)?;
     let registered = registered_from(&*seams.fs, seams.environment.config_folder().as_deref(), &catalog);
-    let told: Vec<DiscoveryIssue> =
-        source_changes(&catalog, Some(&load::runtimes(seams)?), &registered, &found.entries, &found.issues)
-            .iter()
-            .map(source_issue)
-            .collect();
+    let told: Vec<DiscoveryIssue> = source_changes(
+        &catalog,
+        Some(&load::runtimes(seams)?),
+        &registered.definitions,
+        &found.entries,
+        &found.issues,
+    )
+    .iter()
+    .map(source_issue)
+    .collect();
     let difference = before.compare(&found.entries);
     let is_changed = is_new || before.entries != found.entries || before.issues != found.issues;
     let written = is_changed && !dry_run;
@@ -85,6 +90,10 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         let what = if written { "was damaged, and is replaced" } else { "is damaged" };
         let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));
         issues.insert(0, DiscoveryIssue { path: Some(seams.absolute(DISCOVERED)), ..issue });
+    }
+    if let Some((path, why)) = registered.not_used {
+        let issue = DiscoveryIssue::new(IssueCode::FileUnreadable, why.message());
+        issues.push(DiscoveryIssue { path: Some(path.display().to_string()), ..issue });
     }
     issues.extend(told);
     Ok(RegistrySyncReport {

@@ -133,6 +133,30 @@ struct Hunt<'h> {
     last: Option<(PathBuf, Looked)>,
     /// The servers that the harness does not start, by name.
     switched_off: HashSet<String>,
+    /// What may still be read of the user's files, and of those of the workspace.
+    rooms: [Room; 2],
+}
+
+/// The most bytes that are read of all files of a harness, and the most entries. What the user has and what the
+/// workspace has are counted apart, so that a repository hides nothing of the user.
+const MOST_BYTES: u64 = 32 << 20;
+const MOST_OF_HARNESS: usize = 5_000;
+
+/// What may still be read of some files.
+#[derive(Clone, Copy)]
+struct Room {
+    bytes: u64,
+    entries: usize,
+    /// How many files are not read.
+    left_out: u64,
+}
+
+impl Room {
+    const ALL: Room = Room { bytes: MOST_BYTES, entries: MOST_OF_HARNESS, left_out: 0 };
+
+    fn is_used_up(&self) -> bool {
+        self.bytes == 0 || self.entries == 0
+    }
 }
 
 impl<'h> Hunt<'h> {
@@ -146,12 +170,14 @@ impl<'h> Hunt<'h> {
             rows: Vec::new(),
             last: None,
             switched_off: HashSet::new(),
+            rooms: [Room::ALL; 2],
         };
         let shown_by = hunt.shown_by(harness);
         if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
             return None;
         }
         hunt.harness(harness, shown_by.as_deref());
+        hunt.tell_full(harness);
         let files = HarnessFiles {
             harness: harness.label().to_owned(),
             title: harness.program.title.to_owned(),
@@ -191,6 +217,48 @@ impl Hunt<'_> {
         self.folders(harness);
         if let Some(path) = shown_by.filter(|_| self.is_wanted(LookFor::Natives, Extent::User)) {
             self.read.push((natives(harness, &path.display().to_string()), Vec::new()));
+        }
+    }
+
+    fn room(&mut self, extent: Extent) -> &mut Room {
+        let [user, workspace] = &mut self.rooms;
+        match extent {
+            Extent::User | Extent::System => user,
+            Extent::Local | Extent::Project => workspace,
+        }
+    }
+
+    /// Reads a file, if there is room for it among those of its harness.
+    fn look_at(&mut self, spot: &Spot, extent: Extent, limit: u64) -> Looked {
+        if self.room(extent).is_used_up() {
+            let is_there = self.machine.exists(&spot.path);
+            self.room(extent).left_out += u64::from(is_there);
+            return if is_there { Looked::Full } else { Looked::Absent };
+        }
+        let looked = self.machine.read(spot, limit);
+        if let Looked::Read { bytes, .. } = &looked {
+            let room = self.room(extent);
+            room.bytes = room.bytes.saturating_sub(bytes.len() as u64);
+        }
+        looked
+    }
+
+    /// Tells how many files are not read, because those before them hold too much together.
+    fn tell_full(&mut self, harness: &'static Harness) {
+        for (room, whose) in self.rooms.into_iter().zip(["the user", "the workspace"]) {
+            if room.left_out == 0 {
+                continue;
+            }
+            let files = match room.left_out {
+                1 => format!("1 file of {whose} is"),
+                count => format!("{count} files of {whose} are"),
+            };
+            let message = format!(
+                "{files} not read: those before hold {} MiB or {MOST_OF_HARNESS} entries together",
+                MOST_BYTES >> 20
+            );
+            let issue = DiscoveryIssue::new(IssueCode::TooMany, message);
+            self.tell(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
         }
     }
 
@@ -258,18 +326,19 @@ impl Hunt<'_> {
         let source = source(harness, config.extent, &spot.shown, &workspace);
         let looked = match self.last.take() {
             Some((path, looked)) if path == spot.path => looked,
-            _ => self.machine.read(spot, config.limit()),
+            _ => self.look_at(spot, config.extent, config.limit()),
         };
         match &looked {
             Looked::Absent => self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None),
             Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why.clone()),
+            Looked::Full => self.row(&spot.path, config.extent, LookFor::Mcp, "unreadable", 0, None),
             Looked::Read { bytes, .. } => {
                 let mut reading = read_config(&source, config, bytes);
                 reading.switch_off(&self.switched_off);
                 let (count, broken) = (reading.entries.len(), reading.broken);
                 let status = if broken.is_some() { "broken" } else { "read" };
                 self.row(&spot.path, config.extent, LookFor::Mcp, status, count, broken);
-                self.take(reading);
+                self.take(config.extent, reading);
             }
         }
         self.last = Some((spot.path.clone(), looked));
@@ -280,8 +349,8 @@ impl Hunt<'_> {
         for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
             let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
             let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
-            match self.machine.read(&spot, SwitchFile::LIMIT) {
-                Looked::Absent => {}
+            match self.look_at(&spot, file.extent, SwitchFile::LIMIT) {
+                Looked::Absent | Looked::Full => {}
                 Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why),
                 Looked::Read { bytes, .. } => {
                     let read = read_switches(&source, file, &bytes);
@@ -294,7 +363,9 @@ impl Hunt<'_> {
         }
     }
 
-    fn take(&mut self, reading: Reading) {
+    fn take(&mut self, extent: Extent, reading: Reading) {
+        let room = self.room(extent);
+        room.entries = room.entries.saturating_sub(reading.entries.len());
         self.read.push((reading.entries, reading.launches));
         self.issues.extend(reading.issues);
     }

@@ -101,7 +101,9 @@ pub use packs::{
     store_pack,
 };
 pub use pins::pin_states;
-pub use remember::{DISCOVERED, Memory, REGISTERED, fit_to_remember, registered_from, remember, remembered};
+pub use remember::{
+    DISCOVERED, Memory, REGISTERED, RegisteredFrom, fit_to_remember, registered_from, remember, remembered,
+};
 pub use report::*;
 pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
 pub use seams::{Seams, TaskSessions};

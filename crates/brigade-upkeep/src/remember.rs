@@ -1,9 +1,10 @@
 //! Caches of what was found in the files of agent programs, and of what tools were registered from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use brigade_catalog::Catalog;
+use brigade_catalog::{Catalog, UnsafeUserFile};
 use brigade_discovery::{NotRemembered, Registered, Remembered};
+use brigade_facts::why_unsafe;
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind};
 
 use crate::{RUNTIMES, rel};
@@ -62,22 +63,35 @@ pub fn remember(fs: &dyn Fs, found: &Remembered) -> Result<(), FsError> {
     fs.write_atomic(&path, &found.to_text(), FileMode::Private)
 }
 
+/// The definitions that tools were registered from.
+#[derive(Debug, Default)]
+pub struct RegisteredFrom {
+    /// The definitions.
+    pub definitions: Registered,
+    /// The file of the user that is not used, and why.
+    pub not_used: Option<(PathBuf, UnsafeUserFile)>,
+}
+
 /// Reads the definitions that tools were registered from, of the project and of the user. `config` is the directory of
 /// the user's settings.
 ///
-/// A cache that cannot be read holds nothing: then what a tool says stands for its definition.
-pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> Registered {
+/// A cache that cannot be read holds nothing: then what a tool says stands for its definition. So does one of the user
+/// that others could have written.
+pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) -> RegisteredFrom {
     let is_registered = |tool: &brigade_catalog::Tool| {
         tool.source.as_ref().is_some_and(|source| source.fingerprint.is_some())
     };
-    let mut found = Registered::default();
+    let mut found = RegisteredFrom::default();
     if !catalog.tools().iter().any(is_registered) {
         return found;
     }
     let of_project = fs.read(&rel(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
-    let of_user = config.map(|config| fs.read_outside(&config.join("brigade/tools").join(REGISTERED), LIMIT));
+    let of_user = config.map(|config| config.join("brigade/tools").join(REGISTERED));
+    let why = of_user.as_ref().and_then(|path| why_unsafe(&fs.metadata_outside(path).ok()?));
+    found.not_used = of_user.clone().zip(why);
+    let of_user = of_user.filter(|_| why.is_none()).map(|path| fs.read_outside(&path, LIMIT));
     for bytes in [Some(of_project), of_user].into_iter().flatten().flatten() {
-        found.add_all(&Registered::parse(&bytes));
+        found.definitions.add_all(&Registered::parse(&bytes));
     }
     found
 }

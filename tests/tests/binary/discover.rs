@@ -365,6 +365,30 @@ fn a_hostile_file_hides_nothing_else() {
 }
 
 #[test]
+fn files_that_hold_too_much_together_hide_nothing_of_the_user() {
+    let site = everything();
+    let before = discover(&site, "");
+    let comments = "# nothing\n".repeat((1 << 20) / 10);
+    for number in 0..40 {
+        site.workspace.write(format!(".continue/mcpServers/z{number}.yaml"), &comments);
+    }
+    let after = discover(&site, "");
+    let full = list(&after, "issues").iter().find(|issue| issue["code"] == "too_many_entries").unwrap();
+    let message = full["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("8 files of the workspace are not read: ") && message.contains("32 MiB"),
+        "{message}"
+    );
+    assert_eq!((&full["harness"], &full["path"]), (&json!("continue"), &Value::Null));
+    // Only what stands behind them in the same directory is gone.
+    let mut gone = ids(&before);
+    gone.retain(|id| !ids(&after).contains(id));
+    assert_eq!(gone, ["mcp:from-json"]);
+    assert_eq!(status(&after, "continue", "z9.yaml"), "unreadable");
+    assert_eq!(status(&after, "continue", "z0.yaml"), "read");
+}
+
+#[test]
 fn a_skill_that_links_reach_counts_once() {
     let site = Site::empty();
     write(&home(&site, "dotfiles/review/SKILL.md"), "---\nname: review\ndescription: Reviews\n---\n");

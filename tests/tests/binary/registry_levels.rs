@@ -208,6 +208,75 @@ fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
     assert_eq!(refused.code(), Some(3), "{refused}");
     assert!(said.contains(file.to_str().unwrap()) && said.contains("leads out of"), "{said}");
     assert!(!said.contains("workspace") && fs::read_to_string(&other).unwrap().is_empty(), "{said}");
+    assert!(said.contains(&format!("a link to {}", other.display())), "{said}");
+}
+
+#[test]
+fn a_link_stays_where_its_file_is_in_the_folder_of_the_level() {
+    let site = site("");
+    site.workspace.write("new.toml", entry("new", ""));
+    // Of the user.
+    let (file, real) = (user(&site).join("tools.toml"), user(&site).join("kept/mine.toml"));
+    fs::create_dir_all(real.parent().unwrap()).unwrap();
+    fs::rename(&file, &real).unwrap();
+    std::os::unix::fs::symlink("kept/mine.toml", &file).unwrap();
+    site.json(["register", "new.toml", "--level", "user"]).expect(0);
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("id = \"new\""));
+    // Of the project: nothing is written outside of `.brigade`.
+    let outside = site.workspace.join("elsewhere.toml");
+    fs::rename(site.workspace.join(".brigade/tools.toml"), &outside).unwrap();
+    std::os::unix::fs::symlink("../elsewhere.toml", site.workspace.join(".brigade/tools.toml")).unwrap();
+    let before = fs::read_to_string(&outside).unwrap();
+    let refused = site.tools(["register", "new.toml"]);
+    assert!(refused.stderr_text().contains("elsewhere.toml, which leads out of"), "{refused}");
+    assert_eq!((refused.code(), fs::read_to_string(&outside).unwrap()), (Some(3), before));
+}
+
+/// What tools were registered from is theirs alone to say who could have written it.
+#[test]
+fn definitions_that_others_can_write_are_not_used() {
+    let site = site("");
+    let cursor = site.workspace.home().join(".cursor/mcp.json");
+    fs::create_dir_all(cursor.parent().unwrap()).unwrap();
+    let server = |command: &str| format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{command}\"}}}}}}");
+    fs::write(&cursor, server("one")).unwrap();
+    site.json(["register", "mcp:a", "--level", "user"]).expect(0);
+    let kept = user(&site).join("tools/registered.json");
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o666)).unwrap();
+    fs::write(&cursor, server("two")).unwrap();
+    let synced = site.json(["sync"]).expect(0);
+    let issues = synced["issues"].as_array().unwrap();
+    let told = issues.iter().find(|issue| issue["path"] == kept.to_str().unwrap()).expect("it is said");
+    assert_eq!(told["code"], "client_file_unreadable");
+    assert!(issues.iter().any(|issue| issue["code"] == "registered_source_changed"), "{synced}");
+    let doctor = site.json(["doctor"]).expect(0);
+    let rows = doctor["issues"].as_array().unwrap();
+    let rows: Vec<&Value> = rows.iter().filter(|row| row["issue_type"] == "user_catalog_unsafe").collect();
+    assert!(rows.len() == 1 && rows[0].to_string().contains("registered.json"), "{rows:#?}");
+    let again = site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(1);
+    assert_eq!(again["errors"][0]["code"], "user_catalog_unsafe");
+    assert_eq!(again["errors"][0]["file"], kept.to_str().unwrap());
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o600)).unwrap();
+    site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(0);
+}
+
+/// Only the administrator can give a file away.
+#[test]
+fn a_file_of_another_account_is_said_to_be_one() {
+    let site = site(&entry("mine", ""));
+    let file = user(&site).join("tools.toml");
+    if std::os::unix::fs::chown(&file, Some(4_711), None).is_err() {
+        return;
+    }
+    site.workspace.write("new.toml", entry("new", ""));
+    let refused = site.json(["register", "new.toml", "--level", "user"]).expect(1);
+    let message = refused["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("belongs to another account") && !message.contains("mode"), "{message}");
+    let doctor = site.json(["doctor"]).expect(0);
+    let rows = doctor["issues"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["issue_type"] == "user_catalog_unsafe").unwrap();
+    assert!(row["detail"].as_str().unwrap().contains("belongs to another account"), "{row}");
 }
 
 #[test]

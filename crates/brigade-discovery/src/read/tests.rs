@@ -63,6 +63,10 @@ fn a_secret_in_a_common_spelling_is_named_and_not_fingerprinted() {
         (r#"["--cookie", "sid=V1"]"#, 2),
         (r#"["{\"headers\":{\"A\":\"V1\"}}"]"#, 1),
         (r#"["--jwt", "V1"]"#, 2),
+        (r#"["--PAT=V1"]"#, 1),
+        (r#"["Bearer", "V1"]"#, 2),
+        (r#"["--session", "V1"]"#, 2),
+        (r#"["[{\"name\": \"X\", \"value\": \"V1\"}]"]"#, 1),
     ] {
         let (one, other) = (entry(words), entry(&words.replace("V1", "hunter2")));
         assert!(!one.command.join(" ").contains("V1"), "{words}");
@@ -75,6 +79,50 @@ fn a_secret_in_a_common_spelling_is_named_and_not_fingerprinted() {
         (entry.unresolved, entry.literal_secrets),
         (vec!["${…}".to_owned()], vec!["command[1]".to_owned()])
     );
+}
+
+#[test]
+fn ordinary_words_are_no_secrets() {
+    let words =
+        r#"["--key=primary", "--jwt=none", "pkg:npm/x@next", "--user", "node:node", "--password", "none"]"#;
+    let entry =
+        server(&format!(r#""command": "x", "args": {words}, "env": {{"SID": "ORCL", "PASSAGE": "q1"}}"#));
+    assert_eq!(entry.literal_secrets, [] as [&str; 0], "{:?}", entry.command);
+    assert!(!entry.command.join(" ").contains("[redacted]"), "{:?}", entry.command);
+}
+
+#[test]
+fn secrets_of_variables_are_named_in_every_form() {
+    for (env, keys) in [
+        (r#"{"GITHUB_PAT": "q1", "SID": "d41d8cd9"}"#, &["env.GITHUB_PAT", "env.SID"][..]),
+        (r#"[{"name": "API_KEY", "value": "q1"}, {"name": "MODE", "value": "q1"}]"#, &["env[0]"]),
+        (r#"["MODE=q1", "API_KEY=q1"]"#, &["env[1]"]),
+    ] {
+        let entry = server(&format!(r#""command": "x", "env": {env}"#));
+        assert_eq!(entry.literal_secrets, keys, "{env}");
+        assert!(!format!("{entry:?}").contains("q1"), "{entry:?}");
+    }
+}
+
+#[test]
+fn a_secret_as_the_name_of_a_server_is_not_shown() {
+    let token = |part: &str| format!("ghp_{}", part.repeat(9));
+    let of = |one: &str, two: &str| {
+        let text = format!(
+            r#"{{"mcpServers": {{"{one}": {{"command": "x"}}, "{two}": {{"command": "y"}}, "c": {{"command": "z"}}}}}}"#
+        );
+        read("cursor", &text)
+    };
+    let reading = of(&token("a1B2"), &token("C3d4"));
+    let said = format!("{reading:?}");
+    assert!(!said.contains("a1B2") && !said.contains("C3d4"), "{said}");
+    let ids: Vec<&str> = reading.entries.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids, ["mcp:[redacted]", "mcp:[redacted]-2", "mcp:c"]);
+    let entry = &reading.entries[0];
+    assert_eq!(entry.literal_secrets, ["name"]);
+    assert_eq!(entry.origins[0].key_path.as_deref(), Some(r#"mcpServers["[redacted]"]"#));
+    assert_eq!(reading.launches[0].left_out().len(), 1);
+    assert_eq!(reading.entries, of(&token("E5f6"), &token("g7H8")).entries);
 }
 
 #[test]

@@ -74,6 +74,28 @@ fn values_behind_their_names_are_found() {
     check(&["cmd", "/c", "npx", "--key=9f3c"], &["cmd", "/c", "npx", "--key=[redacted]"]);
     check(&["x", "--pat", "9f3c", "-u", "me:v:w"], &["x", "--pat", "[redacted]", "-u", "me:[redacted]"]);
     check(&["curl", "--user=me:v"], &["curl", "--user=me:[redacted]"]);
+    check(&["x", "Bearer", "q1"], &["x", "Bearer", "[redacted]"]);
+    check(
+        &["x", "-H", "Authorization:", "Bearer", "q1"],
+        &["x", "-H", "Authorization:", "Bearer", "[redacted]"],
+    );
+    check(&["x", "--PAT=q1", "--pass:q1"], &["x", "--PAT=[redacted]", "--pass:[redacted]"]);
+    check(
+        &["x", "--proxy-user", "u:q1", "-ubob:q1"],
+        &["x", "--proxy-user", "u:[redacted]", "-ubob:[redacted]"],
+    );
+    check(
+        &["curl", "-b", "sid=q1", "--session", "q1"],
+        &["curl", "-b", "sid=[redacted]", "--session", "[redacted]"],
+    );
+    check(&["x", r"D\u:q1@h", "u@s:q1@tcp(h)"], &["x", r"D\u:[redacted]", "u@s:[redacted]"]);
+    check(&["sh", "-c", "x --otp 12 Bearer q1"], &["sh", "-c", "x --otp [redacted] Bearer [redacted]"]);
+    check(&["x", r#"[{"name": "X", "value": "q1"}]"#], &["x", "[redacted]"]);
+    check(&["x", r#"--config={"a": [{"key": "X", "value": "q1"}]}"#], &["x", "--config=[redacted]"]);
+    check(
+        &["x", "--env", r#"{"X": "q1"}"#, "--env=[\"q1\"]"],
+        &["x", "--env", "[redacted]", "--env=[redacted]"],
+    );
     for option in ["--pass", "--dbpass", "-pass", "--pw", "--jwt", "--cookie"] {
         check(&["x", option, "v", "y"], &["x", option, "[redacted]", "y"]);
         let attached = |value: &str| format!("{option}={value}");
@@ -127,6 +149,30 @@ fn what_is_no_literal_value_is_kept() {
         &["x", r#"{"headers": {"A": "${T}"}}"#, "u:${P}@h"],
         &["docker", "run", "--user", "node:node", "-u", "1000:1000", "i"],
         &["x", "-u", "https://h", "--user", "me"],
+        &["chown-exec", "--user", "node:node", "--user=1000:staff", "x"],
+        &[
+            "x",
+            "--key=primary",
+            "--jwt=none",
+            "--session",
+            "main",
+            "--sid",
+            "ORCL",
+            "--pin",
+            "13",
+            "--pass",
+            "none",
+        ],
+        &[
+            "x",
+            "pkg:npm/x@next",
+            "gh:me/tool@feature",
+            "git@github.com:me/tool@next",
+            "--auth",
+            "bearer",
+            "serve",
+        ],
+        &["x", r#"{"name": "x", "args": ["value"]}"#, r#"[{"name": "x"}]"#],
     ] {
         assert!(values(&words(line)).iter().all(Option::is_none), "{line:?}");
     }

@@ -66,6 +66,9 @@ fn issue(state: &ClientState) -> Issue {
         ClientProblem::SourceGone { tool_id, message, found_at } => {
             (IssueType::RegisteredSourceGone, format!("{message}{}", as_of(*found_at)), tool_id.as_str())
         }
+        ClientProblem::UserFileUnsafe(why) => {
+            (IssueType::UserCatalogUnsafe, format!("{file}: {}", why.message()), "registered")
+        }
         ClientProblem::OldHooks { count } => {
             let hooks = if *count == 1 { "1 hook starts".to_owned() } else { format!("{count} hooks start") };
             let detail = format!("{file}: {hooks} a command of v0.30, which does nothing here");

@@ -1,6 +1,6 @@
 //! What is wrong in configuration files.
 
-use brigade_catalog::{Catalog, UNSAFE_USER_FILE};
+use brigade_catalog::{Catalog, UnsafeUserFile};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity};
 
 use crate::{ConfigFile, Issue, IssueType, Snapshot};
@@ -50,7 +50,7 @@ fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
 /// Makes an issue of one that the reader of a file found; `kind` is for errors.
 pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
     let kind = match issue.severity {
-        Severity::Error if issue.message == UNSAFE_USER_FILE => IssueType::UserCatalogUnsafe,
+        Severity::Error if UnsafeUserFile::is_said_by(issue) => IssueType::UserCatalogUnsafe,
         Severity::Error => kind,
         Severity::Warning | Severity::Info if issue.message.starts_with("unknown key") => {
             IssueType::UnknownKey

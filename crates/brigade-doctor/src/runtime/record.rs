@@ -1,7 +1,7 @@
 //! Runtimes and their issues as lists and receipts have them.
 
 use brigade_call::RuntimeIssueRecord;
-use brigade_catalog::{Runtime, Runtimes, UNSAFE_USER_FILE};
+use brigade_catalog::{Runtime, Runtimes, UnsafeUserFile};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Fingerprint, Hint, NextStep, Place, Severity, Spell, reasons};
 use brigade_policy::Blocker;
@@ -39,7 +39,7 @@ impl RuntimeIssue {
 
 /// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
 pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRecord {
-    let kind = if issue.message == UNSAFE_USER_FILE {
+    let kind = if UnsafeUserFile::is_said_by(issue) {
         IssueType::UserCatalogUnsafe
     } else {
         IssueType::RuntimeConfig

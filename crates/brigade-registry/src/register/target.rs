@@ -1,13 +1,13 @@
 //! The files of a level that registrations are written to.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Level, Tool, UNSAFE_USER_FILE};
+use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::ErrorKind;
 use brigade_discovery::{DiscoveredEntry, Registered};
-use brigade_facts::{CATALOG, is_open_to_others};
-use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, Lock, RelPath};
+use brigade_facts::{CATALOG, why_unsafe};
+use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, RelPath};
 use brigade_policy::Failure;
 use brigade_upkeep::{REGISTERED, RUNTIMES, Seams, left_beside};
 
@@ -20,8 +20,11 @@ pub(super) struct Target {
     level: Level,
     /// The directory; absent if it is not there.
     pub(super) fs: Option<Arc<dyn Fs>>,
+    /// The same directory, absolute.
+    folder: PathBuf,
     catalog: RelPath,
     runtimes: RelPath,
+    registered: RelPath,
     lock: RelPath,
     pub(super) shown: Shown,
     /// What is registered from the files of agent programs.
@@ -47,7 +50,9 @@ impl Target {
             return Ok(Target {
                 level: request.level,
                 fs: Some(seams.fs.clone()),
+                folder: seams.fs.root().to_owned(),
                 catalog: rel(CATALOG),
+                registered: beside(&rel(RUNTIMES)),
                 runtimes: rel(RUNTIMES),
                 lock: rel(brigade_upkeep::CATALOG_LOCK),
                 shown: Shown {
@@ -70,7 +75,9 @@ impl Target {
         Ok(Target {
             level: request.level,
             fs,
+            folder,
             catalog,
+            registered: beside(&runtimes),
             runtimes,
             lock: rel("tools/catalog.lock"),
             shown: Shown {
@@ -87,7 +94,7 @@ impl Target {
         if self.definitions.is_empty() {
             return Ok(());
         }
-        let path = self.runtimes.parent().join(REGISTERED).expect("a name is a path");
+        let path = self.real(fs, &self.registered)?;
         let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
         self.definitions.iter().for_each(|definition| kept.add(definition));
         let catalog = Catalog::parse(&self.shown.catalog, Level::Project, after.catalog.as_bytes());
@@ -101,8 +108,7 @@ impl Target {
 
     /// Makes the directory of the user.
     pub(super) fn make(&mut self) -> Result<(), Failure> {
-        let folder = Path::new(&self.shown.catalog).parent().unwrap_or(Path::new("/"));
-        self.fs = Some(Arc::new(DiskFs::make(folder)?));
+        self.fs = Some(Arc::new(DiskFs::make(&self.folder)?));
         Ok(())
     }
 
@@ -117,38 +123,26 @@ impl Target {
     /// trusted with what is written.
     pub(super) fn not_used(&self) -> Vec<RegisterErrorRow> {
         let Some(fs) = self.fs.as_ref().filter(|_| self.level == Level::User) else { return Vec::new() };
-        let mut rows = Vec::new();
-        for (path, shown) in [(&self.catalog, &self.shown.catalog), (&self.runtimes, &self.shown.runtimes)] {
+        let row = |path: &RelPath| {
             // What cannot be looked at cannot be read either, and reading says so.
-            if fs.metadata(path).is_ok_and(|metadata| is_open_to_others(&metadata)) {
-                let message = format!(
-                    "{UNSAFE_USER_FILE}; read what it says, and make it your own with mode 600 first"
-                );
-                let error = refusal("user_catalog_unsafe", String::new(), &message);
-                rows.push(RegisterErrorRow { file: Some(shown.clone()), ..error });
-            }
-        }
-        rows
+            let why = why_unsafe(&fs.metadata(path).ok()?)?;
+            let message = format!("{}; {} first", why.message(), why.remedy());
+            let file = Some(self.folder.join(path.as_path()).display().to_string());
+            Some(RegisterErrorRow { file, ..refusal("user_catalog_unsafe", String::new(), &message) })
+        };
+        [&self.catalog, &self.runtimes, &self.registered].into_iter().filter_map(row).collect()
     }
 
     pub(super) fn read(&self) -> Result<Texts, Failure> {
         let Some(fs) = &self.fs else {
             return Ok(Texts { catalog: String::new(), runtimes: String::new() });
         };
-        let text = |path: &RelPath, shown: &str| match fs.read(path, LIMIT * 16) {
+        let text = |path: &RelPath, shown: &str| match fs.read(&self.real(&**fs, path)?, LIMIT * 16) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 let message = format!("{shown}: the file is not UTF-8 text");
                 Failure::new(ErrorKind::InvalidConfig, message)
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
-            Err(error) if error.kind == FsErrorKind::Outside && shown != path.as_str() => {
-                let folder = fs.root().display();
-                let message = format!(
-                    "cannot write {shown}: it leads out of {folder} through a link; write the entry into the file \
-                     that the link names"
-                );
-                Err(Failure::new(ErrorKind::Environment, message))
-            }
             Err(error) => Err(error.into()),
         };
         Ok(Texts {
@@ -157,19 +151,40 @@ impl Target {
         })
     }
 
+    /// Returns the file that a path of the level means. A link of the user stays, and the file behind it is written, if
+    /// that is a file of the level, too.
+    fn real(&self, fs: &dyn Fs, path: &RelPath) -> Result<RelPath, Failure> {
+        // Nothing of the project is written outside of the directory of its catalog.
+        let home = (self.level != Level::User).then(|| self.catalog.parent());
+        let is_at_home =
+            |real: &RelPath| home.as_ref().is_none_or(|home| real.as_path().starts_with(home.as_path()));
+        let target = match fs.resolve(path.as_str(), None)? {
+            Location::Inside(real) if is_at_home(&real) => return Ok(real),
+            Location::Inside(real) => self.folder.join(real.as_path()),
+            Location::Outside(target) => target,
+        };
+        let message = format!(
+            "cannot write {}: it is a link to {}, which leads out of {}; write the entry into that file, or put a copy \
+             of it in place of the link",
+            self.folder.join(path.as_path()).display(),
+            target.display(),
+            home.map_or_else(|| self.folder.clone(), |home| self.folder.join(home.as_path())).display()
+        );
+        Err(Failure::new(ErrorKind::Environment, message))
+    }
+
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
     pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
         // What a killed registration left behind. The lock is held, so nobody writes these files now.
-        for left in [&self.catalog, &self.runtimes].into_iter().flat_map(|file| left_beside(&**fs, file)) {
+        let (catalog, runtimes) = (self.real(&**fs, &self.catalog)?, self.real(&**fs, &self.runtimes)?);
+        for left in [&catalog, &runtimes].into_iter().flat_map(|file| left_beside(&**fs, file)) {
             // A file that stays does no harm.
             let _ = fs.remove(&left);
         }
         self.remember(&**fs, after)?;
-        let files = [
-            (&self.runtimes, &before.runtimes, &after.runtimes),
-            (&self.catalog, &before.catalog, &after.catalog),
-        ];
+        let files =
+            [(&runtimes, &before.runtimes, &after.runtimes), (&catalog, &before.catalog, &after.catalog)];
         for (path, before, after) in files {
             if before != after {
                 fs.create_dir_all(&path.parent())?;
@@ -178,4 +193,9 @@ impl Target {
         }
         Ok(())
     }
+}
+
+/// Returns the file of definitions beside a file of runtimes.
+fn beside(runtimes: &RelPath) -> RelPath {
+    runtimes.parent().join(REGISTERED).expect("a name is a path")
 }

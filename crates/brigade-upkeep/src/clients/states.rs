@@ -142,7 +142,10 @@ fn remembered_states(
         }
     }
     let registered = registered_from(clients.fs, clients.environment.config_folder().as_deref(), catalog);
-    for change in source_changes(catalog, runtimes, &registered, &found.entries, &found.issues) {
+    if let Some((path, why)) = registered.not_used {
+        states.push(state("", "", &path.display().to_string(), None, ClientProblem::UserFileUnsafe(why)));
+    }
+    for change in source_changes(catalog, runtimes, &registered.definitions, &found.entries, &found.issues) {
         let Some(tool) = catalog.tool(change.tool) else { continue };
         let (tool_id, message) = (tool.id.to_string(), change.message());
         let problem = match change.differences {

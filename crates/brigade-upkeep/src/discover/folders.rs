@@ -167,8 +167,8 @@ impl Hunt<'_> {
         }
         let workspace = self.machine.workspace.clone();
         let source = source(walk.harness, walk.shelf.extent, &file.shown, &workspace);
-        match self.machine.read(file, COMMAND_LIMIT) {
-            Looked::Absent => {}
+        match self.look_at(file, source.extent, COMMAND_LIMIT) {
+            Looked::Absent | Looked::Full => {}
             Looked::Unreadable(why) => self.unreadable(&source, &file.path, LookFor::Skills, why),
             Looked::Read { bytes, id } => {
                 // A directory that links reach twice counts once.
@@ -181,7 +181,7 @@ impl Hunt<'_> {
                     self.row(&file.path, source.extent, LookFor::Skills, "broken", count, Some(at));
                 }
                 walk.count += reading.entries.len();
-                self.take(reading);
+                self.take(source.extent, reading);
             }
         }
     }

@@ -47,7 +47,12 @@ impl Spot {
 pub(super) enum Looked {
     Absent,
     Unreadable(String),
-    Read { bytes: Vec<u8>, id: Option<FileId> },
+    /// It is there, and is not read because files before it hold too much.
+    Full,
+    Read {
+        bytes: Vec<u8>,
+        id: Option<FileId>,
+    },
 }
 
 /// The names of a directory.
