@@ -308,7 +308,7 @@ async fn listen(
     loop {
         tokio::select! {
             () = gateway.stop.cancelled() => break,
-            _ = sweep.tick() => http.sweep().await,
+            _ = sweep.tick() => http.sweep(),
             accepted = accept(port.as_ref()) => match accepted {
                 Ok((stream, _)) => {
                     drop(stream.set_nodelay(true));
