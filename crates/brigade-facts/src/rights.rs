@@ -12,7 +12,7 @@ use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Json, Place, Severity, reasons};
 use brigade_fs::{Fs, FsError};
-use brigade_policy::{Blocker, CallFacts, Gate, Policy, PolicyDecision, RiskLevel, decide};
+use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
 use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
     AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
@@ -291,15 +291,13 @@ impl AgentTools {
     /// Returns what a name means that is not listed: another name of a visible tool, or of one that is not here.
     /// Exactly these names mean something; nothing is guessed.
     pub fn own_name<'n>(&self, name: &'n str) -> Option<OwnName<'n>> {
-        let is_offered = |policy: &Policy| policy.allowed_families.find(&Family::Builtin).is_some();
         match builtin::own_name(name)? {
             BuiltinName::Control(id) => Some(OwnName::Listed { id, alias: None }),
             BuiltinName::Never(never) => {
                 let effects: Vec<String> = never.effects.iter().map(|effect| (*effect).to_owned()).collect();
                 let tiers = std::slice::from_ref(&never.tier);
                 let traits = ToolTraits { tiers, effects: &effects, ..self.own_traits(name) };
-                let is_told =
-                    self.config.policy.policy().is_some_and(is_offered) && self.rights.shows(&traits);
+                let is_told = offers_built_in(&self.config) && self.rights.shows(&traits);
                 is_told.then(|| OwnName::Absent { id: name, why: never.why.to_owned() })
             }
             BuiltinName::Tool(row, alias) => {
@@ -379,13 +377,20 @@ pub fn agent_tools(
         let looker = Looker::new(host, &config, &rights, names, caller);
         let entries = config.catalog.tools();
         let part = |range: std::ops::Range<usize>| {
-            range.filter_map(|at| looker.shown(at, &entries[at])).collect::<Vec<_>>()
+            let shown = |at| match looker.looked(at, &entries[at]) {
+                Looked::Shown(shown) => Some(*shown),
+                Looked::Absent(_) | Looked::Hidden => None,
+            };
+            range.filter_map(shown).collect::<Vec<_>>()
         };
         in_parts(entries.len(), part, |mut part| tools.append(&mut part));
-        for (at, tool) in builtin::entries().iter().enumerate() {
-            match looker.shown(entries.len() + at, tool) {
-                Some(shown) => tools.push(shown),
-                None => absent.extend(looker.absent(tool).map(|reasons| (tool.id.as_str(), reasons))),
+        // Where the policy asks for none of them, none needs to be looked at.
+        let own = if offers_built_in(&config) { builtin::entries() } else { &[] };
+        for (at, tool) in own.iter().enumerate() {
+            match looker.looked(entries.len() + at, tool) {
+                Looked::Shown(shown) => tools.push(*shown),
+                Looked::Absent(reasons) => absent.push((tool.id.as_str(), reasons)),
+                Looked::Hidden => {}
             }
         }
         offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
@@ -476,6 +481,21 @@ struct Looker<'h, 'c> {
     known: KnownFacts,
 }
 
+/// What a look at a tool comes to.
+enum Looked {
+    /// The agent sees it.
+    Shown(Box<AgentTool>),
+    /// It needs what is not here, for these reasons, and nothing else keeps it from the agent.
+    Absent(Vec<Blocker>),
+    Hidden,
+}
+
+/// Returns whether the policy asks for built-in tools.
+fn offers_built_in(config: &Config) -> bool {
+    let policy = config.policy.policy();
+    policy.is_some_and(|policy| policy.allowed_families.find(&Family::Builtin).is_some())
+}
+
 /// The schemas of a tool that has them.
 type Texts = (Option<SchemaText>, Option<SchemaText>);
 
@@ -494,29 +514,29 @@ impl<'h, 'c> Looker<'h, 'c> {
         Looker { facts, config, rights, names, caller, clashes, programs, schemas, known }
     }
 
-    /// Returns the tool if the agent sees it.
-    fn shown(&self, at: usize, tool: &Tool) -> Option<AgentTool> {
+    /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing else
+    /// keeps it from the agent.
+    fn looked(&self, at: usize, tool: &Tool) -> Looked {
         // What needs no file decides first.
-        self.visible(tool, &[]).ok()?;
+        if self.visible(tool, &[]).is_err() {
+            return Looked::Hidden;
+        }
         let (against, (input, output)) = self.against(tool);
-        let gate = self.visible(tool, &against).ok()?;
-        Some(AgentTool {
+        let Ok(gate) = self.visible(tool, &against) else {
+            let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
+            let is_absent = tool.is_built_in() && against.iter().all(is_absence);
+            return if is_absent { Looked::Absent(against) } else { Looked::Hidden };
+        };
+        // A tool without a readable schema has a reason against it.
+        let Some(input_schema) = input else { return Looked::Hidden };
+        Looked::Shown(Box::new(AgentTool {
             name: listed_name(tool.id.as_str(), self.names),
             gate,
             risk: ToolTraits::of(tool).risk,
             at,
-            // A tool without a readable schema has a reason against it.
-            input_schema: input?,
+            input_schema,
             output_schema: output,
-        })
-    }
-
-    /// Returns what a built-in tool needs and does not find here, if nothing else keeps it from the agent.
-    fn absent(&self, tool: &Tool) -> Option<Vec<Blocker>> {
-        self.visible(tool, &[]).ok()?;
-        let (against, _) = self.against(tool);
-        let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
-        against.iter().all(is_absence).then_some(against)
+        }))
     }
 
     /// Returns an offer if the agent sees it.

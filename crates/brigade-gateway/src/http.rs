@@ -24,7 +24,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -33,9 +32,9 @@ use tower_service::Service;
 
 use crate::call::blocking;
 use crate::gateway::Gateway;
+use crate::http_sessions::HttpSessions;
 use crate::message::{self, Checked, Conversation};
 use crate::session::Session;
-use crate::upstream::random_name;
 
 /// The only path.
 const PATH: &str = "/mcp";
@@ -55,9 +54,6 @@ const HEAD: Duration = Duration::from_secs(10);
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
 
-/// How long a session is kept without a request.
-const IDLE: Duration = Duration::from_secs(30 * 60);
-
 /// Sessions by their ids.
 type Sessions = HashMap<String, Known>;
 
@@ -67,8 +63,6 @@ struct Known {
     agent: Arc<str>,
     /// The ids in use.
     conversation: Arc<Conversation>,
-    /// The id that the SDK has for it. Ours has all of 128 random bits.
-    inner: HeaderValue,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -88,8 +82,8 @@ pub(crate) enum Proof {
 /// Answers requests over HTTP.
 pub(crate) struct Http {
     gateway: Arc<Gateway>,
-    service: StreamableHttpService<Session, LocalSessionManager>,
-    manager: Arc<LocalSessionManager>,
+    service: StreamableHttpService<Session, HttpSessions>,
+    manager: Arc<HttpSessions>,
     sessions: Mutex<Sessions>,
     /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
     is_outer: bool,
@@ -97,9 +91,7 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(gateway: Arc<Gateway>, stop: CancellationToken, is_outer: bool) -> Http {
-        let mut manager = LocalSessionManager::default();
-        manager.session_config.keep_alive = Some(IDLE);
-        let manager = Arc::new(manager);
+        let manager = Arc::new(HttpSessions::default());
         // Hosts and origins are judged here, before the token.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -155,9 +147,6 @@ impl Http {
         };
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(Identity(agent.clone()));
-        if let Some((_, known)) = &session {
-            parts.headers.insert(SESSION, known.inner.clone());
-        }
         let is_post = parts.method == Method::POST;
         let conversation = session.as_ref().map(|(_, known)| known.conversation.clone());
         let (bytes, open) = match is_post {
@@ -181,17 +170,11 @@ impl Http {
                 *answer.status_mut() = StatusCode::NO_CONTENT;
             }
         }
-        if let Some(inner) = answer.headers().get(SESSION).cloned() {
-            let id = match session {
-                Some((id, _)) => Some(id),
-                None => random_name().inspect(|id| {
-                    let conversation = Arc::new(Conversation::shaken());
-                    self.sessions().insert(id.clone(), Known { agent, conversation, inner });
-                }),
-            };
-            let id = id.and_then(|id| id.parse().ok());
-            let id = id.ok_or_else(|| plain(StatusCode::SERVICE_UNAVAILABLE, "no random numbers"))?;
-            answer.headers_mut().insert(SESSION, id);
+        if let Some(id) = answer.headers().get(SESSION).filter(|_| session.is_none())
+            && let Ok(id) = id.to_str()
+        {
+            let conversation = Arc::new(Conversation::shaken());
+            self.sessions().insert(id.to_owned(), Known { agent, conversation });
         }
         Ok(answer.map(|body| Watched { body, used }.boxed()))
     }
@@ -317,10 +300,8 @@ impl Http {
     }
 
     /// Forgets sessions that have ended.
-    pub(crate) async fn sweep(&self) {
-        let alive = self.manager.sessions.read().await;
-        let is_alive = |inner: &HeaderValue| inner.to_str().is_ok_and(|inner| alive.contains_key(inner));
-        self.sessions().retain(|_, known| is_alive(&known.inner));
+    pub(crate) fn sweep(&self) {
+        self.sessions().retain(|id, _| self.manager.has(id));
     }
 }
 

@@ -29,6 +29,7 @@ mod confirm;
 mod control;
 mod gateway;
 mod http;
+mod http_sessions;
 mod id_in;
 mod listing;
 mod message;

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 use crate::gateway::{Gateway, Terms};
 use crate::http::{Http, Proof};
 use crate::session::Session;
-use crate::stdio::{Lines, Stream};
+use crate::stdio::{Lines, Stream, as_pipe};
 use crate::tasks::Sessions;
 use crate::watch;
 
@@ -243,7 +243,10 @@ pub(crate) fn streams() -> io::Result<(File, File)> {
 /// Serves one client over standard input and output.
 async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
     let limit = gateway.max_request_bytes();
-    let started = streams().and_then(|(input, output)| Lines::start(Stream::new(input), output, limit));
+    let started = streams().and_then(|(input, output)| {
+        let pipe = as_pipe(&output);
+        Lines::start(Stream::new(input), output, pipe, limit)
+    });
     let (lines, input_ended, conversation) =
         started.map_err(|error: io::Error| environment("the input cannot be read", &error))?;
     let session = Session::new(gateway.clone(), Some(agent));
@@ -312,7 +315,7 @@ async fn listen(
     loop {
         tokio::select! {
             () = gateway.stop.cancelled() => break,
-            _ = sweep.tick() => http.sweep().await,
+            _ = sweep.tick() => http.sweep(),
             accepted = accept(port.as_ref()) => match accepted {
                 Ok((stream, _)) => {
                     drop(stream.set_nodelay(true));

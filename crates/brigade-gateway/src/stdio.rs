@@ -1,7 +1,9 @@
 //! Messages as lines on standard input and output.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use rmcp::RoleServer;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Stat, fstat};
 use tokio::sync::mpsc as channel;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +25,10 @@ const WAITING: usize = 64;
 
 /// How many bytes of messages wait to be written before no more requests are read.
 const UNREAD: usize = 4 << 20;
+
+/// The longest line that a pipe which can be written to takes without waiting (`PIPE_BUF` of POSIX on Linux is longer
+/// than anywhere else; the least that POSIX allows is 512).
+const TAKEN_AT_ONCE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// The transport of one client over lines.
 pub(crate) struct Lines {
@@ -42,11 +50,19 @@ enum Out {
 struct Outgoing {
     to_client: mpsc::Sender<Out>,
     unread: Arc<Unread>,
+    /// The output, if it is a pipe.
+    pipe: Option<Arc<File>>,
 }
 
 impl Outgoing {
-    /// Passes a message on to the writing thread.
-    fn send(&self, bytes: Vec<u8>) -> Result<(), mpsc::SendError<Out>> {
+    /// Writes a message, or passes it on to the writing thread if the client may not take it at once.
+    fn send(&self, mut bytes: Vec<u8>) -> Result<(), mpsc::SendError<Out>> {
+        bytes.push(b'\n');
+        if let Some(pipe) = &self.pipe
+            && self.unread.if_none(|| write_now(pipe, &bytes))
+        {
+            return Ok(());
+        }
         let count = bytes.len();
         self.unread.change(|unread| unread.saturating_add(count));
         // Without a writer nobody ever takes it, and whoever still asks is heard.
@@ -68,6 +84,12 @@ impl Unread {
         self.changed.notify_all();
     }
 
+    /// Does something while no message waits, and none can begin to. Returns whether it was done.
+    fn if_none(&self, work: impl FnOnce() -> bool) -> bool {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *bytes == 0 && work()
+    }
+
     /// Waits until the client has taken enough of them.
     fn wait(&self) {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,11 +97,32 @@ impl Unread {
     }
 }
 
+/// Writes a line if the pipe takes all of it without waiting. Returns whether it did.
+fn write_now(mut pipe: &File, line: &[u8]) -> bool {
+    let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
+    let has_room = line.len() <= TAKEN_AT_ONCE
+        && poll(&mut polled, Some(&Timespec::default())) == Ok(1)
+        && polled[0].revents() == PollFlags::OUT;
+    // A pipe takes so little in one piece, or not at all.
+    has_room && pipe.write_all(line).is_ok()
+}
+
+/// Returns the output once more if it is a pipe.
+pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
+    let is_pipe = |found: Stat| FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
+    fstat(output)
+        .is_ok_and(is_pipe)
+        .then(|| output.as_fd().try_clone_to_owned().ok())
+        .flatten()
+        .map(|fd| Arc::new(fd.into()))
+}
+
 /// How long the last messages may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Lines {
-    /// Takes messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread.
+    /// Takes messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread. If the
+    /// output [is a pipe](as_pipe), what it takes at once waits for no thread.
     ///
     /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///
@@ -88,6 +131,7 @@ impl Lines {
     pub(crate) fn start(
         input: impl Input + Send + 'static,
         output: impl Write + Send + 'static,
+        pipe: Option<Arc<File>>,
         limit: usize,
     ) -> io::Result<(Lines, CancellationToken, Arc<Conversation>)> {
         let ended = CancellationToken::new();
@@ -95,7 +139,7 @@ impl Lines {
         let conversation = Arc::new(Conversation::default());
         let (to_server, incoming) = channel::channel(WAITING);
         let (to_client, messages) = mpsc::channel::<Out>();
-        let outgoing = Outgoing { to_client, unread: Arc::default() };
+        let outgoing = Outgoing { to_client, unread: Arc::default(), pipe };
         let unread = outgoing.unread.clone();
         let (talk, answers) = (conversation.clone(), outgoing.clone());
         thread::Builder::new().name("input".to_owned()).spawn(move || {
@@ -211,9 +255,8 @@ impl<R: Read> Input for Stream<R> {
 fn write(mut output: impl Write, messages: &mpsc::Receiver<Out>, unread: &Unread) {
     while let Ok(out) = messages.recv() {
         match out {
-            Out::Message(mut bytes) => {
+            Out::Message(bytes) => {
                 let count = bytes.len();
-                bytes.push(b'\n');
                 if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {
                     return;
                 }
@@ -283,7 +326,7 @@ mod tests {
     #[test]
     fn a_client_that_takes_no_answers_is_not_read_from() {
         let (to_client, messages) = mpsc::channel();
-        let outgoing = Outgoing { to_client, unread: Arc::default() };
+        let outgoing = Outgoing { to_client, unread: Arc::default(), pipe: None };
         let (to_server, _incoming) = channel::channel(1);
         let unread = outgoing.unread.clone();
         let reading = thread::spawn(move || {
@@ -304,5 +347,34 @@ mod tests {
         }
         reading.join().unwrap();
         assert!(0 < full);
+    }
+
+    #[test]
+    fn a_pipe_with_room_takes_a_message_at_once_and_a_full_one_keeps_nobody() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let (to_client, messages) = mpsc::channel();
+        let outgoing = Outgoing { to_client, unread: Arc::default(), pipe: as_pipe(&write) };
+        outgoing.send(b"{}".to_vec()).unwrap();
+        let mut taken = [0; 8];
+        assert_eq!(rustix::io::read(&read, &mut taken).unwrap(), 3);
+        assert_eq!((&taken[..3], messages.try_iter().count()), (&b"{}\n"[..], 0));
+        // Longer ones, and all behind them, wait for the writing thread.
+        let long = vec![b' '; TAKEN_AT_ONCE];
+        outgoing.send(long).unwrap();
+        outgoing.send(b"{}".to_vec()).unwrap();
+        assert_eq!(messages.try_iter().count(), 2);
+        outgoing.unread.change(|_| 0);
+        let mut sent = 0;
+        while messages.try_iter().count() == 0 {
+            outgoing.send(vec![b' '; TAKEN_AT_ONCE - 1]).unwrap();
+            sent += 1;
+        }
+        assert!(1 < sent, "the pipe took some before it was full");
+        drop(read);
+        outgoing.unread.change(|_| 0);
+        outgoing.send(b"{}".to_vec()).unwrap();
+        assert_eq!(messages.try_iter().count(), 1, "whoever writes hears that nobody reads");
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(as_pipe(&socket).is_none());
     }
 }

@@ -145,7 +145,7 @@ impl Served {
         let mut last = Turn { output: self.output.clone(), now: self.now.clone(), number };
         let (to_session, lines) = mpsc::sync_channel(WAITING);
         let limit = gateway.max_request_bytes();
-        let (lines, _, conversation) = Lines::start(Passed(lines), output, limit).ok()?;
+        let (lines, _, conversation) = Lines::start(Passed(lines), output, None, limit).ok()?;
         let session = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
             let _room = room;

@@ -1,8 +1,9 @@
 //! Searches a file of records: the index for the part that it covers, and a scan for the rest.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brigade_fs::{FsError, Lines, ReadFile, RelPath};
 
@@ -31,6 +32,12 @@ pub struct Listed {
     pub span: Span,
     /// The status of the record.
     pub status: StatusCode,
+}
+
+impl Entry {
+    fn listed(&self) -> Listed {
+        Listed { created: self.created, sequence: self.sequence, span: self.span, status: self.status }
+    }
 }
 
 /// The result of scanning a part of a file.
@@ -198,7 +205,15 @@ pub struct Log {
     parts: OnceLock<Parts>,
     /// Replaces `parts` if the index turns out to be damaged.
     rebuilt: OnceLock<Parts>,
+    read: Mutex<ReadBefore>,
 }
+
+/// What lines of the file were read as, by the offset of the line. What stands in a file of records is never written
+/// over, and another file is another [`Log`].
+type ReadBefore = HashMap<u64, (u32, Arc<dyn Any + Send + Sync>)>;
+
+/// The most lines that are remembered as they were read.
+const READ_BEFORE: usize = 64;
 
 /// A journal of at least this length gets an index.
 pub(crate) const WORTH_INDEX: u64 = 64 * 1024;
@@ -213,7 +228,8 @@ impl Log {
         start: u64,
     ) -> Log {
         let (parts, rebuilt) = (OnceLock::new(), OnceLock::new());
-        Log { journal, path, index_path, file, generation, start, parts, rebuilt }
+        let read = Mutex::default();
+        Log { journal, path, index_path, file, generation, start, parts, rebuilt, read }
     }
 
     fn parts(&self) -> Result<&Parts, FsError> {
@@ -291,6 +307,39 @@ impl Log {
                 Err(IndexError::Unusable)
             }
         }
+    }
+
+    /// Returns the latest line of a record if it is one of those behind the index, which are known.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn known(&self, id: &str) -> Result<Option<Listed>, FsError> {
+        Ok(self.scanned()?.entries.get(id).map(Entry::listed))
+    }
+
+    fn read_before(&self) -> MutexGuard<'_, ReadBefore> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers what a line was read as, for [`Log::was_read_as`].
+    pub fn remember(&self, span: Span, record: Arc<dyn Any + Send + Sync>) {
+        let mut read = self.read_before();
+        if READ_BEFORE <= read.len() {
+            read.clear();
+        }
+        read.insert(span.offset, (span.length, record));
+    }
+
+    /// Forgets what a line was read as.
+    pub fn forget(&self, span: Span) {
+        self.read_before().remove(&span.offset);
+    }
+
+    /// Returns what a line was read as before, if that is remembered.
+    pub fn was_read_as<T: Any + Send + Sync>(&self, span: Span) -> Option<Arc<T>> {
+        let read = self.read_before();
+        let (_, record) = read.get(&span.offset).filter(|(length, _)| *length == span.length)?;
+        record.clone().downcast().ok()
     }
 
     fn scanned_line(&self, entry: &Entry) -> Result<Found, FsError> {
@@ -375,12 +424,7 @@ impl Log {
     /// Fails on a disk error.
     pub fn list(&self, status: Option<StatusCode>) -> Result<Vec<Listed>, JournalError> {
         self.ask(|Parts { index, scanned, .. }| {
-            let row = |entry: &Entry| Listed {
-                created: entry.created,
-                sequence: entry.sequence,
-                span: entry.span,
-                status: entry.status,
-            };
+            let row = Entry::listed;
             let is_wanted = |entry: &&Entry| status.is_none_or(|status| status == entry.status);
             let mut listed: Vec<Listed> = match status {
                 Some(status) if !self.journal.kind.is_finished(status) => {

@@ -286,7 +286,9 @@ impl Transaction for JournalTransaction<'_> {
         let calls = &*calls;
         let line = |place: usize, mark: Option<BatchMark>| calls[place].to_marked_line(mark);
         let now = self.now;
+        snapshot::forget(self.state(), calls);
         self.writer().append_batch(calls.len(), &line, now)?;
+        snapshot::remember(self.state(), calls);
         approved::remember(self.fs(), calls);
         for stored in calls.iter().filter(|stored| !stored.checkpoints.is_empty()) {
             // The record is authoritative. A file that cannot be written now is written with the next change of the

@@ -6,6 +6,7 @@ mod common;
 
 use std::time::Duration;
 
+use brigade_call::CallStatus;
 use brigade_fs::{DiskFs, Fs, MemoryFs};
 use brigade_queue::{Answer, Calls, OnDuplicate, Tampering};
 use common::*;
@@ -28,6 +29,19 @@ fn files_of_checkpoints_follow_the_records() {
     assert!(text.contains("\"selected_choice\": \"no\""), "the file follows the record: {text}");
     fs.write_cache(&path(".brigade/tools/checkpoints/broken.json"), b"{").unwrap();
     assert_eq!(queue.read().unwrap().checkpoints().unwrap().errors.len(), 1);
+}
+
+#[test]
+fn what_another_process_wrote_of_a_running_call_counts() {
+    let fs = MemoryFs::new();
+    let (one, other) = (queue(fs.clone(), true), queue(fs.clone(), true));
+    enqueue(&one, "call-a", "x", 1).unwrap();
+    approve(&one, "call-a", 2).unwrap();
+    start(&one, "call-a", "run-a", 3).unwrap();
+    assert_eq!(stored(&one.read().unwrap(), "call-a").call.status, CallStatus::Running);
+    finish(&other, "call-a", "run-a", "completed", 4, Vec::new()).unwrap();
+    assert_eq!(stored(&one.read().unwrap(), "call-a").call.status, CallStatus::Completed);
+    assert!(finish(&one, "call-a", "run-a", "failed", 5, Vec::new()).is_err());
 }
 
 #[test]

@@ -108,6 +108,10 @@ pub fn missing_script(argv: &Argv, directory: &Path, files: &dyn Files) -> Optio
 /// interpreter. Such a word is an argument of a call, and no approval binds the file that it names.
 pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
     let words = argv.words();
+    // Without arguments there is none that could.
+    if words.len() <= reviewed {
+        return None;
+    }
     let entry = risk::started(&words[..reviewed.min(words.len())]);
     let is_certain = |command: &&Started| command.standing != Standing::Guessed;
     let code = |commands: &[Started]| -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use brigade_call::{Call, CallStatus};
@@ -33,9 +34,45 @@ fn bad_record(state: &State, offset: u64) -> QueueError {
 
 /// Returns a stored call.
 pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+    if let Some(journal) = state.journal()
+        && let Some(listed) = journal.known(id.as_str())?
+    {
+        return read_listed(state, journal, &listed).map(Some);
+    }
     match state.find(id.as_str())? {
         Some(found) => parse(&found, state).map(Some),
         None => Ok(None),
+    }
+}
+
+/// Remembers calls that were just made and that run, because their runner reads them again and again. A call of a plan is
+/// read as it was written, which other records need not be.
+pub(super) fn remember(state: &State, calls: &[StoredCall]) {
+    let Some(journal) = state.journal() else { return };
+    let is_new = |stored: &&StoredCall| {
+        let call = &stored.call;
+        let is_planned = call.policy.is_some() && call.projection_summary.is_some();
+        stored.revision == 1 && call.status == CallStatus::Running && is_planned
+    };
+    for stored in calls.iter().filter(is_new) {
+        if let Ok(Some(listed)) = journal.known(stored.call.id.as_str()) {
+            debug_assert_eq!(
+                StoredCall::from_line(stored.to_line().trim_end().as_bytes(), 0).as_ref(),
+                Some(stored),
+                "a call is read as it was written"
+            );
+            journal.remember(listed.span, Arc::new(stored.clone()));
+        }
+    }
+}
+
+/// Forgets what was remembered of calls that are written anew.
+pub(super) fn forget(state: &State, calls: &[StoredCall]) {
+    let Some(journal) = state.journal() else { return };
+    for stored in calls.iter().filter(|stored| 1 < stored.revision) {
+        if let Ok(Some(listed)) = journal.known(stored.call.id.as_str()) {
+            journal.forget(listed.span);
+        }
     }
 }
 
@@ -48,6 +85,9 @@ pub(crate) fn living(state: &State, status: &CallStatus) -> Result<Vec<StoredCal
 }
 
 fn read_listed(state: &State, log: &Log, listed: &Listed) -> Result<StoredCall, QueueError> {
+    if let Some(stored) = log.was_read_as::<StoredCall>(listed.span) {
+        return Ok((*stored).clone());
+    }
     let line = log.line(listed.span)?;
     StoredCall::from_line(&line, listed.sequence).ok_or_else(|| bad_record(state, listed.span.offset))
 }
@@ -295,4 +335,42 @@ pub(crate) fn export(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use brigade_core::Timestamp;
+    use brigade_fs::MemoryFs;
+
+    use super::*;
+    use crate::journal::{JournalStore, JournalTransaction};
+    use crate::store::Transaction as _;
+
+    #[test]
+    fn a_running_call_is_not_parsed_again_until_it_is_written_anew() {
+        let store = JournalStore::new(Arc::new(MemoryFs::new()), "test", Duration::from_secs(1));
+        let mut transaction = store.transaction(Timestamp::from_unix_micros(1_000_000), None).unwrap();
+        let read_before = |transaction: &JournalTransaction<'_>| {
+            let journal = transaction.state().journal().unwrap();
+            let listed = journal.known("call-1").unwrap().unwrap();
+            journal.was_read_as::<StoredCall>(listed.span)
+        };
+        let line = r#"{"record_version":1,"id":"call-1","status":"running","tool_id":"t","revision":1}"#;
+        let complete = StoredCall::from_line(line.as_bytes(), 0).unwrap().to_line();
+        let mut calls = [StoredCall::from_line(complete.trim_end().as_bytes(), 0).unwrap()];
+        transaction.put(&mut calls).unwrap();
+        assert_eq!(read_before(&transaction).as_deref(), Some(&calls[0]));
+        let first = transaction.state().journal().unwrap().known("call-1").unwrap().unwrap();
+        calls[0].call.status = CallStatus::Completed;
+        calls[0].revision += 1;
+        transaction.put(&mut calls).unwrap();
+        let journal = transaction.state().journal().unwrap();
+        assert!(
+            read_before(&transaction).is_none() && journal.was_read_as::<StoredCall>(first.span).is_none()
+        );
+        let id = "call-1".parse().unwrap();
+        assert_eq!(stored(transaction.state(), &id).unwrap().as_ref(), Some(&calls[0]));
+    }
 }

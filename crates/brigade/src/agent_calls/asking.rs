@@ -247,8 +247,17 @@ impl Request<'_> {
         let (calls, plan) = (self.calls, self.plan);
         let view = locked.view();
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-        let probe = plan.to_call(now, None, is_taken);
-        let unknown = unseen_like(&view, &probe)?;
+        // A call that is about to be claimed asks for the same as any other of this plan. Where its id is taken by now,
+        // the other call with it counts.
+        let made;
+        let probe = match &claiming {
+            Some(claiming) if !is_taken(&claiming.call.id) => claiming.call,
+            Some(_) | None => {
+                made = plan.to_call(now, None, is_taken);
+                &made
+            }
+        };
+        let unknown = unseen_like(&view, probe)?;
         let by = self.covered(&view).filter(|_| unknown.is_none());
         // An equal call under a rule is about to run for another request of the agent.
         let is_anothers = |call: &Call| {
@@ -257,7 +266,7 @@ impl Request<'_> {
                 && call.status == CallStatus::Approved
                 && matches!(approved, Some(ApprovedBy::Rule { .. }))
         };
-        let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
+        let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
         let over = match waiting {
             Some(_) => None,
             None => {

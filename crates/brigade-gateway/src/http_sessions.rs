@@ -1,0 +1,492 @@
+//! Sessions of clients over HTTP, from one of their requests to the next.
+//!
+//! The SDK's own manager runs a task for each session, and has room for 32 messages in each of its five channels: most
+//! of what an idle session costs. Here a session is what the client sent and the server has not taken yet, and the ends
+//! of the streams that are open. What the server sends goes straight into them.
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, GetExtensions as _, GetMeta as _, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification,
+};
+use rmcp::service::OriginatingRequestId;
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{Notify, oneshot};
+
+use crate::upstream::random_name;
+
+/// How long a session is kept without a message.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// How many messages of a client wait for the server.
+const WAITING: usize = 16;
+
+/// How many events of a stream wait for a client that reads slowly, and are kept for one that comes back.
+const KEPT: usize = 16;
+
+/// How many streams a session has beside the first that is no request's.
+const SPARE: usize = 32;
+
+/// When a client is to come back if its stream breaks.
+const RETRY: Duration = Duration::from_secs(3);
+
+/// All sessions.
+#[derive(Default)]
+pub(crate) struct HttpSessions {
+    sessions: Mutex<HashMap<SessionId, Arc<Kept>>>,
+}
+
+/// Why a session does not do what is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoSession {
+    /// It has ended, or was never there.
+    Gone,
+    /// It has no such event.
+    NoEvent,
+    /// The system gives no random numbers for its name.
+    NoName,
+}
+
+impl std::fmt::Display for NoSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NoSession::Gone => "the session has ended",
+            NoSession::NoEvent => "the session has no such event",
+            NoSession::NoName => "the system gives no random numbers",
+        })
+    }
+}
+
+impl std::error::Error for NoSession {}
+
+/// One session.
+struct Kept {
+    state: Mutex<State>,
+    idle: Duration,
+    /// Something came for the server, or the session is over.
+    arrived: Notify,
+    /// The server took something.
+    taken: Notify,
+}
+
+struct State {
+    /// What the client sent.
+    incoming: VecDeque<ClientJsonRpcMessage>,
+    /// Whoever waits for the answer to the handshake.
+    greeted: Option<oneshot::Sender<ServerJsonRpcMessage>>,
+    /// The requests that are not answered yet.
+    open: Vec<Open>,
+    /// The stream of what belongs to no request.
+    common: Outlet,
+    /// Further streams of the client, which only stay open: it would begin them again and again.
+    spare: VecDeque<Sender<ServerSseMessage>>,
+    next_stream: u64,
+    used: Instant,
+    is_over: bool,
+}
+
+/// A request with its stream.
+struct Open {
+    stream: u64,
+    request: RequestId,
+    token: Option<ProgressToken>,
+    outlet: Outlet,
+}
+
+/// The end of a stream to the client, and its last events for a client that comes back.
+#[derive(Default)]
+struct Outlet {
+    to_client: Option<Sender<ServerSseMessage>>,
+    last: VecDeque<ServerSseMessage>,
+    /// How many events there were.
+    count: u64,
+    /// How many of them were handed to a client.
+    handed: u64,
+}
+
+impl Outlet {
+    fn is_read(&self) -> bool {
+        self.to_client.as_ref().is_some_and(|to_client| !to_client.is_closed())
+    }
+
+    /// Numbers an event from 1, and keeps it. Returns it with where it goes now.
+    fn add(&mut self, stream: Option<u64>, mut event: ServerSseMessage) -> Option<Sending> {
+        self.count += 1;
+        event.event_id = Some(event_id(self.count, stream));
+        if KEPT <= self.last.len() {
+            self.last.pop_front();
+        }
+        self.last.push_back(event.clone());
+        let to_client = self.to_client.clone().filter(|to_client| !to_client.is_closed())?;
+        self.handed = self.count;
+        Some((to_client, event))
+    }
+
+    /// Begins a new stream with the kept events after one.
+    fn read_after(&mut self, number: u64) -> Receiver<ServerSseMessage> {
+        let (to_client, events) = channel(KEPT);
+        let first = self.count - self.last.len() as u64;
+        let missed = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
+        for event in self.last.iter().skip(missed) {
+            // There is room for all that are kept.
+            let _ = to_client.try_send(event.clone());
+        }
+        self.handed = self.count;
+        self.to_client = Some(to_client);
+        events
+    }
+}
+
+/// An event on its way into a stream.
+type Sending = (Sender<ServerSseMessage>, ServerSseMessage);
+
+fn event_id(number: u64, stream: Option<u64>) -> String {
+    match stream {
+        Some(stream) => format!("{number}/{stream}"),
+        None => number.to_string(),
+    }
+}
+
+/// Reads what [`event_id`] wrote.
+fn read_event_id(text: &str) -> Option<(u64, Option<u64>)> {
+    match text.split_once('/') {
+        Some((number, stream)) => Some((number.parse().ok()?, Some(stream.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+/// Events of one stream, until it ends.
+pub(crate) struct Events(Receiver<ServerSseMessage>);
+
+impl Stream for Events {
+    type Item = ServerSseMessage;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
+        self.0.poll_recv(context)
+    }
+}
+
+impl State {
+    /// Decides where a message of the server goes.
+    fn route(&mut self, message: ServerJsonRpcMessage) -> Option<Sending> {
+        let of = |open: &[Open], is_its: &dyn Fn(&Open) -> bool| open.iter().position(is_its);
+        let place = match &message {
+            ServerJsonRpcMessage::Response(answer) => {
+                return self.answer(Some(&answer.id.clone()), message);
+            }
+            ServerJsonRpcMessage::Error(answer) => return self.answer(answer.id.clone().as_ref(), message),
+            ServerJsonRpcMessage::Request(asked) => {
+                let origin = asked.request.extensions().get::<OriginatingRequestId>();
+                origin.and_then(|origin| of(&self.open, &|open| open.request == origin.0))
+            }
+            ServerJsonRpcMessage::Notification(told) => match &told.notification {
+                ServerNotification::ProgressNotification(told) => {
+                    of(&self.open, &|open| open.token.as_ref() == Some(&told.params.progress_token))
+                }
+                ServerNotification::CancelledNotification(told) => {
+                    let request = told.params.request_id.as_ref();
+                    of(&self.open, &|open| request == Some(&open.request))
+                }
+                _ => None,
+            },
+        };
+        let event = ServerSseMessage::from_message(message);
+        match place.map(|place| &mut self.open[place]) {
+            Some(open) => open.outlet.add(Some(open.stream), event),
+            None => self.common.add(None, event),
+        }
+    }
+
+    /// Ends the stream of a request with its answer. An answer that nobody waits for goes nowhere.
+    fn answer(&mut self, id: Option<&RequestId>, message: ServerJsonRpcMessage) -> Option<Sending> {
+        let Some(id) = id else { return self.common.add(None, ServerSseMessage::from_message(message)) };
+        let mut open = self.close(id)?;
+        open.outlet.add(Some(open.stream), ServerSseMessage::from_message(message))
+    }
+
+    /// Ends the stream of a request.
+    fn close(&mut self, id: &RequestId) -> Option<Open> {
+        let place = self.open.iter().position(|open| open.request == *id)?;
+        let open = self.open.swap_remove(place);
+        // Many requests at once are rare, and sessions without any are many.
+        if self.open.is_empty() {
+            self.open = Vec::new();
+        }
+        Some(open)
+    }
+}
+
+impl Kept {
+    fn new(idle: Duration) -> Kept {
+        let state = State {
+            incoming: VecDeque::new(),
+            greeted: None,
+            open: Vec::new(),
+            common: Outlet::default(),
+            spare: VecDeque::new(),
+            next_stream: 0,
+            used: Instant::now(),
+            is_over: false,
+        };
+        Kept { state: Mutex::new(state), idle, arrived: Notify::new(), taken: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a message of the client to the server, once there is room. `enter` sees the session before.
+    async fn push<T>(
+        &self,
+        message: ClientJsonRpcMessage,
+        enter: impl FnOnce(&mut State, &ClientJsonRpcMessage) -> T,
+    ) -> Result<T, NoSession> {
+        loop {
+            {
+                let mut state = self.state();
+                if state.is_over {
+                    return Err(NoSession::Gone);
+                }
+                if state.incoming.len() < WAITING {
+                    let entered = enter(&mut state, &message);
+                    state.used = Instant::now();
+                    state.incoming.push_back(message);
+                    drop(state);
+                    self.arrived.notify_one();
+                    return Ok(entered);
+                }
+            }
+            self.taken.notified().await;
+        }
+    }
+
+    /// Waits for the next message of the client. `None` when the session is over.
+    async fn next(&self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let until = {
+                let mut state = self.state();
+                if let Some(message) = state.incoming.pop_front() {
+                    if state.incoming.is_empty() {
+                        state.incoming = VecDeque::new();
+                    }
+                    drop(state);
+                    self.taken.notify_one();
+                    return Some(message);
+                }
+                // What is being answered is no idle session.
+                let is_idle = state.open.is_empty() && self.idle <= state.used.elapsed();
+                if state.is_over || is_idle {
+                    drop(state);
+                    self.end();
+                    return None;
+                }
+                if state.open.is_empty() { state.used + self.idle } else { Instant::now() + self.idle }
+            };
+            tokio::select! {
+                () = self.arrived.notified() => {}
+                () = tokio::time::sleep_until(until.into()) => {}
+            }
+        }
+    }
+
+    /// Ends the session and all of its streams.
+    fn end(&self) {
+        {
+            let mut state = self.state();
+            state.is_over = true;
+            state.incoming.clear();
+            (state.greeted, state.open, state.common) = (None, Vec::new(), Outlet::default());
+            state.spare.clear();
+        }
+        self.arrived.notify_one();
+        self.taken.notify_waiters();
+    }
+
+    /// Takes a message of the server. Returns it as an event with where it goes, if it goes anywhere now.
+    fn send(&self, message: ServerJsonRpcMessage) -> Result<Option<Sending>, NoSession> {
+        let mut state = self.state();
+        if state.is_over {
+            return Err(NoSession::Gone);
+        }
+        state.used = Instant::now();
+        match state.greeted.take() {
+            Some(greeted) => greeted.send(message).map(|()| None).map_err(|_| NoSession::Gone),
+            None => Ok(state.route(message)),
+        }
+    }
+
+    /// Begins a stream that is no request's: after an event, or with what nobody has read yet.
+    fn stream(&self, after: Option<u64>) -> Result<Events, NoSession> {
+        let mut state = self.state();
+        if state.is_over {
+            return Err(NoSession::Gone);
+        }
+        state.used = Instant::now();
+        if state.common.is_read() {
+            let (to_client, events) = channel(1);
+            state.spare.retain(|spare| !spare.is_closed());
+            if SPARE <= state.spare.len() {
+                state.spare.pop_front();
+            }
+            state.spare.push_back(to_client);
+            return Ok(Events(events));
+        }
+        let after = after.unwrap_or(state.common.handed);
+        if state.common.count < after {
+            return Err(NoSession::NoEvent);
+        }
+        Ok(Events(state.common.read_after(after)))
+    }
+}
+
+impl HttpSessions {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Kept>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self, id: &SessionId) -> Result<Arc<Kept>, NoSession> {
+        self.sessions().get(id).cloned().ok_or(NoSession::Gone)
+    }
+
+    /// Returns whether there is such a session.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.sessions().contains_key(id)
+    }
+}
+
+/// The server's side of a session.
+pub(crate) struct ServerSide(Arc<Kept>);
+
+impl Transport<RoleServer> for ServerSide {
+    type Error = NoSession;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), NoSession>> + Send + 'static {
+        let sending = self.0.send(message);
+        async move {
+            if let Some((to_client, event)) = sending? {
+                // A client that is gone may come back for it.
+                let _ = to_client.send(event).await;
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.0.next().await
+    }
+
+    async fn close(&mut self) -> Result<(), NoSession> {
+        self.0.end();
+        Ok(())
+    }
+}
+
+impl SessionManager for HttpSessions {
+    type Error = NoSession;
+    type Transport = ServerSide;
+
+    async fn create_session(&self) -> Result<(SessionId, ServerSide), NoSession> {
+        let id: SessionId = random_name().ok_or(NoSession::NoName)?.into();
+        let kept = Arc::new(Kept::new(IDLE));
+        self.sessions().insert(id.clone(), kept.clone());
+        Ok((id, ServerSide(kept)))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, NoSession> {
+        let (greeted, greeting) = oneshot::channel();
+        self.session(id)?.push(message, |state, _| state.greeted = Some(greeted)).await?;
+        greeting.await.map_err(|_| NoSession::Gone)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, NoSession> {
+        Ok(self.has(id))
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
+        let removed = self.sessions().remove(id);
+        if let Some(kept) = removed {
+            kept.end();
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        let open = |state: &mut State, message: &ClientJsonRpcMessage| {
+            let (to_client, events) = channel(KEPT);
+            if let ClientJsonRpcMessage::Request(asked) = message {
+                let (stream, request) = (state.next_stream, asked.id.clone());
+                state.next_stream += 1;
+                let mut first = ServerSseMessage::retry(RETRY);
+                first.event_id = Some(event_id(0, Some(stream)));
+                // The stream is new, so there is room.
+                let _ = to_client.try_send(first);
+                let token = asked.request.get_meta().get_progress_token();
+                let outlet = Outlet { to_client: Some(to_client), ..Outlet::default() };
+                state.open.push(Open { stream, request, token, outlet });
+            }
+            Events(events)
+        };
+        self.session(id)?.push(message, open).await
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        let enter = |state: &mut State, message: &ClientJsonRpcMessage| {
+            // A request that is cancelled gets no answer.
+            if let ClientJsonRpcMessage::Notification(told) = message
+                && let ClientNotification::CancelledNotification(told) = &told.notification
+                && let Some(request) = &told.params.request_id
+            {
+                drop(state.close(request));
+            }
+        };
+        self.session(id)?.push(message, enter).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        self.session(id)?.stream(None)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        let (number, stream) = read_event_id(&last_event_id).ok_or(NoSession::NoEvent)?;
+        let kept = self.session(id)?;
+        let Some(stream) = stream else { return kept.stream(Some(number)) };
+        let mut state = kept.state();
+        let open = state.open.iter_mut().find(|open| open.stream == stream).ok_or(NoSession::NoEvent)?;
+        if open.outlet.count < number {
+            return Err(NoSession::NoEvent);
+        }
+        let events = Events(open.outlet.read_after(number));
+        state.used = Instant::now();
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests;
