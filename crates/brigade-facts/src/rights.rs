@@ -514,8 +514,8 @@ impl<'h, 'c> Looker<'h, 'c> {
         Looker { facts, config, rights, names, caller, clashes, programs, schemas, known }
     }
 
-    /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing else
-    /// keeps it from the agent.
+    /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
+    /// else keeps it from the agent.
     fn looked(&self, at: usize, tool: &Tool) -> Looked {
         // What needs no file decides first.
         if self.visible(tool, &[]).is_err() {

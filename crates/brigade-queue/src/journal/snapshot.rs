@@ -45,8 +45,8 @@ pub(crate) fn stored(state: &State, id: &CallId) -> Result<Option<StoredCall>, Q
     }
 }
 
-/// Remembers calls that were just made and that run, because their runner reads them again and again. A call of a plan is
-/// read as it was written, which other records need not be.
+/// Remembers calls that were just made and that run, because their runner reads them again and again. A call of a plan
+/// is read as it was written, which other records need not be.
 pub(super) fn remember(state: &State, calls: &[StoredCall]) {
     let Some(journal) = state.journal() else { return };
     let is_new = |stored: &&StoredCall| {
