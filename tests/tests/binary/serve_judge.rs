@@ -1,5 +1,11 @@
 //! A judge: a worker that is asked about a call before a rule approves it.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the judge answers from beside the workspace, and git tracks a file"
+)]
+
 use std::fs;
 use std::process::Command;
 
@@ -27,7 +33,6 @@ fn judged_site(verdict: &str) -> Site {
     site
 }
 
-#[expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "the answer lies beside the workspace")]
 fn answer_with(site: &Site, verdict: &str) {
     fs::write(site.beside("verdict"), verdict).unwrap();
 }
@@ -103,7 +108,6 @@ fn what_no_rule_covers_is_not_judged() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "git tracks the file")]
 fn a_tracked_gateway_file_starts_no_judge() {
     let site = judged_site(&verdict("1"));
     let root = site.workspace.path();

@@ -94,7 +94,7 @@ impl AgentCalls {
     /// Asks the judge about a call that a rule would approve then, and that does not wait already.
     fn judged_first(&self, plan: &Plan, terms: &Terms<'_>) -> Result<Option<Judged>, Error> {
         let Some(ask) = terms.judge else { return Ok(None) };
-        let call = plan.to_call(self.room.now(), None, &|_: &CallId| false);
+        let call = plan.to_call(self.room.now(), None, |_: &CallId| false);
         let queue = self.room.queue();
         let view = queue.read()?;
         (terms.rates)(&view)?;
