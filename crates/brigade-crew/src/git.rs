@@ -13,6 +13,7 @@ mod integrate;
 mod landing;
 pub(crate) mod repository;
 pub(crate) mod settings;
+mod setup;
 pub(crate) mod spare;
 pub(crate) mod task_dir;
 mod tidy;
@@ -222,6 +223,18 @@ impl Workplace for GitPlace {
 
     fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
         self.begin_task(name)
+    }
+
+    fn begin_setup(&self, place: &Place) -> Result<bool, PlaceError> {
+        self.begin_setup_of(place)
+    }
+
+    fn end_setup(&self, place: &Place, guard: &Guard) -> Result<(), PlaceError> {
+        self.end_setup_of(place, guard)
+    }
+
+    fn freshen(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
+        self.freshen_task(place)
     }
 
     fn guard(&self, place: &Place) -> Result<Guard, PlaceError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, RunId};
 use brigade_kitchen::adapter::Tokens;
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::life::{CommandResult, TaskLife};
+use brigade_kitchen::life::{CommandResult, Miss, TaskLife};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
@@ -78,12 +78,12 @@ pub(crate) struct AttemptTold {
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: Option<Tokens>,
     /// Why it does not count, whatever it said.
-    pub(crate) spoiled: Option<String>,
+    pub(crate) spoiled: Option<(Miss, String)>,
 }
 
 impl AttemptTold {
     /// What is told of an attempt whose worker was not started.
-    fn without(ending: Ending, spoiled: Option<String>) -> AttemptTold {
+    fn without(ending: Ending, spoiled: Option<(Miss, String)>) -> AttemptTold {
         let said = Said::default();
         AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, spoiled }
     }
@@ -239,10 +239,14 @@ impl<'e> Shift<'e> {
         work: &Work,
         watch: &Watch,
     ) -> Result<(Hold, Told), Fault> {
-        let place = &work.place;
+        // What others did meanwhile is seen where nothing would have to be put on it.
+        let place = &match work.begun {
+            Begun::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
+            Begun::New | Begun::Remade => work.place.clone(),
+        };
         let mut spoiled = None;
-        if let Some(setup) = self.settings.worktree_setup.as_ref().filter(|_| work.begun != Begun::Found)
-            && place.root.is_some()
+        if let Some(setup) = &self.settings.worktree_setup
+            && self.workplace.begin_setup(place)?
         {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
             let checked = self.command(RunKind::Setup, task, setup, timeout, place, watch)?;
@@ -250,8 +254,10 @@ impl<'e> Shift<'e> {
                 let told = AttemptTold::without(Ending::Interrupted, None);
                 return Ok((Hold::empty(place), Told::Attempt(Box::new(told))));
             }
-            if checked.result != CommandResult::Passed {
-                spoiled = Some(format!("the setup of the worktree failed:\n{}", checked.output));
+            if checked.result == CommandResult::Passed {
+                self.workplace.end_setup(place, &self.workplace.guard(place)?)?;
+            } else {
+                spoiled = Some((Miss::Setup, setup_failed(&checked)));
             }
         }
         let guard = self.workplace.guard(place)?;
@@ -279,7 +285,7 @@ impl<'e> Shift<'e> {
             Ok(changes) => changes,
             // What the attempt did to git makes it fail; git was not run.
             Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_))) => {
-                spoiled = Some(error.to_string());
+                spoiled = Some((Miss::Git, error.to_string()));
                 Changes::default()
             }
             Err(error) => return Err(error.into()),
@@ -423,6 +429,15 @@ impl<'e> Shift<'e> {
         match step {
             CheckStep::Verify(index) => {
                 let Some(entry) = task.verification.get(index) else { return Ok(Told::Scanned(Vec::new())) };
+                if index == 0
+                    && hold.changes.is_empty()
+                    && let Some(place) = self.workplace.freshen(&hold.place)?
+                {
+                    // A claim without work of its own is about the branch as it is now.
+                    hold.guard = self.workplace.guard(&place)?;
+                    hold.changes = self.workplace.look(&place, &hold.guard)?;
+                    hold.place = place;
+                }
                 let timeout = Duration::from_secs(self.settings.verification_timeout);
                 let command = &entry.command;
                 let checked =
@@ -594,12 +609,22 @@ impl<V> Read<V> {
 }
 
 fn result_text(checked: &Checked) -> String {
-    let how = match (checked.result, checked.exit_code) {
-        (CommandResult::Passed, _) => "it exited with 0".to_owned(),
-        (CommandResult::TimedOut, _) => "it was ended at its time limit".to_owned(),
-        (CommandResult::NotStarted, _) => "it could not be started".to_owned(),
-        (CommandResult::Failed, Some(code)) => format!("it exited with {code}"),
-        (CommandResult::Failed, None) => "it was ended by a signal".to_owned(),
-    };
-    format!("{how}\n{}", checked.output)
+    format!("it {}\n{}", how_ended(checked), checked.output)
+}
+
+fn how_ended(checked: &Checked) -> String {
+    match (checked.result, checked.exit_code) {
+        (CommandResult::Passed, _) => "exited with 0".to_owned(),
+        (CommandResult::TimedOut, _) => "was ended at its time limit".to_owned(),
+        (CommandResult::NotStarted, _) => "could not be started".to_owned(),
+        (CommandResult::Failed, Some(code)) => format!("exited with {code}"),
+        (CommandResult::Failed, None) => "was ended by a signal".to_owned(),
+    }
+}
+
+/// Says why there is no worker in a worktree. The log has the whole output.
+fn setup_failed(checked: &Checked) -> String {
+    let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let said = last.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("the setup command of the worktree {}{said}", how_ended(checked))
 }

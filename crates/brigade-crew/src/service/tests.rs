@@ -14,6 +14,7 @@ mod killed;
 mod lists;
 mod phase;
 mod secrets;
+mod setup;
 mod taken;
 mod told;
 
