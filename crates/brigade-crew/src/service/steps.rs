@@ -3,8 +3,8 @@
 use std::thread::Scope;
 
 use brigade_kitchen::life::{
-    Ask, CommandResult, Decision, DecisionId, How, Record, ReviewResult, Stage, Step, TaskOutcome, is_ready,
-    judge, next,
+    Ask, CommandResult, Decision, DecisionId, How, Miss, Record, ReviewResult, Stage, Step, TaskOutcome,
+    is_ready, judge, next,
 };
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::signal::Ending;
@@ -280,9 +280,9 @@ impl<'e> Floor<'e> {
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
         let tier = self.journal.life().task(&task.id).tier.unwrap_or(Tier::Line);
-        let (how, signal, reason) = match spoiled {
-            Some(reason) => (How::Iteration, None, Some(reason)),
-            None => (judged.how, judged.signal, judged.reason.or(said.reason)),
+        let (how, signal, reason, miss) = match spoiled {
+            Some((miss, reason)) => (How::Iteration, None, Some(reason), Some(miss)),
+            None => (judged.how, judged.signal, judged.reason.or(said.reason), judged.miss),
         };
         let until = match &ending {
             Ending::Limit(limit) if how == How::Limit => Some(self.limit_until(tier, limit.until)),
@@ -294,6 +294,7 @@ impl<'e> Floor<'e> {
             how,
             signal,
             reason: masked(reason),
+            miss,
             seconds,
             cost_usd,
             tokens,
@@ -303,7 +304,10 @@ impl<'e> Floor<'e> {
             until,
         }];
         match until {
-            Some(until) => records.push(Record::LimitWait { tier, until }),
+            Some(until) => {
+                let command = Some(self.settings.worker_of(tier));
+                records.push(Record::LimitWait { tier, until, command });
+            }
             None => self.limit_is_over(tier),
         }
         self.record(records)?;
@@ -338,6 +342,7 @@ impl<'e> Floor<'e> {
                     how,
                     signal: None,
                     reason: Some(text.clone()),
+                    miss: is_its_own.then_some(Miss::NotStarted),
                     seconds: 0.0,
                     cost_usd: None,
                     tokens: None,

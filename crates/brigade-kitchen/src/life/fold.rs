@@ -231,7 +231,9 @@ impl Life {
                 let event = PhaseEvent { completed: *completed, total: *total, status, content, at };
                 keep(&mut self.history.phase_reviews, event);
             }
-            Record::LimitWait { tier, until } => drop(self.limits.insert(*tier, *until)),
+            Record::LimitWait { tier, until, command } => {
+                self.limits.insert(*tier, (*until, *command));
+            }
             Record::Budget { what, reached } => {
                 let known = self.budgets.entry(what.clone()).or_default();
                 *known |= *reached;
@@ -276,6 +278,7 @@ impl Life {
             how,
             signal,
             reason,
+            miss,
             seconds,
             cost_usd,
             changed,
@@ -307,7 +310,7 @@ impl Life {
             How::Limit => {
                 // It is no failure of the task.
                 if let Some(until) = until {
-                    self.limits.insert(tier, *until);
+                    self.limits.insert(tier, (*until, None));
                 }
                 return;
             }
@@ -344,7 +347,7 @@ impl Life {
             _ => {
                 let text =
                     if because.is_empty() { "the worker needs another attempt".to_owned() } else { because };
-                self.failure(at, task, Feedback::Attempt(text), "iteration");
+                self.failure(at, task, Feedback::Attempt(text, *miss), "iteration");
             }
         }
     }
@@ -446,6 +449,12 @@ impl Life {
             TaskOutcome::Skipped => "skipped",
         };
         let seconds = self.tasks.get(task).map(|life| life.spent.minutes() * 60.0);
+        // The attempt that said so is in the history already.
+        let last = self.history.tasks.iter_mut().rev().find(|event| event.task == *task);
+        if let Some(last) = last.filter(|last| outcome == TaskOutcome::Blocked && last.status == status) {
+            last.seconds = seconds;
+            return;
+        }
         self.event(task, at, status, seconds);
     }
 
@@ -565,7 +574,7 @@ impl std::fmt::Display for Feedback {
     /// Writes the failure in a sentence without a final stop.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Feedback::Attempt(text) => f.write_str(text),
+            Feedback::Attempt(text, _) => f.write_str(text),
             Feedback::Command { is_test, result, exit_code, .. } => {
                 f.write_str(if *is_test { "the test command " } else { "a verification command " })?;
                 match (result, exit_code) {

@@ -104,6 +104,32 @@ pub enum How {
     Interrupted,
 }
 
+/// What kind of failure it was that an attempt does not count, besides that it gave no signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Miss {
+    /// The setup command of the worktree failed, so no worker was started.
+    Setup,
+    /// The worker could not be started.
+    NotStarted,
+    /// The worker claimed something that does not count.
+    Claim,
+    /// The worker changed what belongs to git, or its folder is gone.
+    Git,
+}
+
+impl Miss {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Miss::Setup => "setup",
+            Miss::NotStarted => "not_started",
+            Miss::Claim => "claim",
+            Miss::Git => "git",
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -298,6 +324,9 @@ records! {
         /// Why it needs another attempt, or is blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What kind of failure that is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        miss: Option<Miss>,
         /// How long it took.
         seconds: f64,
         /// What it cost, as the worker said.
@@ -510,6 +539,9 @@ records! {
         tier: Tier,
         /// Until when.
         until: Timestamp,
+        /// What the tier starts: with another program, there is another limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<Fingerprint>,
     }
     /// A budget is nearly or wholly used up.
     Budget = "budget" {

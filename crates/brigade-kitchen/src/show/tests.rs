@@ -72,6 +72,7 @@ fn journal() -> Vec<Line> {
             task: id("US-1"),
             run: run.clone(),
             how: How::Said,
+            miss: None,
             signal: Some(Signal::Complete),
             reason: None,
             seconds: 30.0,
@@ -197,6 +198,7 @@ fn the_brief_form_has_six_members_in_their_order() {
 fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
     let mut lines = journal();
     let record = Record::AttemptEnded {
+        miss: None,
         task: id("US-2"),
         run: "r2".parse().unwrap(),
         how: How::Iteration,
