@@ -37,7 +37,7 @@ pub enum JournalError {
     #[error(transparent)]
     Fs(#[from] FsError),
     /// It has records of a newer version.
-    #[error("`{path}` has records of a newer version ({records}); use that version to change it")]
+    #[error("`{path}` has {records} {s} of a newer version of Brigade; use that version to change it", s = if *records == 1 { "record" } else { "records" })]
     Newer {
         /// The journal.
         path: String,
@@ -315,6 +315,31 @@ impl Read {
         Ok(true)
     }
 
+    /// Returns the records of this version that were read, from the first one behind this number on.
+    fn lines_after(&self, file: &LineFile<'_>, seq: u64) -> Result<Vec<Written>, FsError> {
+        let file = match file.open() {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(Vec::new()),
+            Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let (mut lines, mut found, mut last) = (Lines::new(&*file, 0, file.len()?), Vec::new(), 0);
+        let mut number = 0;
+        while let Some(line) = lines.next_line()? {
+            number += 1;
+            let Told::Record(entry) = look_at(&line, last) else { continue };
+            if self.out_of_order.contains(&number) {
+                continue;
+            }
+            last = entry.seq();
+            match entry {
+                Entry::Known(line) if seq < last && last <= self.life.seq => found.push(*line),
+                Entry::Known(_) | Entry::Newer { .. } => {}
+            }
+        }
+        Ok(found)
+    }
+
     fn is_to_be_mended(&self) -> bool {
         self.faults.iter().any(|fault| fault.problem.is_set_aside())
     }
@@ -444,24 +469,19 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<Written>, FsError> {
-        let Some(file) = LineFile::new(&*self.fs, self.files.folder(), "journal").open()? else {
-            return Ok(Vec::new());
-        };
-        let (mut lines, mut found, mut last) = (Lines::new(&*file, 0, file.len()?), Vec::new(), 0);
-        let mut number = 0;
-        while let Some(line) = lines.next_line()? {
-            number += 1;
-            let Told::Record(entry) = look_at(&line, last) else { continue };
-            if self.read.out_of_order.contains(&number) {
-                continue;
-            }
-            last = entry.seq();
-            match entry {
-                Entry::Known(line) if seq < last && last <= self.read.life.seq => found.push(*line),
-                Entry::Known(_) | Entry::Newer { .. } => {}
-            }
-        }
-        Ok(found)
+        self.read.lines_after(&LineFile::new(&*self.fs, self.files.folder(), "journal"), seq)
+    }
+
+    /// Reads a journal as it is now, with all of its records of this version.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn read_lines(fs: &dyn Fs, name: &PrdName) -> Result<(Life, Vec<Written>), FsError> {
+        let files = PrdFiles::of(name);
+        let file = LineFile::new(fs, files.folder(), "journal");
+        let read = Read::of(&file)?;
+        let lines = read.lines_after(&file, 0)?;
+        Ok((read.life, lines))
     }
 
     /// Appends a record, and returns its number once it is synced.

@@ -77,15 +77,17 @@ pub(crate) struct AttemptTold {
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: Option<Tokens>,
+    /// The run of the setup before it.
+    pub(crate) setup: Option<RunId>,
     /// Why it does not count, whatever it said.
     pub(crate) spoiled: Option<(Miss, String)>,
 }
 
 impl AttemptTold {
     /// What is told of an attempt whose worker was not started.
-    fn without(ending: Ending, spoiled: Option<(Miss, String)>) -> AttemptTold {
+    fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptTold {
         let said = Said::default();
-        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, spoiled }
+        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
     }
 }
 
@@ -108,6 +110,8 @@ pub(crate) struct Read<V> {
     pub(crate) verdict: Option<V>,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
+    /// The run, which has its receipt.
+    pub(crate) receipt: RunId,
     pub(crate) interrupted: bool,
 }
 
@@ -244,14 +248,14 @@ impl<'e> Shift<'e> {
             Begun::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
             Begun::New | Begun::Remade => work.place.clone(),
         };
-        let mut spoiled = None;
-        if let Some(setup) = &self.settings.worktree_setup
+        let (mut spoiled, mut setup) = (None, None);
+        if let Some(command) = &self.settings.worktree_setup
             && self.workplace.begin_setup(place)?
         {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
-            let checked = self.command(RunKind::Setup, task, setup, timeout, place, watch)?;
+            let checked = self.command(RunKind::Setup, task, command, timeout, place, watch)?;
             if checked.interrupted {
-                let told = AttemptTold::without(Ending::Interrupted, None);
+                let told = AttemptTold::without(Ending::Interrupted, Some(checked.run), None);
                 return Ok((Hold::empty(place), Told::Attempt(Box::new(told))));
             }
             if checked.result == CommandResult::Passed {
@@ -259,6 +263,7 @@ impl<'e> Shift<'e> {
             } else {
                 spoiled = Some((Miss::Setup, setup_failed(&checked)));
             }
+            setup = Some(checked.run);
         }
         let guard = self.workplace.guard(place)?;
         let attempted = match &spoiled {
@@ -307,7 +312,7 @@ impl<'e> Shift<'e> {
             results: Vec::new(),
         };
         let Some((attempted, (ending, said))) = attempted else {
-            let told = AttemptTold::without(Ending::Interrupted, spoiled);
+            let told = AttemptTold::without(Ending::Interrupted, setup, spoiled);
             return Ok((hold(None), Told::Attempt(Box::new(told))));
         };
         let told = AttemptTold {
@@ -315,6 +320,7 @@ impl<'e> Shift<'e> {
             seconds: attempted.seconds,
             cost_usd: said.cost_usd.or(attempted.cost_usd),
             tokens: said.tokens.or(attempted.tokens),
+            setup,
             spoiled,
             said,
         };
@@ -603,6 +609,7 @@ impl<V> Read<V> {
             verdict,
             seconds: attempted.seconds,
             cost_usd: reported_cost(&attempted.evidence()).or(attempted.cost_usd),
+            receipt: attempted.run.clone(),
             interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
         }
     }

@@ -203,12 +203,13 @@ impl<'e> Floor<'e> {
             (Told::Command { is_test, index, command, checked }, Some(run)) => {
                 let command = self.host.redactor().redact_str(&command);
                 let (result, exit_code, output) = (checked.result, checked.exit_code, checked.output);
+                let receipt = Some(checked.run);
                 let output = if result == CommandResult::Passed { String::new() } else { output };
                 if is_test {
-                    Record::Test { task: id, run, command, result, exit_code, output }
+                    Record::Test { task: id, run, command, result, exit_code, output, receipt }
                 } else {
                     let index = index as u64;
-                    Record::Verification { task: id, run, index, command, result, exit_code, output }
+                    Record::Verification { task: id, run, index, command, result, exit_code, output, receipt }
                 }
             }
             (Told::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
@@ -231,6 +232,7 @@ impl<'e> Floor<'e> {
                     reason,
                     seconds: read.seconds,
                     cost_usd: read.cost_usd,
+                    receipt: Some(read.receipt),
                 }
             }
             (Told::Committed(made), Some(run)) => {
@@ -275,7 +277,7 @@ impl<'e> Floor<'e> {
         changed: bool,
         tree: String,
     ) -> Result<(), ServeError> {
-        let AttemptTold { ending, said, seconds, cost_usd, tokens, spoiled } = told;
+        let AttemptTold { ending, said, seconds, cost_usd, tokens, setup, spoiled } = told;
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
@@ -302,6 +304,7 @@ impl<'e> Floor<'e> {
             tree: (!tree.is_empty()).then_some(tree),
             approach: masked(said.approach),
             until,
+            setup,
         }];
         match until {
             Some(until) => {
@@ -350,6 +353,7 @@ impl<'e> Floor<'e> {
                     tree: None,
                     approach: None,
                     until: None,
+                    setup: None,
                 }])?;
                 if !is_its_own {
                     self.pause(format!("{shown}: {text}"), true);
@@ -371,7 +375,8 @@ impl<'e> Floor<'e> {
             (Some(What::Check(CheckStep::Review)), Some(run), Fault::NotStarted(NotStarted::Command(_))) => {
                 let (task, result) = (task.id.clone(), ReviewResult::Unclear);
                 let reason = Some(text);
-                let review = Record::Review { task, run, result, reason, seconds: 0.0, cost_usd: None };
+                let review =
+                    Record::Review { task, run, result, reason, seconds: 0.0, cost_usd: None, receipt: None };
                 self.record(vec![review])?;
             }
             _ => self.pause(format!("{shown}: {text}"), false),

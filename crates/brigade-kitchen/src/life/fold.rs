@@ -107,7 +107,7 @@ impl Life {
                 self.spent.start(*tier);
             }
             Record::AttemptEnded { .. } => self.attempt_ended(at, record),
-            Record::Verification { task, run, index, command, result, exit_code, output } => {
+            Record::Verification { task, run, index, command, result, exit_code, output, .. } => {
                 if *result == CommandResult::Passed {
                     self.check(task, run, |checking| checking.verified = checking.verified.max(index + 1));
                 } else {
@@ -115,7 +115,7 @@ impl Life {
                     self.failed(at, task, run, feedback, "verification_failed");
                 }
             }
-            Record::Test { task, run, command, result, exit_code, output } => {
+            Record::Test { task, run, command, result, exit_code, output, .. } => {
                 if *result == CommandResult::Passed {
                     self.check(task, run, |checking| checking.tested = true);
                 } else {
@@ -129,7 +129,7 @@ impl Life {
             Record::Todo { task, run, found } => {
                 self.failed(at, task, run, Feedback::Markers(found.clone()), "todo_warnings");
             }
-            Record::Review { task, run, result, reason, seconds, cost_usd } => {
+            Record::Review { task, run, result, reason, seconds, cost_usd, .. } => {
                 let tier = Tier::Executive;
                 self.spent.add(tier, *seconds, *cost_usd);
                 self.spent.start(tier);
@@ -259,7 +259,7 @@ impl Life {
     /// Counts starts of the executive. Of a task, they cost something and are no attempt.
     fn used(&mut self, used: &[Used]) {
         self.spent.use_up(used);
-        for Used { task, seconds, cost_usd } in used {
+        for Used { task, seconds, cost_usd, .. } in used {
             if let Some(life) = task.as_ref().and_then(|task| self.tasks.get_mut(task)) {
                 life.spent.add(Tier::Executive, *seconds, *cost_usd);
             }

@@ -69,6 +69,7 @@ fn journal() -> Vec<Line> {
         Record::TaskStarted { task: id("US-1"), tier: Tier::Line, base: None, worktree: None },
         start("US-1", Tier::Line, 1, "r1"),
         Record::AttemptEnded {
+            setup: None,
             task: id("US-1"),
             run: run.clone(),
             how: How::Said,
@@ -84,6 +85,7 @@ fn journal() -> Vec<Line> {
             until: None,
         },
         Record::Review {
+            receipt: None,
             task: id("US-1"),
             run: run.clone(),
             result: ReviewResult::Pass,
@@ -198,6 +200,7 @@ fn the_brief_form_has_six_members_in_their_order() {
 fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
     let mut lines = journal();
     let record = Record::AttemptEnded {
+        setup: None,
         miss: None,
         task: id("US-2"),
         run: "r2".parse().unwrap(),
@@ -344,7 +347,15 @@ fn a_state_file_holds_the_newest_thousand() {
         Line::new(
             seq,
             at(0),
-            Record::Review { task, run, result: ReviewResult::Fail, reason, seconds: 0.0, cost_usd: None },
+            Record::Review {
+                task,
+                run,
+                result: ReviewResult::Fail,
+                reason,
+                seconds: 0.0,
+                cost_usd: None,
+                receipt: None,
+            },
         )
     };
     let lines: Vec<Line> = (1..=3500).map(review).collect();

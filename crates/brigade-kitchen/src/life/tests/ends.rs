@@ -143,3 +143,38 @@ fn a_task_that_is_blocked_at_the_top_is_once_in_the_history() {
     let blocked: Vec<_> = book.life.history.tasks.iter().filter(|event| event.status == "blocked").collect();
     assert!(blocked.len() == 1 && blocked[0].seconds.is_some(), "{blocked:?}");
 }
+
+#[test]
+fn the_same_failure_without_a_change_is_stuck() {
+    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    for _ in 0..2 {
+        book.attempt("a", &no_signal(), false);
+    }
+    book.attempt("a", &no_signal(), true);
+    for _ in 0..2 {
+        book.attempt("a", &no_signal(), false);
+        assert!(
+            matches!(book.step("a"), Step::Attempt { .. }) || book.settings.escalation_to_exec_after == 5
+        );
+    }
+    book.settings.escalation_to_exec_after = 100;
+    assert!(matches!(book.step("a"), Step::Attempt { .. }));
+    book.attempt("a", &no_signal(), false);
+    assert!(matches!(book.step("a"), Step::End { outcome: TaskOutcome::Failed, stuck: true, .. }));
+}
+
+#[test]
+fn limits_and_interruptions_do_not_count() {
+    let mut book = Book::new(prd(&[("a", JUNIOR)]));
+    for _ in 0..9 {
+        let limit = crate::adapter::Limit { until: None };
+        book.attempt("a", &Ending::Limit(limit), false);
+        book.attempt("a", &Ending::Interrupted, true);
+    }
+    let task = book.life.task(&id("a"));
+    assert_eq!((task.iterations, task.failures, task.attempts), (0, 0, 18));
+    assert_eq!(book.step("a"), Step::Attempt { tier: Tier::Line, number: 19 });
+    let until = Timestamp::from_unix_micros(1_900_000_000_000_000);
+    book.write(Record::LimitWait { tier: Tier::Line, until, command: None });
+    assert_eq!(book.chosen(), []);
+}
