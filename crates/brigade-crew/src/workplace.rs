@@ -229,8 +229,8 @@ pub struct Cleaned {
 pub enum PutBack {
     /// There are none.
     Unchanged,
-    /// The files are what was verified.
-    Done,
+    /// The files are what was verified. These had been changed.
+    Done(Vec<String>),
     /// These files stay changed, because what they were is not kept.
     Stays(Vec<String>),
 }

@@ -53,7 +53,8 @@ impl GitPlace {
         let tree = self.with_setup(&dir, &sight, &base_of(place)?, &verified.tree)?;
         order.words(["--reset", "-u", &tree]).run()?;
         self.folders.note_look(&dir, &base_of(place)?, &verified.tree)?;
-        Ok(PutBack::Done)
+        let changed = self.compare(&sight, &seen.tree, &now.tree)?.files;
+        Ok(PutBack::Done(changed.into_iter().map(|file| file.path).collect()))
     }
 
     /// Finds out what changed in a worktree since a commit.

@@ -110,6 +110,8 @@ pub(crate) struct Read<V> {
     pub(crate) verdict: Option<V>,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
+    /// Why there is no verdict, if that is more than that it said none.
+    pub(crate) remark: Option<String>,
     /// The run, which has its receipt.
     pub(crate) receipt: RunId,
     pub(crate) interrupted: bool,
@@ -479,11 +481,13 @@ impl<'e> Shift<'e> {
                     .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
                 match put_back.transpose()? {
                     Some(PutBack::Unchanged) => {}
-                    Some(PutBack::Done) | None => read.verdict = None,
+                    None => read.verdict = None,
+                    Some(PutBack::Done(files)) => {
+                        (read.verdict, read.remark) = (None, Some(changed_by_reviewer(&files)));
+                    }
                     Some(PutBack::Stays(files)) => {
                         // What is there now was never verified, also if the review was interrupted.
-                        let files = files.join(", ");
-                        let reason = format!("the reviewer changed files, which it must not: {files}");
+                        let reason = changed_by_reviewer(&files);
                         read.verdict = Some(Reviewed { pass: false, reason: Some(reason) });
                         read.interrupted = false;
                     }
@@ -609,10 +613,19 @@ impl<V> Read<V> {
             verdict,
             seconds: attempted.seconds,
             cost_usd: reported_cost(&attempted.evidence()).or(attempted.cost_usd),
+            remark: None,
             receipt: attempted.run.clone(),
             interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
         }
     }
+}
+
+fn changed_by_reviewer(files: &[String]) -> String {
+    const MOST: usize = 20;
+    let more = files.len().saturating_sub(MOST);
+    let more = if 0 < more { format!(" and {more} more") } else { String::new() };
+    let files = files[..files.len().min(MOST)].join(", ");
+    format!("the reviewer changed files, which it must not: {files}{more}")
 }
 
 fn result_text(checked: &Checked) -> String {

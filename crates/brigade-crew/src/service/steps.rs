@@ -223,7 +223,7 @@ impl<'e> Floor<'e> {
                     Some(_) => ReviewResult::Fail,
                     None => ReviewResult::Unclear,
                 };
-                let reason = read.verdict.and_then(|reviewed| reviewed.reason);
+                let reason = read.verdict.and_then(|reviewed| reviewed.reason).or(read.remark);
                 let reason = reason.map(|reason| self.host.redactor().redact_str(&reason));
                 Record::Review {
                     task: id,

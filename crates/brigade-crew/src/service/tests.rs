@@ -8,6 +8,7 @@
 mod attacks;
 mod branch;
 mod budgets;
+mod cut;
 mod disk;
 mod flags;
 mod killed;

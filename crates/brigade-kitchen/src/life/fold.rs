@@ -398,7 +398,8 @@ impl Life {
             Some(Stage::Checking(checking))
                 if result == ReviewResult::Unclear && checking.run == *run && 1 <= checking.unclear =>
             {
-                (ReviewResult::Fail, UNCLEAR_TWICE.to_owned())
+                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                (ReviewResult::Fail, format!("{UNCLEAR_TWICE}{why}"))
             }
             _ => (result, reason),
         }
