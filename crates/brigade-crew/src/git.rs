@@ -37,7 +37,8 @@ use crate::workplace::{
     Abandoned, Begun, Changes, Cleaned, CommitId, DoneWork, Guard, Integration, Made, Place, PlaceError,
     PutBack, Room, TaskName, Workplace,
 };
-use repository::{Repository, is_branch_name, unsafe_name};
+use brigade_kitchen::is_branch_name;
+use repository::{Repository, unsafe_name};
 use task_dir::Folders;
 
 /// What becomes of the commits of a worker.

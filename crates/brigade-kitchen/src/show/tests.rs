@@ -181,6 +181,17 @@ fn a_service_that_is_gone_was_interrupted() {
         (Some(Outcome::Interrupted), TaskStatus::Interrupted)
     );
     assert_eq!(status.attention_reason.as_deref(), Some("the service was interrupted"));
+    // Ctrl-C is recorded as the end of the service.
+    let mut lines = journal();
+    let ended = Record::ServiceEnded {
+        service: "s1".to_owned(),
+        outcome: Outcome::Interrupted,
+        reason: Some("it was interrupted".to_owned()),
+        used: Vec::new(),
+    };
+    lines.push(Line::new(lines.len() as u64 + 1, lines[lines.len() - 1].at, ended));
+    let brief = with(&lines, false, brief);
+    assert_eq!((brief.attention, brief.reason.as_deref()), (true, Some("the service was interrupted")));
 }
 
 #[test]
