@@ -199,7 +199,8 @@ impl Kitchen<'_> {
     }
 
     /// Answers failures of a PRD, as a person: those that wait, the oldest first, then those that nobody is asked about
-    /// any more, such as after an abort; to try again, skipped tasks come last. The first one, or all. Returns how many.
+    /// any more, such as after an abort; to try again, skipped tasks come last. The first one, or all. Returns how
+    /// many.
     ///
     /// # Errors
     /// Fails if there is no such PRD, no task failed or was skipped, or on a disk error.

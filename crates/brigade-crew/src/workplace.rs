@@ -348,7 +348,8 @@ pub trait Workplace: Send + Sync {
     /// Fails if the branch is gone, git fails or the disk does.
     fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError>;
 
-    /// Tells whether the setup command is still to succeed in the worktree of a task, and keeps what is there before it.
+    /// Tells whether the setup command is still to succeed in the worktree of a task, and keeps what is there before
+    /// it.
     ///
     /// # Errors
     /// Fails if git fails or the disk does.
