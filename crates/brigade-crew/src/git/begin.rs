@@ -42,7 +42,7 @@ impl GitPlace {
         self.require_done(&base)?;
         self.folders.remove(dir)?;
         let given = self.files_to_give()?;
-        self.folders.make_ours(&self.repository, dir, &base, &self.from_top(&given.paths()))?;
+        self.folders.make_ours(&self.repository, dir, &base, &self.below_top(&given.paths()))?;
         if self.take_spare(dir, &base)? {
             self.note_none_ignored(dir)?;
         } else {
@@ -52,7 +52,7 @@ impl GitPlace {
             order.words(["--reset", "-u", base.as_str()]).run()?;
         }
         self.give(dir, &given)?;
-        let excluded = self.from_top(&given.paths());
+        let excluded = self.below_top(&given.paths());
         self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &excluded)?;
         let list = given.paths().join("\n");
         self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, list.as_bytes())?;
@@ -63,7 +63,7 @@ impl GitPlace {
     /// Fills our git directory anew after a loss of power, in which what was not synced may be lost.
     fn fill_anew(&self, dir: &TaskDir, base: &CommitId) -> Result<(), PlaceError> {
         let given = self.given(dir)?;
-        let excluded = self.from_top(&given);
+        let excluded = self.below_top(&given);
         self.keeping_setup(dir, || self.folders.make_ours(&self.repository, dir, base, &excluded))?;
         let sight = self.folders.sight(&self.repository, dir)?;
         self.repository.git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
@@ -84,7 +84,7 @@ impl GitPlace {
 
     /// Lists the same from the root of the repository: our git takes none of it for work.
     pub(super) fn excluded(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
-        Ok(self.from_top(&self.given(dir)?))
+        Ok(self.below_top(&self.given(dir)?))
     }
 
     /// Lists what the worker's git does not show as untracked: also what the setup made. Ours looks at that, because a
@@ -93,7 +93,7 @@ impl GitPlace {
         Ok([self.excluded(dir)?, self.new_by_setup(dir)?].concat())
     }
 
-    fn from_top(&self, paths: &[String]) -> Vec<String> {
+    fn below_top(&self, paths: &[String]) -> Vec<String> {
         paths.iter().map(|path| format!("{}{path}", self.repository.prefix)).collect()
     }
 
