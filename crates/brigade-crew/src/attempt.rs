@@ -155,6 +155,8 @@ enum Left {
 /// What an attempt left behind.
 #[derive(Clone, Debug)]
 pub struct Attempted {
+    /// The run, which has its receipt.
+    pub run: RunId,
     /// How its process ended.
     pub exit: Exit,
     /// How long it took.
@@ -292,6 +294,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         return Err(NotStarted::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
     }
     Ok(Attempted {
+        run: attempt.run.clone(),
         exit,
         seconds,
         answer: answer.text,

@@ -6,10 +6,11 @@ use brigade_kitchen::life::Life;
 use brigade_kitchen::prd::ValidPrd;
 
 use crate::gather::Standing;
-use crate::git::repository::{Repository, is_branch_name};
+use crate::git::repository::Repository;
 use crate::kitchen::{Kitchen, rel};
 use crate::service::done_work;
 use crate::workplace::{CommitId, DoneWork, PlaceError};
+use brigade_kitchen::is_branch_name;
 
 /// How thoroughly to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
 use brigade_fs::{FileKind, FsError, FsErrorKind};
 use brigade_kitchen::life::{
-    Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Record, TaskOutcome,
+    Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Life, Record, TaskOutcome,
 };
 use brigade_kitchen::show::{DecisionRow, decision_row};
 use brigade_kitchen::{PrdName, TaskId};
@@ -199,10 +199,11 @@ impl Kitchen<'_> {
     }
 
     /// Answers failures of a PRD, as a person: those that wait, the oldest first, then those that nobody is asked about
-    /// any more, such as after an abort. The first one, or all. Returns how many.
+    /// any more, such as after an abort; to try again, skipped tasks come last. The first one, or all. Returns how
+    /// many.
     ///
     /// # Errors
-    /// Fails if there is no such PRD, no task failed, or on a disk error.
+    /// Fails if there is no such PRD, no task failed or was skipped, or on a disk error.
     pub fn answer_failures(
         &self,
         search: &PrdSearch,
@@ -222,37 +223,57 @@ impl Kitchen<'_> {
             })?;
             answered += 1;
         }
-        answered += self.answer_unasked(search, choice, most - answered)?;
+        let found = self.prd(search, brigade_kitchen::prd::Lints::NONE)?;
+        let ids: Vec<TaskId> = found.reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
+        let failed = [TaskOutcome::Failed, TaskOutcome::Blocked];
+        answered += self.answer_unasked(&found.name, &ids, &failed, choice, most - answered)?;
+        if choice == FailureChoice::Retry {
+            let skipped = [TaskOutcome::Skipped];
+            answered += self.answer_unasked(&found.name, &ids, &skipped, choice, most - answered)?;
+        }
         if answered == 0 {
-            let message = format!("no task has failed, so there is nothing to {}", choice.as_str());
+            let message = match choice {
+                FailureChoice::Retry => "no task has failed or was skipped, so there is nothing to retry",
+                FailureChoice::Skip => "no task has failed, so there is nothing to skip",
+            };
             let failure = Failure::new(ErrorKind::Refused, message).coded(codes::DECISION_MISSING);
             return Err(failure.hint(NextStep::ListDecisions));
         }
         Ok(answered)
     }
 
-    /// Asks about failed tasks that no decision waits for, and answers at once.
+    /// Takes a skipped task up again, because a person wants it.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn take_up(&self, name: &PrdName, task: &TaskId) -> Result<(), Failure> {
+        let (tasks, skipped) = (std::slice::from_ref(task), [TaskOutcome::Skipped]);
+        self.answer_unasked(name, tasks, &skipped, FailureChoice::Retry, 1).map(|_| ())
+    }
+
+    /// Asks about tasks that ended so and that no decision waits for, and answers at once.
     fn answer_unasked(
         &self,
-        search: &PrdSearch,
+        name: &PrdName,
+        ids: &[TaskId],
+        outcomes: &[TaskOutcome],
         choice: FailureChoice,
         most: usize,
     ) -> Result<usize, Failure> {
-        let found = self.prd(search, brigade_kitchen::prd::Lints::NONE)?;
-        let ids: Vec<TaskId> = found.reading.prd.tasks.iter().map(|task| task.id.clone()).collect();
-        if !PrdJournal::read(&*self.fs, &found.name)?.exists {
+        let ended_so = |life: &Life, task: &TaskId| {
+            life.outcome(task).is_some_and(|outcome| outcomes.contains(&outcome))
+                && life.decision_of(task).is_none()
+        };
+        let recorded = PrdJournal::read(&*self.fs, name)?.life;
+        if most == 0 || !ids.iter().any(|task| ended_so(&recorded, task)) {
             return Ok(0);
         }
-        let mut journal = self.journal(PrdFiles::of(&found.name))?;
+        let mut journal = self.journal(PrdFiles::of(name))?;
         let fresh = ids.iter().map(|_| random_bytes::<8>()).collect::<Result<Vec<_>, _>>();
         let fresh = fresh.map_err(|error| Failure::new(ErrorKind::Environment, error.to_string()))?;
         let recorded = journal.append_with(|life, now| {
-            let is_failed = |task: &&TaskId| {
-                matches!(life.outcome(task), Some(TaskOutcome::Failed | TaskOutcome::Blocked))
-                    && life.decision_of(task).is_none()
-            };
-            let failed = ids.iter().filter(is_failed).zip(&fresh).take(most);
-            let both = failed.flat_map(|(task, random)| {
+            let ended = ids.iter().filter(|task| ended_so(life, task)).zip(&fresh).take(most);
+            let both = ended.flat_map(|(task, random)| {
                 let id = DecisionId::of_random(*random);
                 let context = life.task(task).last_error.unwrap_or_else(|| "the task failed".to_owned());
                 let (about, task) = (DecisionKind::Failure, Some(task.clone()));
@@ -271,7 +292,7 @@ impl Kitchen<'_> {
             });
             both.collect()
         })?;
-        self.tell(&found.name, &journal, &recorded);
+        self.tell(name, &journal, &recorded);
         Ok(recorded.len() / 2)
     }
 

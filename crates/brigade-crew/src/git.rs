@@ -13,6 +13,7 @@ mod integrate;
 mod landing;
 pub(crate) mod repository;
 pub(crate) mod settings;
+mod setup;
 pub(crate) mod spare;
 pub(crate) mod task_dir;
 mod tidy;
@@ -36,7 +37,8 @@ use crate::workplace::{
     Abandoned, Begun, Changes, Cleaned, CommitId, DoneWork, Guard, Integration, Made, Place, PlaceError,
     PutBack, Room, TaskName, Workplace,
 };
-use repository::{Repository, is_branch_name, unsafe_name};
+use brigade_kitchen::is_branch_name;
+use repository::{Repository, unsafe_name};
 use task_dir::Folders;
 
 /// What becomes of the commits of a worker.
@@ -222,6 +224,18 @@ impl Workplace for GitPlace {
 
     fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError> {
         self.begin_task(name)
+    }
+
+    fn begin_setup(&self, place: &Place) -> Result<bool, PlaceError> {
+        self.begin_setup_of(place)
+    }
+
+    fn end_setup(&self, place: &Place, guard: &Guard) -> Result<(), PlaceError> {
+        self.end_setup_of(place, guard)
+    }
+
+    fn freshen(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
+        self.freshen_task(place)
     }
 
     fn guard(&self, place: &Place) -> Result<Guard, PlaceError> {

@@ -126,7 +126,7 @@ impl Workplace for InPlace {
         for (path, kind) in before.differences(&now) {
             let shown = shown_path(path);
             if kind != ChangeKind::Deleted {
-                let known = before.markers_of(path);
+                let known = before.markers_of(path, &now);
                 let new = added_markers(&*self.workspace, path, known)?;
                 changes.markers.extend(new.into_iter().map(|(line, word)| Marker {
                     path: shown.clone(),

@@ -8,6 +8,7 @@
 //! lock of the journal for a moment, and reads what others wrote before. Which process serves a PRD is another lock,
 //! [`ServiceLock`](crate::ServiceLock).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub enum JournalError {
     #[error(transparent)]
     Fs(#[from] FsError),
     /// It has records of a newer version.
-    #[error("`{path}` has records of a newer version ({records}); use that version to change it")]
+    #[error("`{path}` has {records} {s} of a newer version of Brigade; use that version to change it", s = if *records == 1 { "record" } else { "records" })]
     Newer {
         /// The journal.
         path: String,
@@ -106,6 +107,9 @@ pub enum JournalProblem {
     /// A record whose number was there before.
     #[error("the record {0} is there already; the next writer moves the line to a quarantine")]
     Repeated(u64),
+    /// A record whose number does not fit those around it.
+    #[error("the record {0} is out of order; the next writer moves the line to a quarantine")]
+    OutOfOrder(u64),
     /// Records are lost.
     #[error("the records {from} to {to} are missing")]
     Missing {
@@ -136,6 +140,8 @@ struct Read {
     /// Whether the last line is a record that lacks its line feed.
     is_unterminated: bool,
     last_at: Option<Timestamp>,
+    /// Lines with records whose numbers do not fit those of most others.
+    out_of_order: BTreeSet<u64>,
 }
 
 /// How the last line is judged if it lacks its line feed.
@@ -168,6 +174,36 @@ fn look_at(line: &Line<'_>, seq: u64) -> Told {
     }
 }
 
+/// Returns the lines with records that are not among the most whose numbers grow. Of equal numbers, the first counts.
+fn out_of_order(file: &dyn ReadFile) -> Result<BTreeSet<u64>, FsError> {
+    let mut lines = Lines::new(file, 0, file.len()?);
+    // Each record, with the one before it in the longest row that ends with it.
+    let mut records: Vec<(u64, u64, Option<usize>)> = Vec::new();
+    // The record with which a row of each length ends, the one with the lowest number.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut number = 0;
+    while let Some(line) = lines.next_line()? {
+        number += 1;
+        let Told::Record(entry) = look_at(&line, 0) else { continue };
+        let length = ends.partition_point(|end| records[*end].1 < entry.seq());
+        let before = length.checked_sub(1).map(|before| ends[before]);
+        records.push((number, entry.seq(), before));
+        let this = records.len() - 1;
+        match ends.get(length) {
+            None => ends.push(this),
+            Some(end) if entry.seq() < records[*end].1 => ends[length] = this,
+            Some(_) => {}
+        }
+    }
+    let mut out: BTreeSet<u64> = records.iter().map(|(number, ..)| *number).collect();
+    let mut at = ends.last().copied();
+    while let Some(record) = at {
+        out.remove(&records[record].0);
+        at = records[record].2;
+    }
+    Ok(out)
+}
+
 impl Read {
     /// Reads the lines that were appended.
     fn go_on(&mut self, file: &dyn ReadFile, last: LastLine) -> Result<(), FsError> {
@@ -182,6 +218,10 @@ impl Read {
             self.is_unterminated = !line.is_complete;
             match look_at(&line, self.life.seq) {
                 Told::Blank => {}
+                Told::Record(entry) if self.out_of_order.contains(&self.line) => {
+                    let problem = JournalProblem::OutOfOrder(entry.seq());
+                    self.faults.push(JournalFault { line: Some(self.line), problem });
+                }
                 Told::Record(entry) => self.take(entry),
                 Told::Fault(problem) => self.faults.push(JournalFault { line: Some(self.line), problem }),
             }
@@ -205,12 +245,24 @@ impl Read {
         }
     }
 
+    /// Tells whether a record with too high a number may stand before others, which seem to be there already then.
+    fn has_shadowed(&self) -> bool {
+        let has = |is_it: fn(&JournalProblem) -> bool| self.faults.iter().any(|fault| is_it(&fault.problem));
+        has(|problem| matches!(problem, JournalProblem::Missing { .. }))
+            && has(|problem| matches!(problem, JournalProblem::Repeated(_)))
+    }
+
     fn of(file: &LineFile<'_>) -> Result<Read, FsError> {
         let mut read = Read::default();
         match file.open() {
             Ok(Some(opened)) => {
                 read.file = Some(opened.id()?);
                 read.go_on(&*opened, LastLine::Counts)?;
+                if read.has_shadowed() {
+                    let (file, out_of_order) = (read.file, out_of_order(&*opened)?);
+                    read = Read { file, out_of_order, ..Read::default() };
+                    read.go_on(&*opened, LastLine::Counts)?;
+                }
             }
             Ok(None) => {}
             Err(error) if error.kind == FsErrorKind::NotAFile => {
@@ -233,6 +285,9 @@ impl Read {
             .unwrap_or_else(|| Read { file: Some(id), ..Read::default() });
         let known = read.offset;
         read.go_on(&*opened, LastLine::Counts)?;
+        if read.has_shadowed() {
+            return Read::of(&file);
+        }
         if saved::EVERY <= read.offset - known
             && let Err(error) = saved::keep(fs, &cache, &*opened, id, &read)
         {
@@ -253,9 +308,36 @@ impl Read {
             return Ok(false);
         }
         if self.offset < opened.len()? {
+            let known = self.faults.len();
             self.go_on(&*opened, last)?;
+            return Ok(known == self.faults.len() || !self.has_shadowed());
         }
         Ok(true)
+    }
+
+    /// Returns the records of this version that were read, from the first one behind this number on.
+    fn lines_after(&self, file: &LineFile<'_>, seq: u64) -> Result<Vec<Written>, FsError> {
+        let file = match file.open() {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(Vec::new()),
+            Err(error) if error.kind == FsErrorKind::NotAFile => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let (mut lines, mut found, mut last) = (Lines::new(&*file, 0, file.len()?), Vec::new(), 0);
+        let mut number = 0;
+        while let Some(line) = lines.next_line()? {
+            number += 1;
+            let Told::Record(entry) = look_at(&line, last) else { continue };
+            if self.out_of_order.contains(&number) {
+                continue;
+            }
+            last = entry.seq();
+            match entry {
+                Entry::Known(line) if seq < last && last <= self.life.seq => found.push(*line),
+                Entry::Known(_) | Entry::Newer { .. } => {}
+            }
+        }
+        Ok(found)
     }
 
     fn is_to_be_mended(&self) -> bool {
@@ -387,19 +469,19 @@ impl PrdJournal {
     /// # Errors
     /// Fails on a disk error.
     pub(crate) fn lines_after(&self, seq: u64) -> Result<Vec<Written>, FsError> {
-        let Some(file) = LineFile::new(&*self.fs, self.files.folder(), "journal").open()? else {
-            return Ok(Vec::new());
-        };
-        let (mut lines, mut found, mut last) = (Lines::new(&*file, 0, file.len()?), Vec::new(), 0);
-        while let Some(line) = lines.next_line()? {
-            let Told::Record(entry) = look_at(&line, last) else { continue };
-            last = entry.seq();
-            match entry {
-                Entry::Known(line) if seq < last && last <= self.read.life.seq => found.push(*line),
-                Entry::Known(_) | Entry::Newer { .. } => {}
-            }
-        }
-        Ok(found)
+        self.read.lines_after(&LineFile::new(&*self.fs, self.files.folder(), "journal"), seq)
+    }
+
+    /// Reads a journal as it is now, with all of its records of this version.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub(crate) fn read_lines(fs: &dyn Fs, name: &PrdName) -> Result<(Life, Vec<Written>), FsError> {
+        let files = PrdFiles::of(name);
+        let file = LineFile::new(fs, files.folder(), "journal");
+        let read = Read::of(&file)?;
+        let lines = read.lines_after(&file, 0)?;
+        Ok((read.life, lines))
     }
 
     /// Appends a record, and returns its number once it is synced.
@@ -489,14 +571,19 @@ impl PrdJournal {
 
     /// Moves lines that are no records to a quarantine. What was missing stays reported.
     fn mend(&mut self, file: &LineFile<'_>) -> Result<(), JournalError> {
-        let mut seq = 0;
-        self.set_aside += file.set_aside(|line| match look_at(line, seq) {
-            Told::Blank => true,
-            Told::Record(entry) => {
-                seq = entry.seq();
-                true
+        let (mut seq, mut number) = (0, 0);
+        let out_of_order = std::mem::take(&mut self.read.out_of_order);
+        self.set_aside += file.set_aside(|line| {
+            number += 1;
+            match look_at(line, seq) {
+                Told::Blank => true,
+                Told::Record(_) if out_of_order.contains(&number) => false,
+                Told::Record(entry) => {
+                    seq = entry.seq();
+                    true
+                }
+                Told::Fault(_) => false,
             }
-            Told::Fault(_) => false,
         })?;
         self.read = Read::of(file)?;
         Ok(())

@@ -68,7 +68,11 @@ pub(crate) fn configured(fs: &dyn Fs, path: &str, prefix: Option<&PrdName>) -> O
     }
 }
 
-/// Lists the configured files that are off because they lie outside of the workspace: the key, and what is wrong.
+/// The key of the folder of named logs.
+const LOG_DIR: &str = "worker_log_dir";
+
+/// Lists the configured files and folders that are off, because they lie outside of the workspace or something else has
+/// the name: the key, and what is wrong.
 pub(crate) fn outside(
     fs: &dyn Fs,
     settings: &brigade_kitchen::config::Settings,
@@ -78,11 +82,18 @@ pub(crate) fn outside(
         ("supervisor_events_file", &settings.supervisor_events_file),
         ("supervisor_cmd_file", &settings.supervisor_cmd_file),
         ("activity_log", &settings.activity_log),
-        ("worker_log_dir", &settings.worker_log_dir),
+        (LOG_DIR, &settings.worker_log_dir),
     ];
-    let is_off = |path: &str| !path.is_empty() && configured(fs, path, None).is_none();
-    let off = paths.into_iter().filter(|(_, path)| is_off(path));
-    off.map(|(key, _)| (key, "the path leads out of the workspace, so this is off")).collect()
+    let problem = |key: &str, path: &str| match configured(fs, path, None) {
+        None if path.is_empty() => None,
+        None => Some("the path leads out of the workspace, so this is off"),
+        Some(path) if key == LOG_DIR => {
+            let is_taken = fs.metadata(&path).is_ok_and(|found| found.kind != FileKind::Directory);
+            is_taken.then_some("there is a file of this name, so this is off; name a folder")
+        }
+        Some(_) => None,
+    };
+    paths.into_iter().filter_map(|(key, path)| Some((key, problem(key, path)?))).collect()
 }
 
 impl Targets {

@@ -33,6 +33,7 @@ impl Kitchen<'_> {
         if options.flags.walkaway || standing.crew.settings.walkaway_mode {
             refuse_patterns(&standing)?;
         }
+        self.take_up(&standing.name, &task)?;
         let options = ServiceOptions { only: vec![task.to_string()], ..options.clone() };
         let mut report = self.serve(&standing.path, &options, follower, &|order| self.open_place(order))?;
         let outcome = self.life(&standing.name)?.outcome(&task);

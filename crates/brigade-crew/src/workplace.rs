@@ -3,7 +3,8 @@
 //! The life of a task asks a [`Workplace`] and nothing else about git or files:
 //!
 //! 1. [`begin`](Workplace::begin) makes the folder of a task, or finds the one of an earlier attempt.
-//! 2. [`guard`](Workplace::guard) is taken right before a worker starts.
+//! 2. The setup command runs until it has succeeded once, between [`begin_setup`](Workplace::begin_setup) and
+//!    [`end_setup`](Workplace::end_setup); [`guard`](Workplace::guard) is taken right before a worker starts.
 //! 3. [`look`](Workplace::look), after all of its processes have ended, says what changed since the task began. It
 //!    fails with [`PlaceError::Tampered`] if the attempt changed settings or hooks of git, and starts no git then.
 //! 4. The caller runs verification, tests and review on the folder.
@@ -228,8 +229,8 @@ pub struct Cleaned {
 pub enum PutBack {
     /// There are none.
     Unchanged,
-    /// The files are what was verified.
-    Done,
+    /// The files are what was verified. These had been changed.
+    Done(Vec<String>),
     /// These files stay changed, because what they were is not kept.
     Stays(Vec<String>),
 }
@@ -346,6 +347,32 @@ pub trait Workplace: Send + Sync {
     /// # Errors
     /// Fails if the branch is gone, git fails or the disk does.
     fn begin(&self, name: &TaskName) -> Result<(Place, Begun), PlaceError>;
+
+    /// Tells whether the setup command is still to succeed in the worktree of a task, and keeps what is there before
+    /// it.
+    ///
+    /// # Errors
+    /// Fails if git fails or the disk does.
+    fn begin_setup(&self, _: &Place) -> Result<bool, PlaceError> {
+        Ok(false)
+    }
+
+    /// Keeps that the setup command succeeded, and what it made: that counts neither as a change nor as work.
+    ///
+    /// # Errors
+    /// As [`Workplace::look`].
+    fn end_setup(&self, _: &Place, _: &Guard) -> Result<(), PlaceError> {
+        Ok(())
+    }
+
+    /// Puts the folder of a task in which nothing changed on the tip of the branch. Returns the place there; `None` if
+    /// it stands there already, or something changed.
+    ///
+    /// # Errors
+    /// Fails if the branch is gone or lacks the work of tasks that are done, git fails or the disk does.
+    fn freshen(&self, _: &Place) -> Result<Option<Place>, PlaceError> {
+        Ok(None)
+    }
 
     /// Takes down what git would be run with. Settings of the task's own git directory that an earlier attempt changed
     /// are first made what they were.

@@ -64,6 +64,15 @@ impl DoctorRequest {
         })
     }
 
+    /// Returns whether nothing but issues of an area is asked for.
+    pub fn is_about(&self, area: Area) -> bool {
+        let is_its = |word: &String| {
+            word == area.as_str()
+                || IssueType::all().iter().any(|kind| kind.area() == area && kind.code() == word)
+        };
+        !self.only.is_empty() && self.only.iter().all(is_its)
+    }
+
     /// Returns whether an issue is asked for.
     pub fn wants(&self, issue: &Issue) -> bool {
         let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();

@@ -398,6 +398,19 @@ impl Order<'_> {
     }
 }
 
+/// Returns what git said on one line: each of its lines once, without hints, which are about settings and commands of
+/// whoever types git.
+fn said_once(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let mut said: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if !line.is_empty() && !line.starts_with("hint:") && !said.contains(&line) {
+            said.push(line);
+        }
+    }
+    said.join("; ")
+}
+
 impl Answer {
     /// Fails unless git succeeded.
     ///
@@ -409,11 +422,10 @@ impl Answer {
 
     /// Returns why git failed.
     pub fn failure(&self) -> GitError {
-        let said = String::from_utf8_lossy(&self.stderr);
-        let message = match (said.trim(), self.code) {
-            ("", Some(code)) => format!("it ended with {code}"),
-            ("", None) => "it was ended by a signal".to_owned(),
-            (said, _) => said.to_owned(),
+        let message = match (said_once(&self.stderr), self.code) {
+            (said, Some(code)) if said.is_empty() => format!("it ended with {code}"),
+            (said, None) if said.is_empty() => "it was ended by a signal".to_owned(),
+            (said, _) => said,
         };
         GitError::Failed { operation: self.operation, message }
     }
@@ -480,4 +492,16 @@ fn quoted(path: &Path) -> Vec<u8> {
     }
     text.push(b'"');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_says_is_one_line_without_hints() {
+        let said = b"hint: Support for grafts is deprecated\nerror: failed to push\n\nerror: failed to push\nfatal: no\n";
+        assert_eq!(said_once(said), "error: failed to push; fatal: no");
+        assert_eq!(said_once(b"hint: x\n"), "");
+    }
 }

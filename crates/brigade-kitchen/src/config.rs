@@ -13,7 +13,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{ConfigIssue, Hint, Place, Severity, closest};
+use brigade_core::{ConfigIssue, Fingerprint, Hint, Place, Severity, closest};
 use brigade_policy::document::text_of;
 
 pub use import::{Imported, import};
@@ -201,6 +201,15 @@ impl Config {
                 self.issue(Severity::Info, place, key, message, None);
             }
         }
+        if self.settings.use_opencode {
+            for key in ["tier.line.command", "tier.line.adapter"] {
+                if let Some(place) = self.places.get(key).cloned() {
+                    let message = "has no effect: `use_opencode` is true, so the line uses opencode";
+                    let hint = Some("set one of the two".to_owned());
+                    self.issue(Severity::Warning, place, key, message, hint);
+                }
+            }
+        }
     }
 }
 
@@ -232,14 +241,14 @@ impl Settings {
         Settings { max_parallel, ..self }
     }
 
-    /// Returns the command of a tier. `USE_OPENCODE` replaces that of the line, unless the line has one of its own.
+    /// Returns the command of a tier. `USE_OPENCODE` replaces that of the line.
     pub fn command(&self, tier: Tier) -> WorkerCommand {
         let command = match tier {
             Tier::Line => &self.line_cmd,
             Tier::Sous => &self.sous_cmd,
             Tier::Executive => &self.executive_cmd,
         };
-        if tier == Tier::Line && self.use_opencode && *command == Settings::default().line_cmd {
+        if tier == Tier::Line && self.use_opencode {
             return WorkerCommand::opencode(&self.opencode_model);
         }
         command.clone()
@@ -248,11 +257,19 @@ impl Settings {
     /// Returns the adapter that the configuration names for a tier.
     pub fn adapter_name(&self, tier: Tier) -> Option<&str> {
         let name = match tier {
+            // The adapter is that of the program which the line uses.
+            Tier::Line if self.use_opencode => return None,
             Tier::Line => &self.line_agent,
             Tier::Sous => &self.sous_agent,
             Tier::Executive => &self.executive_agent,
         };
         Some(name.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// Returns what a tier starts, as a fingerprint: its command and its adapter.
+    pub fn worker_of(&self, tier: Tier) -> Fingerprint {
+        let adapter = self.adapter_name(tier).unwrap_or_default();
+        Fingerprint::of_bytes(format!("{adapter}\0{}", self.command(tier).text()).as_bytes())
     }
 
     /// Returns the environment labels that the configuration names for a tier.

@@ -43,5 +43,5 @@ pub mod signal;
 mod words;
 
 pub use command::{Command, CommandFault, Danger, dangers};
-pub use names::{InvalidPrdName, InvalidTaskId, PrdName, TaskId, Tier};
+pub use names::{InvalidPrdName, InvalidTaskId, PrdName, TaskId, Tier, is_branch_name};
 pub use route::{Route, route};

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use budget::{Budget, Limits, Spent, TierSpent, budget};
 pub use decision::{Answer, AnswerFault, AnsweredBy, Decision, DecisionId, DecisionKind, InvalidDecisionId};
 pub use next::{Ask, Judged, Step, Workplace, is_reviewed, judge, next, tiers_ahead, walkaway_answer};
-pub use record::{CommandResult, Entry, How, Line, Record, ReviewResult, TaskOutcome, Used, VERSION};
+pub use record::{CommandResult, Entry, How, Line, Miss, Record, ReviewResult, TaskOutcome, Used, VERSION};
 pub use select::{
     Begin, NoSuchTasks, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable,
 };
@@ -48,8 +48,8 @@ pub struct Life {
     pub tasks: BTreeMap<TaskId, TaskLife>,
     /// The decisions, in the order in which they were asked; answered ones stay.
     pub decisions: Vec<Decided>,
-    /// Until when a tier waits for its provider.
-    pub limits: BTreeMap<Tier, Timestamp>,
+    /// Until when a tier waits for its provider, and with which command.
+    pub limits: BTreeMap<Tier, (Timestamp, Option<Fingerprint>)>,
     /// What was spent.
     pub spent: Spent,
     /// Budgets that were warned about, and those that are used up.
@@ -208,8 +208,8 @@ impl Checking {
 /// Why the last attempt did not count. It is what the next one is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Feedback {
-    /// The attempt gave no signal that counts.
-    Attempt(String),
+    /// The attempt gave no signal that counts. Without a kind of failure it gave none.
+    Attempt(String, Option<Miss>),
     /// A command failed.
     Command {
         /// Whether it is the test command, and not verification.
@@ -239,7 +239,8 @@ impl Feedback {
     /// Returns the class of the failure.
     pub fn class(&self) -> &'static str {
         match self {
-            Feedback::Attempt(_) => "no_signal",
+            Feedback::Attempt(_, None) => "no_signal",
+            Feedback::Attempt(_, Some(miss)) => miss.as_str(),
             Feedback::Command { is_test: true, .. } => "test",
             Feedback::Command { is_test: false, .. } => "verification",
             Feedback::Markers(_) => "markers",

@@ -201,6 +201,21 @@ impl fmt::Display for Tier {
     }
 }
 
+/// Tells whether git takes a name for a branch, and it cannot be mistaken for anything else.
+pub fn is_branch_name(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let is_plain = |c: char| !c.is_control() && !" ~^:?*[\\\u{7f}".contains(c);
+    !name.starts_with('-')
+        && name != "@"
+        && name != "HEAD"
+        && name.len() <= 200
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name.chars().all(is_plain)
+        && name.split('/').all(is_part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

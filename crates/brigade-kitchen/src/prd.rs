@@ -226,8 +226,12 @@ codes! {
         Cycle = "cycle",
         /// A complexity is not one of the words.
         Complexity = "complexity",
-        /// A command is empty or cannot be split into words.
+        /// A command is empty.
         EmptyCommand = "empty_command",
+        /// A command cannot be split into words.
+        UnreadableCommand = "unreadable_command",
+        /// `branchName` is no name that git takes for a branch.
+        BranchName = "branch_name",
         /// A command does what no approval allows.
         DangerousCommand = "dangerous_command",
         /// Nobody watches, and a task is verified only by the existence of texts.

@@ -24,7 +24,7 @@ pub use status::{
     BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
     TaskRow, TaskStatus, View, decision_row, status,
 };
-pub use summary::{SUMMARY_HEAD, SummaryReport, summary};
+pub use summary::{SUMMARY_HEAD, SummaryReport, retry, summary};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
-use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
+use brigade_doctor::{Area, DoctorRequest, Issue, IssueReport, Quieted, quiet};
 use brigade_facts::{CATALOG, Depth, FactReader, SummaryFacts, ToolSummary};
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
@@ -80,7 +80,11 @@ fn catalog_report(
         shown_issues(seams, &changed),
     );
     let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
-    let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    let (mut valid, mut errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    // A workspace may have a kitchen and no tools.
+    if request.is_about(Area::Kitchen) && !seams.fs.exists(&CATALOG.parse().expect("a constant path"))? {
+        (valid, errors) = (true, Vec::new());
+    }
     let diagnosis = load::diagnosis(seams, &errors);
     let facts = survey.summaries;
     let missing_tools = request.explain_missing.then(|| {

@@ -35,6 +35,26 @@ fn after_an_abort_the_task_can_be_retried() {
 }
 
 #[test]
+fn a_skipped_task_can_be_taken_up_again() {
+    for words in [&["resume", PRD, "retry"][..], &["ticket", PRD, "a"]] {
+        let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_iterations = 1", failing("a"));
+        crew.serve(30);
+        crew.site.document(["kitchen", "answer", &first_decision(&crew), "skip"]).expect(0);
+        let report = crew.site.document(["resume", PRD]).expect(1);
+        assert_eq!(
+            (&report["skipped"], &report["unreachable"]),
+            (&json!(["a"]), &json!(["b"])),
+            "{report:#}"
+        );
+        assert!(report["next"].to_string().contains(&format!("kitchen resume {PRD} retry")), "{report:#}");
+        crew.site.document(["resume", PRD, "skip"]).expect(1);
+        crew.scenario(done());
+        crew.site.document(words).expect(0);
+        assert_eq!(crew.site.document(["resume", PRD]).expect(0)["done"], 2);
+    }
+}
+
+#[test]
 fn what_cannot_begin_is_named() {
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"]), task("c", &[])], "", done());
     crew.approve();

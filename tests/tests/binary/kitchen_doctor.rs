@@ -34,6 +34,19 @@ fn a_kitchen_in_order_has_no_issues_and_a_workspace_without_one_neither() {
 }
 
 #[test]
+fn a_workspace_with_a_kitchen_alone_needs_no_catalog_for_it() {
+    let site = brigade_tests::Site::empty();
+    site.workspace.write(".brigade/kitchen.toml", "max_parallel = 2\n");
+    let doctor = |words: &[&str]| site.brigade.run([&["tools", "doctor"], words].concat());
+    doctor(&["--only", "kitchen"]).assert_code(0);
+    doctor(&["--only", "kitchen_config,kitchen_refused"]).assert_code(0);
+    let report = doctor(&["--only", "kitchen", "--json"]).json();
+    assert_eq!((&report["valid"], &report["errors"]), (&json!(true), &json!([])));
+    doctor(&[]).assert_code(1);
+    doctor(&["--only", "kitchen,tool"]).assert_code(1);
+}
+
+#[test]
 fn faults_of_files_are_named_with_the_command_that_helps() {
     let crew = Crew::new(&[task("a", &[]), task("b", &["a"])], "max_parallel = 1000", done());
     crew.site.document(["service", PRD, "--only", "a"]).expect(1);

@@ -340,6 +340,7 @@ fn a_skipped_task_leaves_what_depends_on_it_unreachable() {
         text.contains("skip by a person: later") && text.contains("US\\-002") || text.contains("US-002"),
         "{text}"
     );
+    assert!(text.contains(&format!("`brigade kitchen resume {PRD} retry`")), "{text}");
 }
 
 #[test]

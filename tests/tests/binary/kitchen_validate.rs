@@ -55,6 +55,14 @@ fn faults() -> Vec<Case> {
         ),
         (F::Complexity, one("\"complexity\": \"hard\", \"title\": \"t\""), Some((2, 27))),
         (F::EmptyCommand, one(&format!("\"verification\": [\" \"], {good}")), Some((2, 30))),
+        (F::UnreadableCommand, one(&format!("\"verification\": [\"npm 'test\"], {good}")), Some((2, 30))),
+        (
+            F::BranchName,
+            format!(
+                "{{\"branchName\": \"a b\", \"featureName\": \"X\", \"tasks\": [\n{{\"id\": \"a\", {good}}}]}}"
+            ),
+            Some((1, 16)),
+        ),
         (
             F::DangerousCommand,
             one(&format!("\"verification\": [{{\"type\": \"unit\", \"cmd\": \"sudo make\"}}], {good}")),

@@ -168,7 +168,7 @@ pub(crate) fn happened(prd: &PrdName, line: &Line, life: &Life) -> Option<Text> 
         Record::PhaseGate { status, content, .. } => {
             about.prd(WAITS, Tone::Plain, &format!("before the next PRD: {status}: {}", first_line(content)))
         }
-        Record::LimitWait { tier, until } => about.prd(
+        Record::LimitWait { tier, until, .. } => about.prd(
             WAITS,
             Tone::Warning,
             &format!("{} waits for its provider until {}", tier.title(), when::clock(*until)),

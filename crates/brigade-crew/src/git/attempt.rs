@@ -50,9 +50,11 @@ impl GitPlace {
         let dir = self.folders.of(&place.name.prd, &place.name.task)?;
         let sight = self.folders.sight(&self.repository, &dir)?;
         let order = self.repository.git.order("read-tree").seeing(&sight);
-        order.words(["--reset", "-u", &verified.tree]).run()?;
+        let tree = self.with_setup(&dir, &sight, &base_of(place)?, &verified.tree)?;
+        order.words(["--reset", "-u", &tree]).run()?;
         self.folders.note_look(&dir, &base_of(place)?, &verified.tree)?;
-        Ok(PutBack::Done)
+        let changed = self.compare(&sight, &seen.tree, &now.tree)?.files;
+        Ok(PutBack::Done(changed.into_iter().map(|file| file.path).collect()))
     }
 
     /// Finds out what changed in a worktree since a commit.
@@ -94,7 +96,10 @@ impl GitPlace {
         }
         let answer = git.order("write-tree").seeing(&sight).run()?;
         let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
+        let made = self.made_by_setup(dir)?;
+        let tree = self.without_setup(dir, &sight, &made, base, tree)?;
         let mut changes = self.compare(&sight, base.as_str(), tree.as_str())?;
+        nested.retain(|path| !made.nested.contains(path));
         changes.nested.append(&mut nested);
         changes.head = self.folders.workers_head(dir)?.filter(|head| head != base);
         self.folders.note_look(dir, base, tree.as_str())?;
@@ -157,7 +162,7 @@ impl GitPlace {
         let mut reader = DiffReader::default();
         let order = self.repository.git.order("diff-tree").seeing(sight);
         let order = order.words(["-r", "--raw", "-p", "--unified=0", "--full-index"]).words(PLAIN);
-        let order = order.words(["--no-renames", from, to, "--"]);
+        let order = order.words(["--find-renames", from, to, "--"]);
         order
             .stream(&mut |bytes| {
                 reader.take(bytes);
@@ -291,6 +296,9 @@ impl GitPlace {
         let commits: Vec<&[u8]> = answer.parts().collect();
         if MOST_COMMITS < commits.len() {
             return Ok(Err("there are too many of them"));
+        }
+        if self.have_of_setup(dir, sight, base, head)? {
+            return Ok(Err("they have what the setup command made"));
         }
         if !self.stands_on(sight, head, base)? {
             return Ok(Err("they are not based on the commit that the task started from"));

@@ -42,7 +42,7 @@ impl GitPlace {
         self.require_done(&base)?;
         self.folders.remove(dir)?;
         let given = self.files_to_give()?;
-        self.folders.make_ours(&self.repository, dir, &base, &given.paths())?;
+        self.folders.make_ours(&self.repository, dir, &base, &self.below_top(&given.paths()))?;
         if self.take_spare(dir, &base)? {
             self.note_none_ignored(dir)?;
         } else {
@@ -52,7 +52,8 @@ impl GitPlace {
             order.words(["--reset", "-u", base.as_str()]).run()?;
         }
         self.give(dir, &given)?;
-        self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &given.paths())?;
+        let excluded = self.below_top(&given.paths());
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, &base, &excluded)?;
         let list = given.paths().join("\n");
         self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, list.as_bytes())?;
         self.folders.set_ready(dir)?;
@@ -62,10 +63,12 @@ impl GitPlace {
     /// Fills our git directory anew after a loss of power, in which what was not synced may be lost.
     fn fill_anew(&self, dir: &TaskDir, base: &CommitId) -> Result<(), PlaceError> {
         let given = self.given(dir)?;
-        self.folders.make_ours(&self.repository, dir, base, &given)?;
+        let excluded = self.below_top(&given);
+        self.keeping_setup(dir, || self.folders.make_ours(&self.repository, dir, base, &excluded))?;
         let sight = self.folders.sight(&self.repository, dir)?;
         self.repository.git.order("read-tree").seeing(&sight).word(base.as_str()).run()?;
-        self.folders.make_workers(&self.repository, dir, &self.options.branch, base, &given)?;
+        let excluded = [excluded, self.new_by_setup(dir)?].concat();
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, base, &excluded)?;
         self.folders.kitchen.write_cache(&below(&dir.ours, GIVEN)?, given.join("\n").as_bytes())?;
         Ok(self.folders.set_ready(dir)?)
     }
@@ -79,20 +82,35 @@ impl GitPlace {
         }
     }
 
+    /// Lists the same from the root of the repository: our git takes none of it for work.
+    pub(super) fn excluded(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
+        Ok(self.below_top(&self.given(dir)?))
+    }
+
+    /// Lists what the worker's git does not show as untracked: also what the setup made. Ours looks at that, because a
+    /// worker may change it.
+    pub(super) fn excluded_for_worker(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
+        Ok([self.excluded(dir)?, self.new_by_setup(dir)?].concat())
+    }
+
+    fn below_top(&self, paths: &[String]) -> Vec<String> {
+        paths.iter().map(|path| format!("{}{path}", self.repository.prefix)).collect()
+    }
+
     pub(super) fn take_guard(&self, place: &Place) -> Result<Guard, PlaceError> {
         let dir = self.folders.of(&place.name.prd, &place.name.task)?;
         if !self.folders.has_tree(&dir)? {
             return Err(gone(&dir));
         }
         self.repository.check()?;
-        let given = self.given(&dir)?;
-        self.folders.write_settings(&self.repository, &dir, &given)?;
+        self.folders.write_settings(&self.repository, &dir, &self.excluded(&dir)?)?;
+        let excluded = self.excluded_for_worker(&dir)?;
         match self.folders.workers_head(&dir)? {
-            Some(_) => self.folders.restore_workers(&self.repository, &dir, &given)?,
+            Some(_) => self.folders.restore_workers(&self.repository, &dir, &excluded)?,
             // Without a sound git directory of its own, the worker's git would find that of the workspace.
             None => {
                 let base = super::attempt::base_of(place)?;
-                self.folders.make_workers(&self.repository, &dir, &self.options.branch, &base, &given)?;
+                self.folders.make_workers(&self.repository, &dir, &self.options.branch, &base, &excluded)?;
             }
         }
         self.note_ignored(&dir)?;

@@ -84,9 +84,19 @@ impl DiffReader {
         let head = String::from_utf8_lossy(&line[..tab]);
         let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
         let [_, new_mode, _, _, status] = words[..] else { return };
-        let path = shown_path(&unquoted(&line[tab + 1..]));
+        let names = &line[tab + 1..];
+        // A file that was renamed has two names, and only the lines that became others are shown as added.
+        let (from, to) = match names.iter().position(|byte| *byte == b'\t') {
+            Some(tab) if status.starts_with('R') => (Some(&names[..tab]), &names[tab + 1..]),
+            _ => (None, names),
+        };
+        if let Some(from) = from {
+            let path = shown_path(&unquoted(from));
+            self.files.push(ChangedFile { path, kind: ChangeKind::Deleted });
+        }
+        let path = shown_path(&unquoted(to));
         let kind = match status.as_bytes().first() {
-            Some(b'A') => ChangeKind::Added,
+            Some(b'A' | b'R') => ChangeKind::Added,
             Some(b'D') => ChangeKind::Deleted,
             _ => ChangeKind::Modified,
         };

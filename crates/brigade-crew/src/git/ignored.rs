@@ -9,7 +9,7 @@ use super::task_dir::{TaskDir, below, remove_any};
 use crate::workplace::{Place, PlaceError, shown_path};
 
 /// Where the list of what was there before the first attempt is kept. The paths end with NUL; a folder ends with `/`.
-const BEFORE: &str = "ignored";
+pub(super) const BEFORE: &str = "ignored";
 
 /// The largest such list.
 const LARGEST: u64 = 64 << 20;

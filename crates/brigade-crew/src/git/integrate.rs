@@ -156,19 +156,9 @@ impl GitPlace {
             Put::Clean(tree) => (tree, None),
             Put::Conflict(tree, files) => (tree, Some(files)),
         };
-        self.forget(dir, "index.lock")?;
-        let order = self.repository.git.order("read-tree").seeing(&sight);
-        order.words(["--reset", "-u", &tree]).run()?;
-        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses
-        // nothing.
-        let given = self.given(dir)?;
-        let on = head.as_ref().unwrap_or(tip);
-        self.folders.make_workers(&self.repository, dir, &self.options.branch, on, &given)?;
-        if conflict.is_none() {
-            // After a crash, the work is found again by this tree.
-            self.folders.note_look(dir, tip, &tree)?;
-        }
-        self.folders.set_base(dir, tip)?;
+        // After a crash, the work is found again by this tree.
+        let noted = conflict.is_none().then_some(&*tree);
+        self.stand_on(dir, &sight, (base, tip), &tree, head.as_ref().unwrap_or(tip), noted)?;
         if let Some(files) = conflict {
             return Ok(Integration::Conflict(files));
         }
@@ -176,6 +166,50 @@ impl GitPlace {
         changes.head = head;
         let place = Place { base: Some(tip.clone()), ..place.clone() };
         Ok(Integration::Moved { place: Box::new(place), changes: Box::new(changes) })
+    }
+
+    /// Makes the files of a worktree those of a tree, and lets them stand on another commit.
+    fn stand_on(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        (base, tip): (&CommitId, &CommitId),
+        tree: &str,
+        head: &CommitId,
+        noted: Option<&str>,
+    ) -> Result<(), PlaceError> {
+        self.forget(dir, "index.lock")?;
+        let full = self.with_setup(dir, sight, base, tree)?;
+        let order = self.repository.git.order("read-tree").seeing(sight);
+        order.words(["--reset", "-u", &full]).run()?;
+        // The base goes last: until then, the work is compared with a commit that lacks some of it, which loses
+        // nothing.
+        self.move_setup(dir, sight, base, tip)?;
+        let excluded = self.excluded_for_worker(dir)?;
+        self.folders.make_workers(&self.repository, dir, &self.options.branch, head, &excluded)?;
+        if let Some(tree) = noted {
+            self.folders.note_look(dir, tip, tree)?;
+        }
+        Ok(self.folders.set_base(dir, tip)?)
+    }
+
+    pub(super) fn freshen_task(&self, place: &Place) -> Result<Option<Place>, PlaceError> {
+        let (dir, base) = (self.folders.of(&place.name.prd, &place.name.task)?, base_of(place)?);
+        let tip = self.repository.tip(&self.options.branch)?;
+        if tip == base {
+            return Ok(None);
+        }
+        self.require_done(&tip)?;
+        self.take_guard(place)?;
+        if !self.changes(&dir, &base)?.is_empty() {
+            return Ok(None);
+        }
+        let sight = self.folders.sight(&self.repository, &dir)?;
+        let order = self.repository.git.order("rev-parse").seeing(&sight);
+        let answer = order.words(["--verify", "--end-of-options", &format!("{tip}^{{tree}}")]).run()?;
+        let tree = answer.text()?.trim().to_owned();
+        self.stand_on(&dir, &sight, (&base, &tip), &tree, &tip, Some(&tree))?;
+        Ok(Some(Place { base: Some(tip), ..place.clone() }))
     }
 
     /// Merges two commits, given the one that both come from.

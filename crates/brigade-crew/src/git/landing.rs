@@ -5,9 +5,10 @@ use brigade_process::PrivateFolder;
 
 use super::GitPlace;
 use super::integrate::Put;
-use super::repository::{is_branch_name, unsafe_name};
+use super::repository::unsafe_name;
 use crate::workplace::{CommitId, PlaceError};
-use brigade_git::Sight;
+use brigade_git::{GitError, Sight};
+use brigade_kitchen::is_branch_name;
 
 /// Branches that are merged to if nobody says which, after the one that the remote has.
 const USUAL: [&str; 2] = ["main", "master"];
@@ -127,8 +128,20 @@ impl GitPlace {
             order = order.setting(name, value);
         }
         let order = order.words(["--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--"]);
-        order.word(&remote).word(format!("{tip}:refs/heads/{branch}")).run()?;
-        Ok(remote)
+        let answer = order.word(&remote).word(format!("{tip}:refs/heads/{branch}")).ask()?;
+        if answer.code == Some(0) {
+            return Ok(remote);
+        }
+        // `!`, the refs, and why.
+        let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let why = printed.lines().filter_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1));
+        let why = why.collect::<Vec<_>>().join(", ");
+        Err(PlaceError::Git(match answer.failure() {
+            GitError::Failed { operation, message } if !why.is_empty() => {
+                GitError::Failed { operation, message: format!("{why}: {message}") }
+            }
+            error => error,
+        }))
     }
 }
 

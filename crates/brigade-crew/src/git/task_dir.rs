@@ -361,9 +361,7 @@ fn exclude(repository: &Repository, excluded: &[String]) -> Result<Vec<u8>, FsEr
         text.extend_from_slice(own);
     }
     for path in excluded {
-        text.extend_from_slice(
-            format!("\n/{}", escaped_pattern(&format!("{}{path}", repository.prefix))).as_bytes(),
-        );
+        text.extend_from_slice(format!("\n/{}", escaped_pattern(path)).as_bytes());
     }
     text.push(b'\n');
     Ok(text)

@@ -11,6 +11,7 @@ mod done;
 mod faults;
 mod hostile;
 mod landing;
+mod setup;
 mod spare;
 mod way;
 

@@ -71,8 +71,7 @@ impl GitPlace {
             // It was never made whole, so no worker was in it.
             return Ok(Work::None);
         };
-        let given = self.given(dir)?;
-        self.folders.write_settings(&self.repository, dir, &given)?;
+        self.folders.write_settings(&self.repository, dir, &self.excluded(dir)?)?;
         let changes = self.changes(dir, &base)?;
         if !changes.nested.is_empty() {
             let why = format!("it holds other repositories: {}", changes.nested.join(", "));

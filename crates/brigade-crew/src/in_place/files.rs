@@ -69,9 +69,16 @@ impl Snapshot {
         all.finish()
     }
 
-    /// Lists the lines of a file that had words of open work.
-    pub(super) fn markers_of(&self, path: &[u8]) -> &[String] {
-        self.files.get(path).map_or(&[], |entry| &entry.markers)
+    /// Lists the lines of a file that had words of open work; of a file that only was renamed, under its old name.
+    pub(super) fn markers_of(&self, path: &[u8], now: &Snapshot) -> &[String] {
+        let renamed = || {
+            let digest = &now.files.get(path)?.digest;
+            let is_it = |(old, entry): &(&Vec<u8>, &Entry)| {
+                entry.digest == *digest && !now.files.contains_key(old.as_slice())
+            };
+            self.files.iter().find(is_it).map(|(_, entry)| entry)
+        };
+        self.files.get(path).or_else(renamed).map_or(&[], |entry| &entry.markers)
     }
 
     /// Lists the repositories that were not there before.

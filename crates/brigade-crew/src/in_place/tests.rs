@@ -74,6 +74,18 @@ fn changes_are_found_by_comparing_files() {
 }
 
 #[test]
+fn open_work_in_a_file_that_is_only_renamed_is_old() {
+    let (folder, place) = bench();
+    let (at, _) = place.begin(&name("a")).unwrap();
+    let rename = |root: &Path| fs::rename(root.join("a.txt"), root.join("sub/z.txt")).unwrap();
+    let changes = attempt(&place, &at, rename).unwrap();
+    assert_eq!((files(&changes).len(), changes.markers), (2, vec![]));
+    let copy = |root: &Path| write(root, "a.txt", "TODO old\nplain\n");
+    assert_eq!(attempt(&place, &at, copy).unwrap().markers.len(), 1, "a copy adds its lines");
+    drop(folder);
+}
+
+#[test]
 fn a_change_that_keeps_length_and_time_is_found() {
     let (folder, place) = bench();
     let path = folder.path().join("a.txt");

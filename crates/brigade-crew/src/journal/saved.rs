@@ -9,7 +9,7 @@ use brigade_kitchen::life::Life;
 use super::Read;
 use super::sealed::{covered, opened, sealed};
 
-const MAGIC: [u8; 8] = *b"brglife\x02";
+const MAGIC: [u8; 8] = *b"brglife\x03";
 
 /// The largest cache that is read.
 const MAX: u64 = 256 << 20;
@@ -30,6 +30,7 @@ pub(super) fn recall(fs: &dyn Fs, path: &RelPath, journal: &dyn ReadFile, id: Fi
         offset,
         line,
         is_unterminated: false,
+        out_of_order: Default::default(),
         last_at: Some(Timestamp::from_unix_micros(last_at.cast_signed())),
     })
 }

@@ -131,6 +131,64 @@ fn damage_is_reported_and_set_aside() {
     );
 }
 
+/// Writes records with these numbers and the tasks `t1`, `t2`, …; expects which tasks count, before and after the next
+/// append, and how many lines are set aside.
+#[track_caller]
+fn check_order(numbers: &[u64], counting: &[usize], aside: u64) {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let line = |(at, seq): (usize, &u64)| {
+        format!(
+            "{{\"at\":\"1970-01-01T00:00:01+00:00\",\"kind\":\"task_started\",\"seq\":{seq},\"task\":\"t{}\",\"tier\":\"line\",\"v\":1}}\n",
+            at + 1
+        )
+    };
+    let text: String = numbers.iter().enumerate().map(line).collect();
+    fs.create_dir_all(PrdFiles::of(&name()).folder()).unwrap();
+    fs.write_atomic(&PrdFiles::of(&name()).journal(), text.as_bytes(), FileMode::Private).unwrap();
+    let expected: Vec<String> = counting.iter().map(|at| format!("t{at}")).collect();
+    let read = PrdJournal::read(&*fs, &name()).unwrap();
+    assert_eq!(tasks(&read.life), expected, "{numbers:?}: {:?}", read.faults);
+    let mut journal = open(&fs);
+    assert_eq!(journal.lines_after(0).unwrap().len(), counting.len(), "{numbers:?}");
+    let seq = journal.append(record("z")).unwrap();
+    assert_eq!((journal.set_aside(), seq), (aside, read.life.seq + 1), "{numbers:?}");
+    let again = PrdJournal::read(&*fs, &name()).unwrap();
+    assert_eq!(again.life.tasks.len(), counting.len() + 1, "{numbers:?}");
+    assert!(again.faults.iter().all(|fault| !fault.problem.is_set_aside()), "{:?}", again.faults);
+}
+
+#[test]
+fn a_record_out_of_order_shadows_no_other() {
+    check_order(&[1, 2, 3, 4], &[1, 2, 3, 4], 0);
+    check_order(&[1, 900, 3, 4, 5], &[1, 3, 4, 5], 1);
+    check_order(&[900, 2, 3], &[2, 3], 1);
+    check_order(&[1, 2, 900, 4], &[1, 2, 4], 1);
+    check_order(&[1, 2, 900, 901, 3, 4, 5], &[1, 2, 5, 6, 7], 2);
+    check_order(&[1, 5, 3, 900, 5, 6], &[1, 3, 5, 6], 2);
+    check_order(&[1, 0, 3, 4], &[1, 3, 4], 1);
+    // A gap is one, whatever is there again behind it.
+    check_order(&[1, 2, 7, 8, 2], &[1, 2, 3, 4], 1);
+    check_order(&[1, 2, 2, 9], &[1, 2, 4], 1);
+}
+
+#[test]
+fn who_writes_the_journal_sees_a_record_out_of_order_too() {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    let mut journal = open(&fs);
+    journal.append_all(vec![record("a"), record("b")]).unwrap();
+    let wrong =
+        text(&*fs).lines().last().unwrap().replace("\"seq\":2", "\"seq\":99").replace("\"b\"", "\"x\"");
+    fs.append_durable(&PrdFiles::of(&name()).journal(), format!("{wrong}\n").as_bytes()).unwrap();
+    assert!(journal.refresh().unwrap());
+    let right = wrong.replace(":99", ":3").replace("\"x\"", "\"c\"");
+    let next = wrong.replace(":99", ":4").replace("\"x\"", "\"d\"");
+    fs.append_durable(&PrdFiles::of(&name()).journal(), format!("{right}\n{next}\n").as_bytes()).unwrap();
+    assert!(journal.refresh().unwrap());
+    assert_eq!((tasks(journal.life()), journal.life().seq), (vec!["a", "b", "c", "d"], 4));
+    assert_eq!(journal.append(record("e")).unwrap(), 5);
+    assert_eq!(journal.set_aside(), 1);
+}
+
 #[test]
 fn something_else_with_the_name_is_set_aside() {
     let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());

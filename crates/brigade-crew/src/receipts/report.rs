@@ -139,27 +139,32 @@ impl Kitchen<'_> {
         })
     }
 
-    /// Lists the attempts whose end a journal has, and that are not in the chain: its end was cut off, or all of it.
+    /// Lists what a journal has the end of, and that is not in the chain: its end was cut off, or all of it.
     fn lost(
         &self,
         name: &PrdName,
         chained: &HashSet<String>,
         known: &[ReceiptFinding],
     ) -> Result<Vec<ReceiptFinding>, FsError> {
-        let life = PrdJournal::read(&*self.fs, name)?.life;
+        let (life, lines) = PrdJournal::read_lines(&*self.fs, name)?;
         let mut lost = Vec::new();
+        let mut look = |run: &RunId, what: &dyn Fn() -> String| {
+            let run = run.to_string();
+            if !chained.contains(&run) && known.iter().all(|finding| finding.run != run) {
+                let what = format!("the receipt of {} is not in the chain", what());
+                lost.push(ReceiptFinding { run, line: None, what });
+            }
+        };
         for (task, own) in &life.tasks {
             for attempt in own.runs.iter().filter(|attempt| attempt.worked) {
-                let run = attempt.run.to_string();
-                if chained.contains(&run) || known.iter().any(|finding| finding.run == run) {
-                    continue;
-                }
-                let what = format!(
-                    "the receipt of attempt {} of {} is not in the chain",
-                    attempt.number,
-                    name.shown(task)
-                );
-                lost.push(ReceiptFinding { run, line: None, what });
+                look(&attempt.run, &|| format!("attempt {} of {}", attempt.number, name.shown(task)));
+            }
+        }
+        for record in lines.iter().map(|line| &line.record) {
+            let of = || record.task().map_or_else(|| name.to_string(), |task| name.shown(task));
+            for (run, what) in record.receipts() {
+                let article = if what.starts_with('a') { "an" } else { "a" };
+                look(run, &|| format!("{article} {what} of {}", of()));
             }
         }
         Ok(lost)

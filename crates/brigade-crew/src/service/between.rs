@@ -23,7 +23,9 @@ impl Floor<'_> {
     /// Pauses if nothing can go on but by waiting for a provider for too long.
     pub(super) fn check_limits(&mut self, now: Timestamp) {
         let most = self.settings.limit_wait_max;
-        let late = self.journal.life().limits.iter().find(|(_, until)| most < until.since(now).as_secs());
+        let limit = |tier| Some((tier, self.journal.life().limit(tier, &self.settings)?));
+        let late =
+            Tier::ALL.into_iter().filter_map(limit).find(|(_, until)| most < until.since(now).as_secs());
         if let Some((tier, until)) = late
             && self.busy.is_empty()
         {

@@ -445,8 +445,8 @@ impl<'e> Floor<'e> {
 
     /// Takes what the executive used in a role whose records have no place for it.
     pub(super) fn used_by<V>(&mut self, task: Option<&TaskId>, read: &Read<V>) {
-        let (seconds, cost_usd) = (read.seconds, read.cost_usd);
-        self.used.push(Used { task: task.cloned(), seconds, cost_usd });
+        let (seconds, cost_usd, receipt) = (read.seconds, read.cost_usd, Some(read.receipt.clone()));
+        self.used.push(Used { task: task.cloned(), seconds, cost_usd, receipt });
     }
 
     /// Writes an event that no record has.

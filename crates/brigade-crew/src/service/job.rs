@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_core::{Fingerprint, RunId};
 use brigade_kitchen::adapter::Tokens;
 use brigade_kitchen::config::Settings;
-use brigade_kitchen::life::{CommandResult, TaskLife};
+use brigade_kitchen::life::{CommandResult, Miss, TaskLife};
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::prompt::{self, Context};
 use brigade_kitchen::signal::{
@@ -77,15 +77,17 @@ pub(crate) struct AttemptTold {
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
     pub(crate) tokens: Option<Tokens>,
+    /// The run of the setup before it.
+    pub(crate) setup: Option<RunId>,
     /// Why it does not count, whatever it said.
-    pub(crate) spoiled: Option<String>,
+    pub(crate) spoiled: Option<(Miss, String)>,
 }
 
 impl AttemptTold {
     /// What is told of an attempt whose worker was not started.
-    fn without(ending: Ending, spoiled: Option<String>) -> AttemptTold {
+    fn without(ending: Ending, setup: Option<RunId>, spoiled: Option<(Miss, String)>) -> AttemptTold {
         let said = Said::default();
-        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, spoiled }
+        AttemptTold { ending, said, seconds: 0.0, cost_usd: None, tokens: None, setup, spoiled }
     }
 }
 
@@ -108,6 +110,10 @@ pub(crate) struct Read<V> {
     pub(crate) verdict: Option<V>,
     pub(crate) seconds: f64,
     pub(crate) cost_usd: Option<f64>,
+    /// Why there is no verdict, if that is more than that it said none.
+    pub(crate) remark: Option<String>,
+    /// The run, which has its receipt.
+    pub(crate) receipt: RunId,
     pub(crate) interrupted: bool,
 }
 
@@ -239,20 +245,27 @@ impl<'e> Shift<'e> {
         work: &Work,
         watch: &Watch,
     ) -> Result<(Hold, Told), Fault> {
-        let place = &work.place;
-        let mut spoiled = None;
-        if let Some(setup) = self.settings.worktree_setup.as_ref().filter(|_| work.begun != Begun::Found)
-            && place.root.is_some()
+        // What others did meanwhile is seen where nothing would have to be put on it.
+        let place = &match work.begun {
+            Begun::Found => self.workplace.freshen(&work.place)?.unwrap_or_else(|| work.place.clone()),
+            Begun::New | Begun::Remade => work.place.clone(),
+        };
+        let (mut spoiled, mut setup) = (None, None);
+        if let Some(command) = &self.settings.worktree_setup
+            && self.workplace.begin_setup(place)?
         {
             let timeout = Duration::from_secs(self.settings.worktree_setup_timeout);
-            let checked = self.command(RunKind::Setup, task, setup, timeout, place, watch)?;
+            let checked = self.command(RunKind::Setup, task, command, timeout, place, watch)?;
             if checked.interrupted {
-                let told = AttemptTold::without(Ending::Interrupted, None);
+                let told = AttemptTold::without(Ending::Interrupted, Some(checked.run), None);
                 return Ok((Hold::empty(place), Told::Attempt(Box::new(told))));
             }
-            if checked.result != CommandResult::Passed {
-                spoiled = Some(format!("the setup of the worktree failed:\n{}", checked.output));
+            if checked.result == CommandResult::Passed {
+                self.workplace.end_setup(place, &self.workplace.guard(place)?)?;
+            } else {
+                spoiled = Some((Miss::Setup, setup_failed(&checked)));
             }
+            setup = Some(checked.run);
         }
         let guard = self.workplace.guard(place)?;
         let attempted = match &spoiled {
@@ -279,7 +292,7 @@ impl<'e> Shift<'e> {
             Ok(changes) => changes,
             // What the attempt did to git makes it fail; git was not run.
             Err(error @ (PlaceError::Tampered { .. } | PlaceError::Gone(_))) => {
-                spoiled = Some(error.to_string());
+                spoiled = Some((Miss::Git, error.to_string()));
                 Changes::default()
             }
             Err(error) => return Err(error.into()),
@@ -301,7 +314,7 @@ impl<'e> Shift<'e> {
             results: Vec::new(),
         };
         let Some((attempted, (ending, said))) = attempted else {
-            let told = AttemptTold::without(Ending::Interrupted, spoiled);
+            let told = AttemptTold::without(Ending::Interrupted, setup, spoiled);
             return Ok((hold(None), Told::Attempt(Box::new(told))));
         };
         let told = AttemptTold {
@@ -309,6 +322,7 @@ impl<'e> Shift<'e> {
             seconds: attempted.seconds,
             cost_usd: said.cost_usd.or(attempted.cost_usd),
             tokens: said.tokens.or(attempted.tokens),
+            setup,
             spoiled,
             said,
         };
@@ -371,7 +385,8 @@ impl<'e> Shift<'e> {
         let changes = match known.or(moved) {
             Some(changes) => changes,
             // In place, verification itself may have left files.
-            None if seen.is_checked && self.workplace.room() == Room::Many => {
+            // A claim without work loses nothing, also when it was put on the tip of the branch.
+            None if seen.is_checked && seen.is_changed && self.workplace.room() == Room::Many => {
                 return Err(PlaceError::Lost(task.id.clone()).into());
             }
             None => self.workplace.look(&place, &guard)?,
@@ -423,6 +438,15 @@ impl<'e> Shift<'e> {
         match step {
             CheckStep::Verify(index) => {
                 let Some(entry) = task.verification.get(index) else { return Ok(Told::Scanned(Vec::new())) };
+                if index == 0
+                    && hold.changes.is_empty()
+                    && let Some(place) = self.workplace.freshen(&hold.place)?
+                {
+                    // A claim without work of its own is about the branch as it is now.
+                    hold.guard = self.workplace.guard(&place)?;
+                    hold.changes = self.workplace.look(&place, &hold.guard)?;
+                    hold.place = place;
+                }
                 let timeout = Duration::from_secs(self.settings.verification_timeout);
                 let command = &entry.command;
                 let checked =
@@ -458,11 +482,13 @@ impl<'e> Shift<'e> {
                     .map(|before| self.workplace.put_back(&hold.place, &hold.guard, &hold.changes, &before));
                 match put_back.transpose()? {
                     Some(PutBack::Unchanged) => {}
-                    Some(PutBack::Done) | None => read.verdict = None,
+                    None => read.verdict = None,
+                    Some(PutBack::Done(files)) => {
+                        (read.verdict, read.remark) = (None, Some(changed_by_reviewer(&files)));
+                    }
                     Some(PutBack::Stays(files)) => {
                         // What is there now was never verified, also if the review was interrupted.
-                        let files = files.join(", ");
-                        let reason = format!("the reviewer changed files, which it must not: {files}");
+                        let reason = changed_by_reviewer(&files);
                         read.verdict = Some(Reviewed { pass: false, reason: Some(reason) });
                         read.interrupted = false;
                     }
@@ -588,18 +614,38 @@ impl<V> Read<V> {
             verdict,
             seconds: attempted.seconds,
             cost_usd: reported_cost(&attempted.evidence()).or(attempted.cost_usd),
+            remark: None,
+            receipt: attempted.run.clone(),
             interrupted: attempted.exit == brigade_kitchen::signal::Exit::Interrupted,
         }
     }
 }
 
+fn changed_by_reviewer(files: &[String]) -> String {
+    const MOST: usize = 20;
+    let more = files.len().saturating_sub(MOST);
+    let more = if 0 < more { format!(" and {more} more") } else { String::new() };
+    let files = files[..files.len().min(MOST)].join(", ");
+    format!("the reviewer changed files, which it must not: {files}{more}")
+}
+
 fn result_text(checked: &Checked) -> String {
-    let how = match (checked.result, checked.exit_code) {
-        (CommandResult::Passed, _) => "it exited with 0".to_owned(),
-        (CommandResult::TimedOut, _) => "it was ended at its time limit".to_owned(),
-        (CommandResult::NotStarted, _) => "it could not be started".to_owned(),
-        (CommandResult::Failed, Some(code)) => format!("it exited with {code}"),
-        (CommandResult::Failed, None) => "it was ended by a signal".to_owned(),
-    };
-    format!("{how}\n{}", checked.output)
+    format!("it {}\n{}", how_ended(checked), checked.output)
+}
+
+fn how_ended(checked: &Checked) -> String {
+    match (checked.result, checked.exit_code) {
+        (CommandResult::Passed, _) => "exited with 0".to_owned(),
+        (CommandResult::TimedOut, _) => "was ended at its time limit".to_owned(),
+        (CommandResult::NotStarted, _) => "could not be started".to_owned(),
+        (CommandResult::Failed, Some(code)) => format!("exited with {code}"),
+        (CommandResult::Failed, None) => "was ended by a signal".to_owned(),
+    }
+}
+
+/// Says why there is no worker in a worktree. The log has the whole output.
+fn setup_failed(checked: &Checked) -> String {
+    let last = checked.output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let said = last.map(|line| format!(": {line}")).unwrap_or_default();
+    format!("the setup command of the worktree {}{said}", how_ended(checked))
 }

@@ -6,7 +6,7 @@ use brigade_kitchen::TaskId;
 use brigade_kitchen::life::{Progress, TaskOutcome};
 use brigade_kitchen::prd::Lints;
 use brigade_kitchen::service::{Outcome, ServiceReport};
-use brigade_kitchen::show::{counted, decision_row};
+use brigade_kitchen::show::{counted, decision_row, retry};
 
 use super::floor::Floor;
 use crate::gather::PrdSearch;
@@ -112,6 +112,11 @@ pub(super) fn next_steps(report: &ServiceReport, is_approved: bool, is_checked_o
         Outcome::Interrupted => next.push(Hint::to("go on", NextStep::ResumePrd(path()))),
         Outcome::Paused | Outcome::Aborted => {
             next.push(Hint::to("go on then", NextStep::ResumePrd(path())));
+        }
+        Outcome::Incomplete if !report.skipped.is_empty() && report.failed.is_empty() => {
+            next.extend(retry(&report.prd_path).map(|retry| {
+                Hint::from(format!("to take up a skipped task again, and what depends on it: {retry}"))
+            }));
         }
         Outcome::Incomplete => next.push(Hint::to("see why", NextStep::KitchenStatus(path()))),
         Outcome::DryRun => {}

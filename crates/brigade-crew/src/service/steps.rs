@@ -3,8 +3,8 @@
 use std::thread::Scope;
 
 use brigade_kitchen::life::{
-    Ask, CommandResult, Decision, DecisionId, How, Record, ReviewResult, Stage, Step, TaskOutcome, is_ready,
-    judge, next,
+    Ask, CommandResult, Decision, DecisionId, How, Miss, Record, ReviewResult, Stage, Step, TaskOutcome,
+    is_ready, judge, next,
 };
 use brigade_kitchen::prd::Task;
 use brigade_kitchen::signal::Ending;
@@ -203,12 +203,13 @@ impl<'e> Floor<'e> {
             (Told::Command { is_test, index, command, checked }, Some(run)) => {
                 let command = self.host.redactor().redact_str(&command);
                 let (result, exit_code, output) = (checked.result, checked.exit_code, checked.output);
+                let receipt = Some(checked.run);
                 let output = if result == CommandResult::Passed { String::new() } else { output };
                 if is_test {
-                    Record::Test { task: id, run, command, result, exit_code, output }
+                    Record::Test { task: id, run, command, result, exit_code, output, receipt }
                 } else {
                     let index = index as u64;
-                    Record::Verification { task: id, run, index, command, result, exit_code, output }
+                    Record::Verification { task: id, run, index, command, result, exit_code, output, receipt }
                 }
             }
             (Told::Scanned(found), Some(run)) => Record::Todo { task: id, run, found },
@@ -222,7 +223,7 @@ impl<'e> Floor<'e> {
                     Some(_) => ReviewResult::Fail,
                     None => ReviewResult::Unclear,
                 };
-                let reason = read.verdict.and_then(|reviewed| reviewed.reason);
+                let reason = read.verdict.and_then(|reviewed| reviewed.reason).or(read.remark);
                 let reason = reason.map(|reason| self.host.redactor().redact_str(&reason));
                 Record::Review {
                     task: id,
@@ -231,6 +232,7 @@ impl<'e> Floor<'e> {
                     reason,
                     seconds: read.seconds,
                     cost_usd: read.cost_usd,
+                    receipt: Some(read.receipt),
                 }
             }
             (Told::Committed(made), Some(run)) => {
@@ -275,14 +277,14 @@ impl<'e> Floor<'e> {
         changed: bool,
         tree: String,
     ) -> Result<(), ServeError> {
-        let AttemptTold { ending, said, seconds, cost_usd, tokens, spoiled } = told;
+        let AttemptTold { ending, said, seconds, cost_usd, tokens, setup, spoiled } = told;
         let redactor = self.host.redactor();
         let masked = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         let judged = judge(&ending, changed, task, self.journal.life(), &self.settings);
         let tier = self.journal.life().task(&task.id).tier.unwrap_or(Tier::Line);
-        let (how, signal, reason) = match spoiled {
-            Some(reason) => (How::Iteration, None, Some(reason)),
-            None => (judged.how, judged.signal, judged.reason.or(said.reason)),
+        let (how, signal, reason, miss) = match spoiled {
+            Some((miss, reason)) => (How::Iteration, None, Some(reason), Some(miss)),
+            None => (judged.how, judged.signal, judged.reason.or(said.reason), judged.miss),
         };
         let until = match &ending {
             Ending::Limit(limit) if how == How::Limit => Some(self.limit_until(tier, limit.until)),
@@ -294,6 +296,7 @@ impl<'e> Floor<'e> {
             how,
             signal,
             reason: masked(reason),
+            miss,
             seconds,
             cost_usd,
             tokens,
@@ -301,9 +304,13 @@ impl<'e> Floor<'e> {
             tree: (!tree.is_empty()).then_some(tree),
             approach: masked(said.approach),
             until,
+            setup,
         }];
         match until {
-            Some(until) => records.push(Record::LimitWait { tier, until }),
+            Some(until) => {
+                let command = Some(self.settings.worker_of(tier));
+                records.push(Record::LimitWait { tier, until, command });
+            }
             None => self.limit_is_over(tier),
         }
         self.record(records)?;
@@ -338,6 +345,7 @@ impl<'e> Floor<'e> {
                     how,
                     signal: None,
                     reason: Some(text.clone()),
+                    miss: is_its_own.then_some(Miss::NotStarted),
                     seconds: 0.0,
                     cost_usd: None,
                     tokens: None,
@@ -345,6 +353,7 @@ impl<'e> Floor<'e> {
                     tree: None,
                     approach: None,
                     until: None,
+                    setup: None,
                 }])?;
                 if !is_its_own {
                     self.pause(format!("{shown}: {text}"), true);
@@ -366,7 +375,8 @@ impl<'e> Floor<'e> {
             (Some(What::Check(CheckStep::Review)), Some(run), Fault::NotStarted(NotStarted::Command(_))) => {
                 let (task, result) = (task.id.clone(), ReviewResult::Unclear);
                 let reason = Some(text);
-                let review = Record::Review { task, run, result, reason, seconds: 0.0, cost_usd: None };
+                let review =
+                    Record::Review { task, run, result, reason, seconds: 0.0, cost_usd: None, receipt: None };
                 self.record(vec![review])?;
             }
             _ => self.pause(format!("{shown}: {text}"), false),

@@ -8,12 +8,14 @@
 mod attacks;
 mod branch;
 mod budgets;
+mod cut;
 mod disk;
 mod flags;
 mod killed;
 mod lists;
 mod phase;
 mod secrets;
+mod setup;
 mod taken;
 mod told;
 

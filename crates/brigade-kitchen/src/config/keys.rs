@@ -149,7 +149,7 @@ settings! {
     sous_labels: Option<Vec<String>> = None, "", "tier.sous.env_labels", bound;
     /// Names of variables that the line tier gets
     line_labels: Option<Vec<String>> = None, "", "tier.line.env_labels", bound;
-    /// The line uses `opencode --model` with the model below
+    /// The line uses `opencode --model` with the model below, whatever command it has
     use_opencode: bool = false, "USE_OPENCODE", "use_opencode", bound;
     /// Model for `use_opencode`
     opencode_model: String = "zai-coding-plan/glm-4.7".to_owned(), "OPENCODE_MODEL", "opencode_model", bound;
@@ -216,7 +216,7 @@ settings! {
     worktree_copy: Vec<String> = Vec::new(), "", "worktree.copy", bound, Rule::Inside;
     /// Ignored files that are linked into each worktree
     worktree_link: Vec<String> = Vec::new(), "", "worktree.link", bound, Rule::Inside;
-    /// Command that runs once in a new worktree
+    /// Command that runs in a new worktree until it has succeeded once; what it makes is not committed
     worktree_setup: Option<Command> = None, "", "worktree.setup", bound;
     /// Seconds that the setup may take
     worktree_setup_timeout: u64 = 600, "", "worktree.setup_timeout", bound, SECONDS;

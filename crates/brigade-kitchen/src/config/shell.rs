@@ -39,6 +39,12 @@ pub enum NotLiteral {
     OpenQuote,
     /// A builtin of the shell sets the variable or takes it back.
     Builtin,
+    /// It stands in the first line of a here-document.
+    HereDocument,
+    /// The shell may have ended the file before.
+    AfterEnd,
+    /// A blank stands before the `=`, so the shell takes the name for a command.
+    Blank,
 }
 
 impl fmt::Display for NotLiteral {
@@ -48,10 +54,15 @@ impl fmt::Display for NotLiteral {
             NotLiteral::Array => "the value is an array",
             NotLiteral::Append => "the value is appended to another",
             NotLiteral::Operator => "the value has an operator of the shell",
-            NotLiteral::Conditional => "the assignment stands in a condition, a loop or a function",
+            NotLiteral::Conditional => {
+                "the assignment stands in a condition, a loop, a function or a subshell"
+            }
             NotLiteral::ForCommand => "the assignment belongs to a command",
             NotLiteral::OpenQuote => "the quote is never closed",
             NotLiteral::Builtin => "a command of the shell sets the value or takes it back",
+            NotLiteral::HereDocument => "the assignment stands where a here-document begins",
+            NotLiteral::AfterEnd => "the assignment stands after `return` or `exit`",
+            NotLiteral::Blank => "a blank stands before `=`",
         })
     }
 }
@@ -66,7 +77,10 @@ pub(super) fn read(file: &str, text: &str) -> (Vec<Assignment>, Vec<ConfigIssue>
         text,
         at: 0,
         locator: Locator::new(text, 1),
-        depth: 0,
+        blocks: Vec::new(),
+        names_function: false,
+        documents: Vec::new(),
+        is_ended: false,
         found: Vec::new(),
         issues: Vec::new(),
     };
@@ -81,10 +95,28 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     locator: Locator<'a>,
-    /// How many conditions, loops and functions are open.
-    depth: usize,
+    /// What is open.
+    blocks: Vec<Block>,
+    /// Whether the last word names a function that begins.
+    names_function: bool,
+    /// The here-documents whose text begins with the next line: the word that ends each, and whether tabs before it are
+    /// left out.
+    documents: Vec<(String, bool)>,
+    /// Whether the shell may have ended the file.
+    is_ended: bool,
     found: Vec<Assignment>,
     issues: Vec<ConfigIssue>,
+}
+
+/// What an assignment may stand in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// A condition, a loop or a group.
+    Other,
+    /// A function, of which nothing happens here.
+    Function,
+    /// A subshell.
+    Subshell,
 }
 
 /// A word, as far as it is a literal.
@@ -120,8 +152,45 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn skip_line(&mut self) {
-        self.at += self.rest().find('\n').map_or(self.rest().len(), |end| end + 1);
+    /// Skips a comment, up to the end of its line.
+    fn skip_comment(&mut self) {
+        self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+    }
+
+    /// Skips the end of a line, and the here-documents that follow it.
+    fn skip_line_end(&mut self) {
+        self.bump();
+        for (end, is_indented) in std::mem::take(&mut self.documents) {
+            while !self.rest().is_empty() {
+                let rest = self.rest();
+                let length = rest.find('\n').unwrap_or(rest.len());
+                let line =
+                    if is_indented { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
+                let is_end = line.trim_end_matches('\r') == end;
+                self.at += (length + 1).min(rest.len());
+                if is_end {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Reads what begins a here-document, if that is next: `<<WORD` or `<<-WORD`.
+    fn document(&mut self) {
+        let Some(rest) = self.rest().strip_prefix("<<").filter(|rest| !rest.starts_with('<')) else { return };
+        let is_indented = rest.starts_with('-');
+        self.at += if is_indented { 3 } else { 2 };
+        while self.rest().starts_with([' ', '\t']) {
+            self.bump();
+        }
+        let word = self.word();
+        let raw = &self.text[word.start..word.raw_end];
+        // With an expansion, it is the text itself that ends it.
+        self.documents.push((word.value.unwrap_or_else(|_| raw.to_owned()), is_indented));
+    }
+
+    fn top(&self) -> Option<Block> {
+        self.blocks.last().copied()
     }
 
     /// Reads up to the end of a line or a `;`.
@@ -129,11 +198,12 @@ impl<'a> Reader<'a> {
         self.skip_blanks();
         match self.peek() {
             None => return,
-            Some('\n' | ';') => {
+            Some('\n') => return self.skip_line_end(),
+            Some(';') => {
                 self.bump();
                 return;
             }
-            Some('#') => return self.skip_line(),
+            Some('#') => return self.skip_comment(),
             Some(_) => {}
         }
         let start = self.at;
@@ -146,25 +216,45 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 None | Some('\n') => break,
                 Some('#') => {
-                    self.skip_line();
+                    self.skip_comment();
                     break;
                 }
                 Some(';') => {
                     self.bump();
                     break;
                 }
+                Some('(') => {
+                    self.bump();
+                    is_command = true;
+                    self.names_function = self.rest().trim_start_matches([' ', '\t']).starts_with(')');
+                    self.blocks.push(Block::Subshell);
+                    continue;
+                }
+                Some(')') if self.top() == Some(Block::Subshell) => {
+                    self.bump();
+                    is_command = true;
+                    self.blocks.pop();
+                    continue;
+                }
                 Some(_) => {}
             }
             let at = self.at;
             if let Some((name, append)) = self.assigned_name() {
                 let value = self.value();
-                let value = if append { Err(NotLiteral::Append) } else { value };
+                let value = match value {
+                    _ if append => Err(NotLiteral::Append),
+                    Ok(_) if !self.blocks.is_empty() => Err(NotLiteral::Conditional),
+                    value => value,
+                };
                 assigned.push((name, at, value));
                 continue;
             }
             let word = self.word();
             let raw = &self.text[word.start..word.raw_end];
-            if raw == "export" && at == start {
+            if is_name(raw) && (at == start || is_exported) && self.comes_equals() {
+                assigned.push((raw.to_owned(), at, Err(NotLiteral::Blank)));
+                is_command = true;
+            } else if raw == "export" && at == start {
                 is_exported = true;
             } else if is_exported && word.value.is_ok() && is_name(raw) {
                 // `export NAME` changes no value.
@@ -180,12 +270,12 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let is_conditional = 0 < self.depth;
         let is_said = !assigned.is_empty();
         for (name, at, value) in assigned {
             let value = match value {
                 Ok(_) if is_command => Err(NotLiteral::ForCommand),
-                Ok(_) if is_conditional => Err(NotLiteral::Conditional),
+                Ok(_) if self.is_ended => Err(NotLiteral::AfterEnd),
+                Ok(_) if !self.documents.is_empty() => Err(NotLiteral::HereDocument),
                 value => value,
             };
             self.found.push(Assignment { name, place: self.place(at), value });
@@ -209,13 +299,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows words that begin and end conditions, loops and functions.
+    /// Tells whether a `=` stands behind a blank.
+    fn comes_equals(&self) -> bool {
+        self.rest().starts_with([' ', '\t']) && self.rest().trim_start_matches([' ', '\t']).starts_with('=')
+    }
+
+    /// Follows words that begin and end conditions, loops and functions, and those that end the file.
     fn block(&mut self, word: &str) {
         match word {
-            "if" | "for" | "while" | "until" | "case" | "{" | "select" => self.depth += 1,
-            "fi" | "done" | "esac" | "}" => self.depth = self.depth.saturating_sub(1),
+            "{" if self.names_function => self.blocks.push(Block::Function),
+            "if" | "for" | "while" | "until" | "case" | "{" | "select" => self.blocks.push(Block::Other),
+            "fi" | "done" | "esac" | "}" if self.top().is_some_and(|top| top != Block::Subshell) => {
+                self.blocks.pop();
+            }
+            "return" | "exit" => {
+                self.is_ended |=
+                    !self.blocks.iter().any(|block| matches!(block, Block::Function | Block::Subshell));
+            }
             _ => {}
         }
+        // The name of a function may stand behind its keyword, and its `{` in the next line.
+        self.names_function = word == "function"
+            || word.ends_with("()")
+            || (self.names_function && is_name(word) && word != "{");
     }
 
     /// Reads `NAME=` or `NAME+=`.
@@ -335,7 +441,24 @@ impl<'a> Reader<'a> {
                     self.skip_expansion();
                     continue;
                 }
-                '|' | '&' | '<' | '>' | '(' | ')' => blame(NotLiteral::Operator),
+                ')' if self.top() == Some(Block::Subshell) => break,
+                '(' => {
+                    blame(NotLiteral::Operator);
+                    self.skip_group();
+                    continue;
+                }
+                '<' if self.rest().starts_with("<<") && !self.rest().starts_with("<<<") => {
+                    blame(NotLiteral::Operator);
+                    self.document();
+                    continue;
+                }
+                '<' => {
+                    // Of a here-string, no part begins a here-document.
+                    blame(NotLiteral::Operator);
+                    self.at += self.rest().len() - self.rest().trim_start_matches('<').len();
+                    continue;
+                }
+                '|' | '&' | '>' | ')' => blame(NotLiteral::Operator),
                 c => text.push(c),
             }
             self.bump();

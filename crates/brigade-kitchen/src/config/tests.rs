@@ -217,12 +217,80 @@ fn a_broken_file_refuses_and_says_where() {
 }
 
 #[test]
-fn opencode_replaces_only_the_default_of_the_line() {
+fn opencode_replaces_the_command_of_the_line() {
     let config = shell("USE_OPENCODE=true\nOPENCODE_MODEL=zai/glm\n");
     assert_eq!(config.settings.command(Tier::Line).argv().words(), ["opencode", "--model", "zai/glm"]);
     assert_eq!(config.settings.command(Tier::Sous).text(), "claude --model sonnet");
-    let config = shell("USE_OPENCODE=true\nLINE_CMD=codex\n");
-    assert_eq!(config.settings.command(Tier::Line).text(), "codex");
+    assert_eq!(config.issues, []);
+    let config = shell("USE_OPENCODE=true\nLINE_CMD=codex\nLINE_AGENT=codex\n");
+    assert_eq!(config.settings.command(Tier::Line).argv().words()[0], "opencode");
+    assert_eq!(config.settings.adapter_name(Tier::Line), None);
+    assert_eq!(issues(&config), ["warning 2:1 tier.line.command", "warning 3:1 tier.line.adapter"]);
+    let config = shell("USE_OPENCODE=false\nLINE_CMD=codex\n");
+    assert_eq!((config.settings.command(Tier::Line).text(), config.issues), ("codex", vec![]));
+}
+
+/// Reads a file in which the shell would not set `LINE_CMD` for sure, and expects that the key is named and nothing is
+/// started.
+#[track_caller]
+fn check_refused(text: &str) {
+    let config = shell(text);
+    let named = config.issues.iter().find(|issue| issue.field.as_deref() == Some("LINE_CMD"));
+    assert_eq!(named.map(|issue| issue.severity), Some(Severity::Error), "{text}: {:?}", config.issues);
+    assert_eq!(config.settings.line_cmd, Settings::default().line_cmd, "{text}");
+}
+
+#[test]
+fn a_command_that_the_shell_may_not_set_is_refused_by_name() {
+    check_refused("(LINE_CMD=x)\n");
+    check_refused("(\nLINE_CMD=x\n)\n");
+    check_refused("( export LINE_CMD='x y'; true )\n");
+    check_refused("(case a in a) true;; esac\nLINE_CMD=x\n)\n");
+    check_refused("return 0\nLINE_CMD=x\n");
+    check_refused("[ -n \"$A\" ] && exit\nexport LINE_CMD=x\n");
+    check_refused("if true; then return; fi\nLINE_CMD=x\n");
+    check_refused("cat <<E; export LINE_CMD=x\ntext\nE\n");
+    check_refused("LINE_CMD = \"x\"\n");
+    check_refused("export LINE_CMD =x\n");
+    check_refused("LINE_CMD= x\n");
+}
+
+#[test]
+fn the_text_of_a_here_document_is_no_setting() {
+    for (begin, end) in
+        [("cat <<E", "E"), ("cat <<'E F' > x", "E F"), ("cat <<-E", "\tE"), ("cat << \"E\" # b", "E")]
+    {
+        let text = format!("{begin}\nLINE_CMD=x\n(\nE \nreturn\n{end}\nSOUS_CMD=y\n");
+        let config = shell(&text);
+        assert_eq!(issues(&config), ["warning 1:1 -"], "{text}");
+        let commands = (config.settings.line_cmd.text(), config.settings.sous_cmd.text());
+        assert_eq!(commands, ("claude --model sonnet", "y"), "{text}");
+    }
+    let config = shell("cat <<A <<B\nLINE_CMD=x\nA\nLINE_CMD=x\nB\nSOUS_CMD=y\n");
+    assert_eq!((issues(&config).len(), config.settings.sous_cmd.text()), (1, "y"));
+    assert_eq!(shell("cat <<E\nLINE_CMD=x\n").settings.line_cmd.text(), "claude --model sonnet");
+    let config = shell("cat <<<E\nSOUS_CMD=y\n");
+    assert_eq!(config.settings.sous_cmd.text(), "y", "a here-string has no text in other lines");
+}
+
+#[test]
+fn what_ends_elsewhere_ends_nothing_here() {
+    let texts = [
+        "f() { return 1; }\n",
+        "f ()\n{\n  exit 1\n}\n",
+        "function f {\n return\n}\n",
+        "(exit 1)\n",
+        "( cd /tmp; echo a )\n",
+        "echo \"(\" return\n".trim_end_matches(" return\n"),
+        "if true; then\n echo x\nfi\n",
+        "case a in\na) echo b ;;\nesac\n",
+        "cat <(echo a)\n",
+    ];
+    for text in texts {
+        let config = shell(&format!("{text}\nLINE_CMD=x\n"));
+        assert_eq!(config.settings.line_cmd.text(), "x", "{text}: {:?}", config.issues);
+        assert!(!config.refuses(), "{text}: {:?}", config.issues);
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Life {
                 self.spent.start(*tier);
             }
             Record::AttemptEnded { .. } => self.attempt_ended(at, record),
-            Record::Verification { task, run, index, command, result, exit_code, output } => {
+            Record::Verification { task, run, index, command, result, exit_code, output, .. } => {
                 if *result == CommandResult::Passed {
                     self.check(task, run, |checking| checking.verified = checking.verified.max(index + 1));
                 } else {
@@ -115,7 +115,7 @@ impl Life {
                     self.failed(at, task, run, feedback, "verification_failed");
                 }
             }
-            Record::Test { task, run, command, result, exit_code, output } => {
+            Record::Test { task, run, command, result, exit_code, output, .. } => {
                 if *result == CommandResult::Passed {
                     self.check(task, run, |checking| checking.tested = true);
                 } else {
@@ -129,7 +129,7 @@ impl Life {
             Record::Todo { task, run, found } => {
                 self.failed(at, task, run, Feedback::Markers(found.clone()), "todo_warnings");
             }
-            Record::Review { task, run, result, reason, seconds, cost_usd } => {
+            Record::Review { task, run, result, reason, seconds, cost_usd, .. } => {
                 let tier = Tier::Executive;
                 self.spent.add(tier, *seconds, *cost_usd);
                 self.spent.start(tier);
@@ -231,7 +231,9 @@ impl Life {
                 let event = PhaseEvent { completed: *completed, total: *total, status, content, at };
                 keep(&mut self.history.phase_reviews, event);
             }
-            Record::LimitWait { tier, until } => drop(self.limits.insert(*tier, *until)),
+            Record::LimitWait { tier, until, command } => {
+                self.limits.insert(*tier, (*until, *command));
+            }
             Record::Budget { what, reached } => {
                 let known = self.budgets.entry(what.clone()).or_default();
                 *known |= *reached;
@@ -257,7 +259,7 @@ impl Life {
     /// Counts starts of the executive. Of a task, they cost something and are no attempt.
     fn used(&mut self, used: &[Used]) {
         self.spent.use_up(used);
-        for Used { task, seconds, cost_usd } in used {
+        for Used { task, seconds, cost_usd, .. } in used {
             if let Some(life) = task.as_ref().and_then(|task| self.tasks.get_mut(task)) {
                 life.spent.add(Tier::Executive, *seconds, *cost_usd);
             }
@@ -276,6 +278,7 @@ impl Life {
             how,
             signal,
             reason,
+            miss,
             seconds,
             cost_usd,
             changed,
@@ -307,7 +310,7 @@ impl Life {
             How::Limit => {
                 // It is no failure of the task.
                 if let Some(until) = until {
-                    self.limits.insert(tier, *until);
+                    self.limits.insert(tier, (*until, None));
                 }
                 return;
             }
@@ -344,7 +347,7 @@ impl Life {
             _ => {
                 let text =
                     if because.is_empty() { "the worker needs another attempt".to_owned() } else { because };
-                self.failure(at, task, Feedback::Attempt(text), "iteration");
+                self.failure(at, task, Feedback::Attempt(text, *miss), "iteration");
             }
         }
     }
@@ -395,7 +398,8 @@ impl Life {
             Some(Stage::Checking(checking))
                 if result == ReviewResult::Unclear && checking.run == *run && 1 <= checking.unclear =>
             {
-                (ReviewResult::Fail, UNCLEAR_TWICE.to_owned())
+                let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                (ReviewResult::Fail, format!("{UNCLEAR_TWICE}{why}"))
             }
             _ => (result, reason),
         }
@@ -446,6 +450,12 @@ impl Life {
             TaskOutcome::Skipped => "skipped",
         };
         let seconds = self.tasks.get(task).map(|life| life.spent.minutes() * 60.0);
+        // The attempt that said so is in the history already.
+        let last = self.history.tasks.iter_mut().rev().find(|event| event.task == *task);
+        if let Some(last) = last.filter(|last| outcome == TaskOutcome::Blocked && last.status == status) {
+            last.seconds = seconds;
+            return;
+        }
         self.event(task, at, status, seconds);
     }
 
@@ -565,7 +575,7 @@ impl std::fmt::Display for Feedback {
     /// Writes the failure in a sentence without a final stop.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Feedback::Attempt(text) => f.write_str(text),
+            Feedback::Attempt(text, _) => f.write_str(text),
             Feedback::Command { is_test, result, exit_code, .. } => {
                 f.write_str(if *is_test { "the test command " } else { "a verification command " })?;
                 match (result, exit_code) {

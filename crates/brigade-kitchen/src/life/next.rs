@@ -1,6 +1,6 @@
 //! The next step of a task.
 
-use super::record::{How, TaskOutcome};
+use super::record::{How, Miss, TaskOutcome};
 use super::{Answer, AnsweredBy, Checking, DecisionId, DecisionKind, Life, Stage, TaskLife};
 use crate::config::Settings;
 use crate::names::{TaskId, Tier};
@@ -260,32 +260,41 @@ pub struct Judged {
     pub signal: Option<Signal>,
     /// Why it does not count.
     pub reason: Option<String>,
+    /// What kind of failure that is.
+    pub miss: Option<Miss>,
 }
 
 /// Judges the end of an attempt. A claim to have completed the task with nothing changed needs verification, and one
 /// that another task did the work needs that task to be done.
 pub fn judge(ending: &Ending, changed: bool, task: &Task, life: &Life, settings: &Settings) -> Judged {
-    let iteration = |reason: String| Judged { how: How::Iteration, signal: None, reason: Some(reason) };
+    let judged = |how, signal, reason, miss| Judged { how, signal, reason, miss };
+    let claim = |reason: String| judged(How::Iteration, None, Some(reason), Some(Miss::Claim));
     match ending {
-        Ending::Iteration(reason) => iteration(Iteration::to_string(reason)),
-        Ending::Limit(_) => Judged { how: How::Limit, signal: None, reason: None },
-        Ending::TimeLimit => Judged { how: How::TimeLimit, signal: None, reason: None },
+        Ending::Iteration(reason @ Iteration::NoSignal) => {
+            judged(How::Iteration, None, Some(reason.to_string()), None)
+        }
+        Ending::Iteration(reason) => claim(reason.to_string()),
+        Ending::Limit(_) => judged(How::Limit, None, None, None),
+        Ending::TimeLimit => judged(How::TimeLimit, None, None, None),
         Ending::Stalled => {
             let reason = Some("the worker printed nothing for too long".to_owned());
-            Judged { how: How::Stalled, signal: None, reason }
+            judged(How::Stalled, None, reason, None)
         }
-        Ending::Interrupted => Judged { how: How::Interrupted, signal: None, reason: None },
+        Ending::Interrupted => judged(How::Interrupted, None, None, None),
         Ending::Said { signal, .. } => {
             let has_verification = settings.verification_enabled && !task.verification.is_empty();
             match signal {
-                Signal::Complete if !changed && !has_verification => iteration(
+                Signal::Complete if !changed && !has_verification => claim(
                     "the worker says that it is complete, but nothing changed, and no verification shows it"
                         .to_owned(),
                 ),
-                Signal::Absorbed(other) if *other == task.id || !life.is_done(other) => {
-                    iteration(format!("the task {other}, which should have done the work, is not done"))
+                Signal::AlreadyDone if !changed && !has_verification && settings.verify_claims => {
+                    claim("the worker says that it was done already, but no verification shows it".to_owned())
                 }
-                signal => Judged { how: How::Said, signal: Some(signal.clone()), reason: None },
+                Signal::Absorbed(other) if *other == task.id || !life.is_done(other) => {
+                    claim(format!("the task {other}, which should have done the work, is not done"))
+                }
+                signal => judged(How::Said, Some(signal.clone()), None, None),
             }
         }
     }

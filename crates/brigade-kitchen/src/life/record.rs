@@ -104,6 +104,32 @@ pub enum How {
     Interrupted,
 }
 
+/// What kind of failure it was that an attempt does not count, besides that it gave no signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Miss {
+    /// The setup command of the worktree failed, so no worker was started.
+    Setup,
+    /// The worker could not be started.
+    NotStarted,
+    /// The worker claimed something that does not count.
+    Claim,
+    /// The worker changed what belongs to git, or its folder is gone.
+    Git,
+}
+
+impl Miss {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Miss::Setup => "setup",
+            Miss::NotStarted => "not_started",
+            Miss::Claim => "claim",
+            Miss::Git => "git",
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -143,6 +169,9 @@ pub struct Used {
     /// What it reported as its cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The run that has its receipt. Absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<RunId>,
 }
 
 /// How a task ended.
@@ -180,6 +209,43 @@ impl TaskOutcome {
     /// Returns whether tasks that depend on it may begin.
     pub const fn is_done(self) -> bool {
         matches!(self, TaskOutcome::Complete | TaskOutcome::AlreadyDone | TaskOutcome::Absorbed)
+    }
+}
+
+impl Record {
+    /// Lists the runs whose receipts there are by this record, with what each was; but not that of an attempt, of which
+    /// only the end of its record says whether its worker was started.
+    pub fn receipts(&self) -> Vec<(&RunId, &'static str)> {
+        fn one<'r>(receipt: &'r Option<RunId>, what: &'static str) -> Vec<(&'r RunId, &'static str)> {
+            receipt.iter().map(|run| (run, what)).collect()
+        }
+        match self {
+            Record::AttemptEnded { setup, .. } => one(setup, "setup"),
+            Record::Verification { receipt, .. } => one(receipt, "verification"),
+            Record::Test { receipt, .. } => one(receipt, "test"),
+            Record::Review { receipt, .. } => one(receipt, "review"),
+            Record::ServiceEnded { used, .. }
+            | Record::DecisionAnswered { used, .. }
+            | Record::ScopeDecided { used, .. }
+            | Record::PhaseReview { used, .. }
+            | Record::PhaseGate { used, .. } => used
+                .iter()
+                .filter_map(|used| Some((used.receipt.as_ref()?, "answer of the executive")))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the task that it is about, if it is about one.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Record::AttemptEnded { task, .. }
+            | Record::Verification { task, .. }
+            | Record::Test { task, .. }
+            | Record::Review { task, .. }
+            | Record::ScopeDecided { task, .. } => Some(task),
+            _ => None,
+        }
     }
 }
 
@@ -298,6 +364,9 @@ records! {
         /// Why it needs another attempt, or is blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What kind of failure that is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        miss: Option<Miss>,
         /// How long it took.
         seconds: f64,
         /// What it cost, as the worker said.
@@ -317,6 +386,9 @@ records! {
         /// Until when the provider's limit holds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
+        /// The run of the setup before it, which has its receipt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setup: Option<RunId>,
     }
     /// A verification command ended.
     Verification = "verification" {
@@ -336,6 +408,9 @@ records! {
         /// The last lines of its output, masked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
+        /// The run that has its receipt. Absent in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receipt: Option<RunId>,
     }
     /// The test command ended.
     Test = "test" {
@@ -353,6 +428,9 @@ records! {
         /// The last lines of its output, masked.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
+        /// The run that has its receipt. Absent in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receipt: Option<RunId>,
     }
     /// Changed lines were searched for markers.
     Todo = "todo" {
@@ -380,6 +458,9 @@ records! {
         /// What it cost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// The run that has its receipt. Absent in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receipt: Option<RunId>,
     }
     /// The commit of a task was made, or refused.
     Committed = "committed" {
@@ -510,6 +591,9 @@ records! {
         tier: Tier,
         /// Until when.
         until: Timestamp,
+        /// What the tier starts: with another program, there is another limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<Fingerprint>,
     }
     /// A budget is nearly or wholly used up.
     Budget = "budget" {

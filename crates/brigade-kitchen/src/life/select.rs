@@ -171,7 +171,7 @@ pub fn select(
             continue;
         }
         let Step::Attempt { tier, number } = next(task, life, settings, workplace) else { continue };
-        let waits = life.limits.get(&tier).is_some_and(|until| now < *until);
+        let waits = life.limit(tier, settings).is_some_and(|until| now < until);
         let is_taken = task.exclusive.as_deref().is_some_and(|name| exclusive.contains(&name));
         if waits || is_taken || settings.parallel_of(tier) <= by_tier[tier as usize] {
             continue;
@@ -183,6 +183,14 @@ pub fn select(
         chosen.push(Begin { task: at, tier, number });
     }
     chosen
+}
+
+impl Life {
+    /// Returns until when a tier waits for its provider. With another command, it need not wait.
+    pub fn limit(&self, tier: Tier, settings: &Settings) -> Option<Timestamp> {
+        let (until, command) = self.limits.get(&tier)?;
+        command.is_none_or(|command| command == settings.worker_of(tier)).then_some(*until)
+    }
 }
 
 /// Returns whether everything that a task depends on is done.

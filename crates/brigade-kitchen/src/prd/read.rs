@@ -10,7 +10,7 @@ use super::{
     Complexity, Fault, FaultCode, Graph, Lints, Prd, Reading, Task, Verification, VerificationKind, lint,
 };
 use crate::command::{Command, CommandFault};
-use crate::names::TaskId;
+use crate::names::{TaskId, is_branch_name};
 use crate::route::infer;
 
 /// Up to this many members of an object are compared with each other.
@@ -147,7 +147,13 @@ impl Reader<'_> {
                         ),
                     }
                 }
-                "branchName" => prd.branch_name = self.text("branchName", value),
+                "branchName" => {
+                    prd.branch_name = self.text("branchName", value);
+                    if prd.branch_name.as_deref().is_some_and(|name| !is_branch_name(name)) {
+                        let message = "git takes this for no name of a branch";
+                        self.fault(FaultCode::BranchName, "branchName", value.at.start, message);
+                    }
+                }
                 "description" => prd.description = self.text("description", value),
                 "createdAt" => prd.created_at = self.text("createdAt", value),
                 "walkaway" => prd.walkaway = self.truth("walkaway", value),
@@ -483,7 +489,8 @@ impl Reader<'_> {
             Err(fault) => fault,
         };
         let (code, message) = match &fault {
-            CommandFault::Empty | CommandFault::Unreadable(_) => (FaultCode::EmptyCommand, fault.to_string()),
+            CommandFault::Empty => (FaultCode::EmptyCommand, fault.to_string()),
+            CommandFault::Unreadable(_) => (FaultCode::UnreadableCommand, fault.to_string()),
             CommandFault::Dangerous(danger) => {
                 (FaultCode::DangerousCommand, format!("the command never runs: {danger}"))
             }

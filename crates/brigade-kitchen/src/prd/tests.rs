@@ -325,3 +325,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_branch_that_git_does_not_take_is_an_error() {
+    let errors = |members: &str| -> Vec<String> {
+        let text = format!(
+            "{{\"featureName\": \"x\", {members}, \"tasks\": [{{\"id\": \"a\", \"title\": \"x\"}}]}}"
+        );
+        let reading = read("prd.json", text.as_bytes(), Lints::NONE);
+        reading.errors.iter().map(|fault| format!("{} {}", fault.code.as_str(), fault.message)).collect()
+    };
+    for name in ["a b", "-x", "a..b", "x.lock", "a//b", "HEAD"] {
+        let found = errors(&format!("\"branchName\": \"{name}\""));
+        assert!(found.len() == 1 && found[0].starts_with("branch_name "), "{name}: {found:?}");
+    }
+    for name in ["feature/add-auth", "x", "ünïcode/1.0", "", " "] {
+        assert_eq!(errors(&format!("\"branchName\": \"{name}\"")), [""; 0], "{name}");
+    }
+    let found = errors("\"testCommand\": \"npm 'test\"");
+    assert!(found.len() == 1 && found[0].starts_with("unreadable_command "), "{found:?}");
+}

@@ -16,7 +16,7 @@ pub fn feedback(feedback: &Feedback) -> String {
         }
         // The other texts have parts of others only in their second half, which is quoted below.
         Feedback::Command { .. } | Feedback::Markers(_) => format!("⚠️ PREVIOUS ATTEMPT: {feedback}"),
-        Feedback::Attempt(_) => "⚠️ PREVIOUS ATTEMPT: it did not count".to_owned(),
+        Feedback::Attempt(..) => "⚠️ PREVIOUS ATTEMPT: it did not count".to_owned(),
         Feedback::Manual(_) => "⚠️ PREVIOUS ATTEMPT: a person checked it and found it not done".to_owned(),
         Feedback::Conflict(_) => {
             "⚠️ PREVIOUS ATTEMPT: the work conflicts with that of other tasks".to_owned()
@@ -58,7 +58,7 @@ pub(super) fn write(writer: &mut Writer, life: &TaskLife, names_kind: bool) {
 /// Quotes what the failure is known by.
 pub(super) fn details(writer: &mut Writer, last: &Feedback) {
     match last {
-        Feedback::Attempt(text) | Feedback::CommitRefused(text) => writer.quoted("why", text),
+        Feedback::Attempt(text, _) | Feedback::CommitRefused(text) => writer.quoted("why", text),
         Feedback::Review(text) => writer.quoted("the review", text),
         Feedback::Manual(text) => writer.quoted("a person", text),
         Feedback::Command { command, output, .. } => {

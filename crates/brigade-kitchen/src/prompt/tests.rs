@@ -64,7 +64,7 @@ fn prompts(text: &str) -> Vec<String> {
         output: owned(),
     };
     let feedbacks = [
-        Feedback::Attempt(owned()),
+        Feedback::Attempt(owned(), None),
         Feedback::Review(owned()),
         Feedback::Manual(owned()),
         Feedback::Markers(vec![owned()]),
@@ -75,7 +75,7 @@ fn prompts(text: &str) -> Vec<String> {
     ];
     let results = [(owned(), owned())];
     let evidence = Evidence { diff: text, results: &results, summary: Some(text) };
-    let life = failed(Feedback::Attempt(owned()), text);
+    let life = failed(Feedback::Attempt(owned(), None), text);
     let mut all: Vec<String> =
         feedbacks.into_iter().map(|feedback| work(&context, task, &failed(feedback, text))).collect();
     all.push(review(&context, task, &evidence));

@@ -8,6 +8,7 @@ use crate::layout;
 use crate::life::{Life, Stage};
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
+use crate::service::Outcome;
 
 /// The status in its shortest form, and the status file of supervisors: six members in this order, and the reason only
 /// with attention.
@@ -38,12 +39,12 @@ pub struct Glance {
     /// The attempt that runs if a service does, of several the oldest.
     attempt: Option<(TaskId, Option<Tier>, Timestamp)>,
     waits_for: Option<String>,
-    /// Whether the journal has no end of the last service.
+    /// Whether the journal has no end of the last service but an interruption.
     is_open: bool,
 }
 
 /// The layout of a glance as bytes. A change of it, or of what is glanced at, takes the next number.
-const GLANCE: u32 = 2;
+const GLANCE: u32 = 3;
 
 impl Glance {
     /// Looks at the tasks of a PRD and their life.
@@ -57,7 +58,10 @@ impl Glance {
             total: prd.tasks.len() as u64,
             attempt: running.min_by_key(|(.., since)| *since),
             waits_for: Glance::waits_for(life),
-            is_open: life.service.as_ref().is_some_and(|service| service.ended.is_none()),
+            is_open: life
+                .service
+                .as_ref()
+                .is_some_and(|service| matches!(service.ended, None | Some(Outcome::Interrupted))),
         }
     }
 
@@ -76,7 +80,7 @@ impl Glance {
 
     /// Returns why somebody should look.
     pub(super) fn attention(&self, is_running: bool) -> Option<String> {
-        // A service that has no end in the journal and does not run was killed.
+        // A service that has no end in the journal and does not run was killed; Ctrl-C is recorded.
         let interrupted = || (self.is_open && !is_running).then(|| "the service was interrupted".to_owned());
         self.waits_for.clone().or_else(interrupted)
     }

@@ -287,7 +287,7 @@ fn of_record(prd: &ValidPrd, life: &Life, line: &Line) -> Vec<Event> {
             let (question, decision) = (question.clone(), decision.clone());
             vec![Event::ScopeDecision { task: task.clone(), question, decision }]
         }
-        Record::LimitWait { tier, until } => vec![Event::LimitWait { tier: *tier, until: *until }],
+        Record::LimitWait { tier, until, .. } => vec![Event::LimitWait { tier: *tier, until: *until }],
         Record::Budget { what, reached: true } => vec![Event::BudgetReached { reason: what.clone() }],
         Record::Budget { what, reached: false } => vec![Event::BudgetWarning { reason: what.clone() }],
         Record::ConfigReloaded { keys } => vec![Event::ConfigReloaded { reason: keys.join(", ") }],

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use brigade_command::Argv;
 use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
@@ -177,6 +178,16 @@ fn left_out(text: &mut String, status: &StatusReport) {
         };
         let _ = writeln!(text, "* {} {}{reason}", plain(task.id.as_str()), task.status.as_str());
     }
+    let has_skipped = status.tasks.iter().any(|task| task.status == TaskStatus::Skipped);
+    if let Some(retry) = retry(&status.prd_path).filter(|_| has_skipped) {
+        let _ = writeln!(text, "\nTo take up a skipped task again, and what depends on it: `{retry}`");
+    }
+}
+
+/// Returns the command that takes up a task again that failed or was skipped.
+pub fn retry(prd_path: &str) -> Option<Argv> {
+    let words = ["brigade", "kitchen", "resume", prd_path, "retry"];
+    Argv::new(words.map(str::to_owned).to_vec()).ok()
 }
 
 fn decisions(text: &mut String, life: &Life) {

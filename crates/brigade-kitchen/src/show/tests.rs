@@ -69,9 +69,11 @@ fn journal() -> Vec<Line> {
         Record::TaskStarted { task: id("US-1"), tier: Tier::Line, base: None, worktree: None },
         start("US-1", Tier::Line, 1, "r1"),
         Record::AttemptEnded {
+            setup: None,
             task: id("US-1"),
             run: run.clone(),
             how: How::Said,
+            miss: None,
             signal: Some(Signal::Complete),
             reason: None,
             seconds: 30.0,
@@ -83,6 +85,7 @@ fn journal() -> Vec<Line> {
             until: None,
         },
         Record::Review {
+            receipt: None,
             task: id("US-1"),
             run: run.clone(),
             result: ReviewResult::Pass,
@@ -178,6 +181,17 @@ fn a_service_that_is_gone_was_interrupted() {
         (Some(Outcome::Interrupted), TaskStatus::Interrupted)
     );
     assert_eq!(status.attention_reason.as_deref(), Some("the service was interrupted"));
+    // Ctrl-C is recorded as the end of the service.
+    let mut lines = journal();
+    let ended = Record::ServiceEnded {
+        service: "s1".to_owned(),
+        outcome: Outcome::Interrupted,
+        reason: Some("it was interrupted".to_owned()),
+        used: Vec::new(),
+    };
+    lines.push(Line::new(lines.len() as u64 + 1, lines[lines.len() - 1].at, ended));
+    let brief = with(&lines, false, brief);
+    assert_eq!((brief.attention, brief.reason.as_deref()), (true, Some("the service was interrupted")));
 }
 
 #[test]
@@ -197,6 +211,8 @@ fn the_brief_form_has_six_members_in_their_order() {
 fn between_two_attempts_a_task_is_current_only_while_a_service_runs() {
     let mut lines = journal();
     let record = Record::AttemptEnded {
+        setup: None,
+        miss: None,
         task: id("US-2"),
         run: "r2".parse().unwrap(),
         how: How::Iteration,
@@ -342,7 +358,15 @@ fn a_state_file_holds_the_newest_thousand() {
         Line::new(
             seq,
             at(0),
-            Record::Review { task, run, result: ReviewResult::Fail, reason, seconds: 0.0, cost_usd: None },
+            Record::Review {
+                task,
+                run,
+                result: ReviewResult::Fail,
+                reason,
+                seconds: 0.0,
+                cost_usd: None,
+                receipt: None,
+            },
         )
     };
     let lines: Vec<Line> = (1..=3500).map(review).collect();

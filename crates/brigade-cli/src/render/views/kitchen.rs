@@ -272,15 +272,24 @@ impl View for DecisionsReport {
             }
             status::decision(row, page);
         }
+        skipped(&self.decisions, page);
         if let Some(first) = self.decisions.iter().find(|row| row.choice.is_none()) {
             page.next_step(&NextStep::AnswerDecision(first.id.to_string()));
         }
     }
 }
 
+/// Says how a task that somebody skipped is taken up again.
+fn skipped(rows: &[brigade::kitchen::DecisionRow], page: &mut Page) {
+    if rows.iter().any(|row| row.choice.as_deref() == Some("skip")) {
+        page.note("`kitchen resume PRD retry` takes up a skipped task again, or `kitchen ticket PRD ID` the one that it names");
+    }
+}
+
 impl View for AnswerReport {
     fn show(&self, page: &mut Page) {
         status::decision(&self.decision, page);
+        skipped(std::slice::from_ref(&self.decision), page);
         if 0 < self.waiting {
             page.next(&self.next_command.to_string());
         }

@@ -231,3 +231,20 @@ fn work_that_is_given_up_is_kept_under_a_ref() {
     assert_eq!(place.abandon(&prd(), &"a..b".parse().unwrap()).unwrap().reference, None);
     assert_eq!(bench.git(&["fsck", "--strict"]), "");
 }
+
+#[test]
+fn a_push_that_is_refused_says_why_once_and_on_one_line() {
+    let bench = Bench::new();
+    bench.git(&["init", "-q", "--bare", "../remote.git"]);
+    let remote = bench.folder.path().join("remote.git").display().to_string();
+    bench.git(&["remote", "add", "origin", &remote]);
+    bench.git(&["checkout", "-q", "-b", "other"]);
+    bench.git(&["commit", "-q", "--allow-empty", "-m", "elsewhere"]);
+    bench.git(&["push", "-q", "origin", "other:feature/x"]);
+    bench.git(&["checkout", "-q", "main"]);
+    let place = bench.open();
+    task(&place, "a", |folder| write(&folder.join("a"), "a\n"));
+    let error = place.push().unwrap_err().to_string();
+    assert!(error.contains("[rejected]") && !error.contains('\n'), "{error}");
+    assert!(!error.contains("hint") && error.matches("failed to push").count() == 1, "{error}");
+}

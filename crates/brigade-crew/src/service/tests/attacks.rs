@@ -59,6 +59,11 @@ fn a_reviewer_that_changes_files_has_said_nothing() {
     let world = World::with_branch(&tasks(&[("a", "true", &[])]), config, script);
     assert_ne!(world.serve().outcome, Outcome::Complete);
     assert_eq!(world.git(&["rev-parse", "feature/x"]), world.git(&["rev-parse", "main"]));
+    let life = world.life();
+    let told = "the reviewer changed files, which it must not: a.txt";
+    assert_eq!(life.history.reviews[0].3, told);
+    let feedback = life.task(&"a".parse().unwrap()).feedback.unwrap().to_string();
+    assert!(feedback.ends_with(&format!("no clear verdict twice: {told}")), "{feedback}");
 }
 
 #[test]

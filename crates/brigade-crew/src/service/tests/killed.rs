@@ -5,8 +5,8 @@ use std::process::Command;
 use super::*;
 
 /// Names the workspace for the process that is killed, and at which record it is.
-const WORLD: &str = "BRIGADE_TEST_WORLD";
-const AT: &str = "BRIGADE_TEST_KILL_AT";
+pub(super) const WORLD: &str = "BRIGADE_TEST_WORLD";
+pub(super) const AT: &str = "BRIGADE_TEST_KILL_AT";
 
 /// Ends the process at once when a record is acknowledged, as a kill does.
 struct Dies(u64);

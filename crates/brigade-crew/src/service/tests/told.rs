@@ -27,6 +27,17 @@ fn answer(world: &World, choice: &str) {
 }
 
 #[test]
+fn a_file_where_the_folder_of_logs_should_be_is_told() {
+    let world = World::new(&tasks(&[("a", "true", &[])]), "worker_log_dir = \"brigade/logs\"", WRITES);
+    fs::write(world.folder.join("work/brigade/logs"), "mine\n").unwrap();
+    world.approve();
+    let report = world.serve();
+    assert_eq!(report.outcome, Outcome::Complete);
+    let told = report.issues.iter().find(|issue| issue.starts_with("`worker_log_dir`")).unwrap();
+    assert!(told.contains("there is a file of this name"), "{told}");
+}
+
+#[test]
 fn an_answer_without_a_service_is_told_at_once() {
     let world = World::new(&tasks(&[("a", "true", &[])]), FILES, "exit 0");
     world.approve();

@@ -1,0 +1,314 @@
+//! What the setup command of a worktree makes: it is there for workers and verification, and is never committed.
+//!
+//! A file of ours says whether the setup succeeded in this worktree, and what it made. What stands in the worktree as
+//! the setup left it counts as unchanged; a file of the setup that a worker changes later counts.
+
+use std::collections::BTreeMap;
+
+use brigade_fs::{Fs as _, FsError};
+use brigade_git::Sight;
+
+use super::GitPlace;
+use super::attempt::base_of;
+use super::task_dir::{TaskDir, below, remove_any};
+use crate::workplace::{CommitId, Guard, Place, PlaceError};
+
+/// Where it is kept. The first entry is [`BEGUN`] or [`DONE`]; the entries end with NUL.
+const SETUP: &str = "setup";
+
+/// The setup has not succeeded; what follows was there before it.
+const BEGUN: &[u8] = b"begun";
+
+/// The setup succeeded; what follows is what it made.
+const DONE: &[u8] = b"done";
+
+/// The largest such file.
+const LARGEST: u64 = 64 << 20;
+
+/// What git writes where there is no file.
+const NO_MODE: &str = "000000";
+
+/// A file as git keeps it: its mode and the id of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    mode: String,
+    id: String,
+}
+
+/// A difference of two trees, by path.
+type Differences = BTreeMap<Vec<u8>, (Version, Version)>;
+
+/// What a setup made: each file as it was before and after it, and repositories of their own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SetupMade {
+    files: Differences,
+    pub(super) nested: Vec<String>,
+}
+
+/// How far the setup of a worktree is.
+enum Setup {
+    /// It has to succeed yet. This was there before.
+    Begun(SetupMade),
+    Done(SetupMade),
+}
+
+impl Setup {
+    fn to_bytes(&self) -> Vec<u8> {
+        let (word, made) = match self {
+            Setup::Begun(made) => (BEGUN, made),
+            Setup::Done(made) => (DONE, made),
+        };
+        let mut bytes = [word, b"\0"].concat();
+        for path in &made.nested {
+            bytes.extend_from_slice(format!("nested\t{path}\0").as_bytes());
+        }
+        for (path, (before, after)) in &made.files {
+            let versions = [&before.mode, &before.id, &after.mode, &after.id].map(String::as_str).join(" ");
+            bytes.extend_from_slice(versions.as_bytes());
+            bytes.push(b'\t');
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    /// Reads it; `None` if it is not whole.
+    fn of(bytes: &[u8]) -> Option<Setup> {
+        let mut entries = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        let word = entries.next()?;
+        let mut made = SetupMade::default();
+        for entry in entries {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            let (head, path) = (std::str::from_utf8(&entry[..tab]).ok()?, &entry[tab + 1..]);
+            if head == "nested" {
+                made.nested.push(String::from_utf8_lossy(path).into_owned());
+                continue;
+            }
+            let [mode, id, new_mode, new_id] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+            made.files.insert(path.to_owned(), (version(mode, id), version(new_mode, new_id)));
+        }
+        match word {
+            BEGUN => Some(Setup::Begun(made)),
+            DONE => Some(Setup::Done(made)),
+            _ => None,
+        }
+    }
+}
+
+fn version(mode: &str, id: &str) -> Version {
+    Version { mode: mode.to_owned(), id: id.to_owned() }
+}
+
+impl GitPlace {
+    fn setup(&self, dir: &TaskDir) -> Result<Option<Setup>, FsError> {
+        match self.folders.kitchen.read(&below(&dir.ours, SETUP)?, LARGEST) {
+            Ok(bytes) => Ok(Setup::of(&bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn keep_setup(&self, dir: &TaskDir, setup: &Setup) -> Result<(), FsError> {
+        // It must outlive a loss of power, after which what the setup made cannot be told from work.
+        let path = below(&dir.ours, SETUP)?;
+        self.folders.kitchen.write_atomic(&path, &setup.to_bytes(), brigade_fs::FileMode::Private)
+    }
+
+    /// Keeps what is known of the setup while the rest of our git directory is made anew.
+    pub(super) fn keeping_setup(
+        &self,
+        dir: &TaskDir,
+        renew: impl FnOnce() -> Result<(), FsError>,
+    ) -> Result<(), FsError> {
+        let setup = self.setup(dir)?;
+        renew()?;
+        setup.map_or(Ok(()), |setup| self.keep_setup(dir, &setup))
+    }
+
+    pub(super) fn begin_setup_of(&self, place: &Place) -> Result<bool, PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        match self.setup(&dir)? {
+            Some(Setup::Done(_)) => return Ok(false),
+            Some(Setup::Begun(_)) => return Ok(true),
+            None => {}
+        }
+        // The worktree may have work of attempts that had no setup.
+        self.take_guard(place)?;
+        let before = self.standing(&dir, &base_of(place)?)?;
+        self.keep_setup(&dir, &Setup::Begun(before))?;
+        Ok(true)
+    }
+
+    pub(super) fn end_setup_of(&self, place: &Place, guard: &Guard) -> Result<(), PlaceError> {
+        let dir = self.folders.of(&place.name.prd, &place.name.task)?;
+        let before = match self.setup(&dir)? {
+            Some(Setup::Begun(before)) => before,
+            Some(Setup::Done(_)) | None => return Ok(()),
+        };
+        self.check_guard(&dir, guard)?;
+        let mut made = self.standing(&dir, &base_of(place)?)?;
+        made.files.retain(|path, versions| before.files.get(path) != Some(versions));
+        made.nested.retain(|path| !before.nested.contains(path));
+        // What is ignored and was there before the first attempt includes what the setup made.
+        self.forget(&dir, super::ignored::BEFORE)?;
+        Ok(self.keep_setup(&dir, &Setup::Done(made))?)
+    }
+
+    /// Returns how a worktree differs from the commit that it stands on, whoever made it so.
+    fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupMade, PlaceError> {
+        let changes = self.changes(dir, base)?;
+        let sight = self.folders.sight(&self.repository, dir)?;
+        let files = self.differences(&sight, base.as_str(), &changes.tree)?;
+        Ok(SetupMade { files, nested: changes.nested })
+    }
+
+    /// Returns what the setup of this worktree made.
+    pub(super) fn made_by_setup(&self, dir: &TaskDir) -> Result<SetupMade, FsError> {
+        Ok(match self.setup(dir)? {
+            Some(Setup::Done(made)) => made,
+            Some(Setup::Begun(_)) | None => SetupMade::default(),
+        })
+    }
+
+    /// Lists the files that were not there before the setup, from the root of the worktree.
+    pub(super) fn new_by_setup(&self, dir: &TaskDir) -> Result<Vec<String>, FsError> {
+        let made = self.made_by_setup(dir)?;
+        let new = made.files.iter().filter(|(_, (before, _))| before.mode == NO_MODE);
+        Ok(new.filter_map(|(path, _)| String::from_utf8(path.clone()).ok()).collect())
+    }
+
+    /// Returns a tree of the worktree without what its setup made.
+    pub(super) fn without_setup(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        made: &SetupMade,
+        base: &CommitId,
+        tree: CommitId,
+    ) -> Result<CommitId, PlaceError> {
+        if made.files.is_empty() {
+            return Ok(tree);
+        }
+        let differences = self.differences(sight, base.as_str(), tree.as_str())?;
+        let as_left = differences.iter().filter(|(path, (_, now))| made.leaves(path, now));
+        let before = as_left.map(|(path, (before, _))| (path, before));
+        self.with(dir, sight, tree, before)
+    }
+
+    /// Returns a tree as it stands in the worktree: with what the setup made, where nobody changed that.
+    pub(super) fn with_setup(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        base: &CommitId,
+        tree: &str,
+    ) -> Result<String, PlaceError> {
+        let made = self.made_by_setup(dir)?;
+        if made.files.is_empty() {
+            return Ok(tree.to_owned());
+        }
+        let differences = self.differences(sight, base.as_str(), tree)?;
+        let left = made.files.iter().filter(|(path, _)| !differences.contains_key(*path));
+        let after = left.map(|(path, (_, after))| (path, after));
+        let order = self.repository.git.order("rev-parse").seeing(sight);
+        let answer = order.words(["--verify", "--end-of-options", &format!("{tree}^{{tree}}")]).run()?;
+        let tree = CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear())?;
+        Ok(self.with(dir, sight, tree, after)?.to_string())
+    }
+
+    /// Forgets what the setup made where the new commit below the worktree has something of its own.
+    pub(super) fn move_setup(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        base: &CommitId,
+        tip: &CommitId,
+    ) -> Result<(), PlaceError> {
+        let mut made = self.made_by_setup(dir)?;
+        if made.files.is_empty() {
+            return Ok(());
+        }
+        let differences = self.differences(sight, base.as_str(), tip.as_str())?;
+        made.files.retain(|path, _| !differences.contains_key(path));
+        Ok(self.keep_setup(dir, &Setup::Done(made))?)
+    }
+
+    /// Tells whether commits have something as the setup left it.
+    pub(super) fn have_of_setup(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<bool, PlaceError> {
+        let made = self.made_by_setup(dir)?;
+        if made.files.is_empty() {
+            return Ok(false);
+        }
+        let order = self.repository.git.order("log").seeing(sight).words(["--format=", "-z", "--raw"]);
+        let order = order.words(["--no-abbrev", "--no-renames", head.as_str(), "--not", base.as_str(), "--"]);
+        let answer = order.run()?;
+        Ok(listed(answer.parts()).any(|(path, (_, now))| made.leaves(path, &now)))
+    }
+
+    /// Returns a tree with other versions of some files.
+    fn with<'v>(
+        &self,
+        dir: &TaskDir,
+        sight: &Sight,
+        tree: CommitId,
+        versions: impl Iterator<Item = (&'v Vec<u8>, &'v Version)>,
+    ) -> Result<CommitId, PlaceError> {
+        let mut list = Vec::new();
+        for (path, Version { mode, id }) in versions {
+            list.extend_from_slice(format!("{mode} {id}\t").as_bytes());
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+        if list.is_empty() {
+            return Ok(tree);
+        }
+        const COPY: &str = "setup.index";
+        let git = &self.repository.git;
+        let copy = below(&dir.ours, COPY)?;
+        let sight = Sight { index: Some(dir.our_path.join(COPY)), ..sight.clone() };
+        for name in [COPY, "setup.index.lock"] {
+            self.forget(dir, name)?;
+        }
+        git.order("read-tree").seeing(&sight).word(tree.as_str()).run()?;
+        git.order("update-index").seeing(&sight).words(["-z", "--index-info"]).input(list).run()?;
+        let answer = git.order("write-tree").seeing(&sight).run()?;
+        remove_any(&self.folders.kitchen, &copy)?;
+        CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
+    }
+
+    fn differences(&self, sight: &Sight, from: &str, to: &str) -> Result<Differences, PlaceError> {
+        let order = self.repository.git.order("diff-tree").seeing(sight);
+        let order = order.words(["-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to, "--"]);
+        let answer = order.run()?;
+        Ok(listed(answer.parts()).map(|(path, versions)| (path.to_owned(), versions)).collect())
+    }
+}
+
+impl SetupMade {
+    /// Tells whether this version of a file is the one that the setup made.
+    fn leaves(&self, path: &[u8], now: &Version) -> bool {
+        self.files.get(path).is_some_and(|(_, after)| after == now)
+    }
+}
+
+/// Reads `:MODE MODE ID ID STATUS` and the path after it, again and again.
+fn listed<'a>(
+    mut parts: impl Iterator<Item = &'a [u8]>,
+) -> impl Iterator<Item = (&'a [u8], (Version, Version))> {
+    std::iter::from_fn(move || {
+        loop {
+            let head = String::from_utf8_lossy(parts.next()?);
+            let Some(head) = head.trim_start().strip_prefix(':') else { continue };
+            let words: Vec<&str> = head.split(' ').collect();
+            let [mode, new_mode, id, new_id, _] = words[..] else { continue };
+            let versions = (version(mode, id), version(new_mode, new_id));
+            return Some((parts.next()?, versions));
+        }
+    })
+}
