@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brigade_core::{Fingerprint, Json, SystemClock};
+use brigade_core::{Fingerprint, Json, Place, SystemClock};
 use brigade_fs::DiskFs;
 use brigade_profile::builtin::{Guards, definition};
+use brigade_profile::{CallLimits, Constrain};
 use brigade_redact::{Redactor, SecretValue};
 use brigade_store::Stores;
 
@@ -23,7 +24,16 @@ struct Work {
     fs: DiskFs,
     readable: Vec<String>,
     max_bytes: u64,
+    /// `constrain.max_bytes` of the caller's profile.
+    most: Option<u64>,
     cancel: Option<brigade_process::CancelToken>,
+}
+
+fn limits(max_bytes: u64) -> CallLimits {
+    let mut limits = CallLimits::default();
+    let constrain = Constrain { max_bytes: Some(max_bytes), ..Constrain::default() };
+    limits.add(&"context.small".parse().unwrap(), &Place::file("profiles.toml"), &constrain);
+    limits
 }
 
 impl Work {
@@ -32,7 +42,7 @@ impl Work {
         let root = folder.path().join("work");
         std::fs::create_dir(&root).unwrap();
         let fs = DiskFs::open(&root).unwrap();
-        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20, cancel: None }
+        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20, most: None, cancel: None }
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -54,6 +64,7 @@ impl Work {
         let mut context = Context {
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
+            limits: Some(self.most.map_or_else(CallLimits::default, limits)),
             cancel: self.cancel.as_ref(),
             ..Context::new(&self.fs, "agent:a", &SystemClock, &redactor, &stores)
         };
@@ -314,6 +325,45 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
     let all = r#"{"path": "f", "target_content": "a", "replacement_content": "aa", "replace_all": true}"#;
     assert_eq!(work.ok("fs.edit", all).get("replacements").unwrap().to_compact(), "3");
     assert_eq!(work.get("f"), b"aaXaaXaa");
+}
+
+#[test]
+fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
+    let work = Work::new();
+    let text = "a".repeat(1 << 20);
+    work.put("f", text.as_bytes());
+    let edit = |times: usize| {
+        let more = "b".repeat(times);
+        format!(r#"{{"target_content": "a", "replacement_content": "{more}", "replace_all": true}}"#)
+    };
+    let one = format!(r#"{{"path": "f", {}"#, &edit(65)[1..]);
+    work.refused("fs.edit", &one, "file_too_large");
+    // Nothing of this size is made, in the middle either: the second edit alone would be of 4 TiB.
+    let grown = edit(64);
+    let again = edit(1 << 16).replacen('a', "b", 1);
+    let shrink = r#"{"target_content": "b", "replacement_content": "", "replace_all": true}"#;
+    let several = format!(r#"{{"path": "f", "edits": [{grown}, {}, {shrink}]}}"#, again.replacen("\"a\"", "\"b\"", 1));
+    work.refused("fs.multi_edit", &several, "file_too_large");
+    assert_eq!(work.get("f"), text.as_bytes());
+    let fits = format!(r#"{{"path": "f", {}"#, &edit(64)[1..]);
+    work.ok("fs.edit", &fits);
+    assert_eq!(work.get("f").len(), 64 << 20);
+    work.ok("fs.edit", r#"{"path": "f", "target_content": "bb", "replacement_content": "b", "replace_all": true}"#);
+}
+
+#[test]
+fn no_edit_grows_a_file_beyond_what_the_profile_allows() {
+    let mut work = Work::new();
+    work.most = Some(10);
+    work.put("f", b"aaaa");
+    let edit = |target: &str, replacement: &str| {
+        format!(r#"{{"path": "f", "target_content": "{target}", "replacement_content": "{replacement}", "replace_all": true}}"#)
+    };
+    work.refused("fs.edit", &edit("a", "bbb"), "outside_context");
+    work.ok("fs.edit", &edit("a", "bb"));
+    work.put("f", b"aaaaaaaaaaaa");
+    work.refused("fs.edit", &edit("aaaaaaaaaaaa", "aaaaaaaaaaaaa"), "outside_context");
+    work.ok("fs.edit", &edit("aaaaaaaaaaaa", "aaaaaaaaaaa"));
 }
 
 #[test]
