@@ -73,7 +73,7 @@ fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
 fn checkpoints_of_a_kept_outcome_are_stored_and_wait_for_an_answer() {
     let fs = running();
     let taken = checkpoint("ask", "call-other", "run-other").to_document();
-    let taken = brigade_core::Json::Object(taken).to_pretty();
+    let taken = Json::Object(taken).to_pretty();
     fs.create_dir_all(&path(".brigade/tools/checkpoints")).unwrap();
     fs.write_atomic(&path(".brigade/tools/checkpoints/ask.json"), taken.as_bytes(), FileMode::Private)
         .unwrap();
@@ -251,10 +251,12 @@ fn without_room_the_arguments_are_those_of_the_call() {
     let file = TouchedFile { path: "a.txt".to_owned(), before: None, after: None };
     long.receipt.touched = Some(vec![file]);
     let fs = running();
-    let steps = FaultyFs::new(fs.clone(), Fault::None);
-    drop(reserve(steps.clone(), "run-a").unwrap());
+    let counted = FaultyFs::new(running(), Fault::None);
+    let reserved = reserve(counted.clone(), "run-a").unwrap();
+    let next = counted.steps();
+    drop(reserved);
     // There is room for what was reserved, and for nothing more.
-    let full = FaultyFs::new(fs.clone(), Fault::BrokenAt(steps.steps() - 1));
+    let full = FaultyFs::new(fs.clone(), Fault::BrokenAt(next));
     record_late(reserve(full, "run-a").unwrap(), long);
     assert!(fs.metadata(&path(FILE)).unwrap().len < 300 << 10);
     // Its runner lives on, and serves further calls.
@@ -276,10 +278,10 @@ fn what_cannot_be_written_at_all_is_recorded_by_the_process_that_knows_it() {
     approve(&live, "call-a", 2).unwrap();
     start(&live, "call-a", "run-lost", 3).unwrap();
     let ended = Outcome { receipt: receipt("call-a", "run-lost", "failed", 3, &[]), checkpoints: Vec::new() };
-    let steps = FaultyFs::new(fs.clone(), Fault::None);
-    drop(reserve(steps.clone(), "run-lost").unwrap().claimed());
-    let full = FaultyFs::new(fs.clone(), Fault::NoSpaceFrom(steps.steps()));
-    let reserved = reserve(full, "run-lost").unwrap().claimed();
+    let counted = FaultyFs::new(MemoryFs::new(), Fault::None);
+    drop(reserve(counted.clone(), "run-lost").unwrap().claimed());
+    let gone = FaultyFs::new(fs.clone(), Fault::PowerLossAt(counted.steps()));
+    let reserved = reserve(gone, "run-lost").unwrap().claimed();
     let said = reserved.record(Err(QueueError::Store("full".to_owned())), ended, at(8)).unwrap_err();
     assert!(said.to_string().contains("this process keeps its outcome"), "{said}");
     assert_eq!(listed(&live.read().unwrap(), &Calls::All), ["call-a failed"]);

@@ -17,7 +17,21 @@ use crate::late::LateWrites;
 use crate::running::{self, Claimed, Entered, Stands};
 
 /// Returns the rule that approves a planned call, if one does.
-pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>) -> Option<ApprovedBy> + 'a;
+pub(super) type Covers<'a> = dyn Fn(&Plan, AskedRules<'_>) -> Option<ApprovedBy> + 'a;
+
+/// The rules that are asked whether they approve a call.
+#[derive(Clone, Copy)]
+pub(super) enum AskedRules<'a> {
+    /// All of them, which count the calls in the queue.
+    All(&'a View<'a>),
+    /// The one that approved this call, which is counted already.
+    Of(&'a Call),
+}
+
+/// Says why a call that a rule approved waits for a person.
+pub(super) fn no_longer_covered(rule: &str) -> String {
+    format!("the rule `{rule}` of the policy does not cover the call any more")
+}
 
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
@@ -140,7 +154,7 @@ impl Request<'_> {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-            let by = (self.terms.covers)(self.plan, &view);
+            let by = (self.terms.covers)(self.plan, AskedRules::All(&view));
             by.and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
@@ -218,14 +232,10 @@ impl Request<'_> {
         let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
         let probe = plan.to_call(now, None, is_taken);
         let unknown = unseen_like(&view, &probe)?;
-        let by = (self.terms.covers)(plan, &view).filter(|_| unknown.is_none());
+        let by = (self.terms.covers)(plan, AskedRules::All(&view)).filter(|_| unknown.is_none());
         // An equal call under a rule is about to run for another request of the agent.
-        let is_anothers = |call: &Call| {
-            let approved = call.approval.as_ref().map(|approval| &approval.by);
-            by.is_some()
-                && call.status == CallStatus::Approved
-                && matches!(approved, Some(ApprovedBy::Rule { .. }))
-        };
+        let is_anothers =
+            |call: &Call| by.is_some() && call.status == CallStatus::Approved && call.rule().is_some();
         let waiting = view.waiting_like(&probe)?.filter(|stored| !is_anothers(&stored.call));
         let over = match waiting {
             Some(_) => None,
@@ -252,7 +262,13 @@ impl Request<'_> {
             return Ok(Decided::Claimed);
         }
         let mut stored = match waiting {
-            Some(stored) => stored,
+            Some(stored) => match stored.call.rule().filter(|_| stored.call.status == CallStatus::Approved) {
+                Some(rule) if (self.terms.covers)(plan, AskedRules::Of(&stored.call)).is_none() => {
+                    let review = Review::Reopen(no_longer_covered(rule));
+                    locked.review(&stored.call.id, stored.revision, review, now)?
+                }
+                _ => stored,
+            },
             None => {
                 // A rule approves in the same write.
                 let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match &by {
