@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
+use crate::named::Named;
 use crate::run::arguments;
 
 /// The largest file that is edited, before and after.
@@ -316,6 +317,40 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         }
     }
     Ok(Output::new(ok(&place.shown)))
+}
+
+/// Adds the files that a call would delete, where they are a whole directory.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, things: &mut Named) -> Result<(), Failure> {
+    let args: DeleteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let folder = place.folder(context)?;
+    let is_folder = |look: Look| look.kind == FileKind::Directory;
+    if !args.recursive || !place.look(&folder)?.is_some_and(is_folder) {
+        return Ok(());
+    }
+    let inside = folder.folder(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+    let mut found = Vec::new();
+    list(&inside, &place.shown, &mut found)?;
+    things.add_files(&format!("{} with", place.shown), found);
+    Ok(())
+}
+
+/// Lists everything in a directory, with what tells whether it changed.
+fn list(folder: &Folder, shown: &str, found: &mut Vec<(String, String)>) -> Result<(), Failure> {
+    let error = |error| failed(shown, &error);
+    for (name, kind) in folder.entries().map_err(error)? {
+        if MOST <= found.len() {
+            // It is refused when it acts.
+            return Ok(());
+        }
+        let path = beneath(folder, &name)?;
+        if kind == FileKind::Directory {
+            list(&folder.folder(path.name()).map_err(error)?, shown, found)?;
+        } else {
+            found.push((path.to_string(), folder.look(path.name()).map_err(error)?.stamp()));
+        }
+    }
+    Ok(())
 }
 
 fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
