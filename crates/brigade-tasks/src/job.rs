@@ -39,9 +39,13 @@ const MAX_LOG: u64 = 16 << 20;
 /// The longest output that is kept, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// Keeps the beginning of a long output.
+/// Keeps the beginning of a long output, and says so.
 fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+    let length = text.len();
+    if MAX_OUTPUT < length {
+        text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+        text.push_str(&format!("\n[truncated: the output has {length} bytes]"));
+    }
     text
 }
 
