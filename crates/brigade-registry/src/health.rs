@@ -12,6 +12,7 @@ use brigade_upkeep::{
     shown_issues, top_issue_of,
 };
 
+use crate::catalog::soundness;
 use crate::finding::{ListFilter, discovered, notes_with_cache};
 use crate::report::{CatalogReport, MissingBuiltin};
 
@@ -80,7 +81,7 @@ fn catalog_report(
         shown_issues(seams, &changed),
     );
     let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
-    let (valid, errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    let (valid, errors) = soundness(&config.catalog, filter);
     let diagnosis = load::diagnosis(seams, &errors);
     let facts = survey.summaries;
     let missing_tools = request.explain_missing.then(|| {
