@@ -278,7 +278,7 @@ fn what_cannot_be_written_at_all_is_recorded_by_the_process_that_knows_it() {
     approve(&live, "call-a", 2).unwrap();
     start(&live, "call-a", "run-lost", 3).unwrap();
     let ended = Outcome { receipt: receipt("call-a", "run-lost", "failed", 3, &[]), checkpoints: Vec::new() };
-    let counted = FaultyFs::new(MemoryFs::new(), Fault::None);
+    let counted = FaultyFs::new(running(), Fault::None);
     drop(reserve(counted.clone(), "run-lost").unwrap().claimed());
     let gone = FaultyFs::new(fs.clone(), Fault::PowerLossAt(counted.steps()));
     let reserved = reserve(gone, "run-lost").unwrap().claimed();

@@ -340,3 +340,16 @@ impl Job {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_was_cut_says_so() {
+        let long = cut("é".repeat(MAX_OUTPUT));
+        assert!(long.starts_with("éé") && long.len() < MAX_OUTPUT + 100);
+        assert!(long.ends_with(&format!("\n[truncated: the output has {} bytes]", 2 * MAX_OUTPUT)));
+        assert_eq!(cut("x".repeat(MAX_OUTPUT)), "x".repeat(MAX_OUTPUT));
+    }
+}

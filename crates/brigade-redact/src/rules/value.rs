@@ -2,8 +2,8 @@
 //!
 //! Values that cannot be a secret are kept: booleans and null, type names, placeholders and variables (`<token>`,
 //! `$TOKEN`, `${TOKEN:-postgres}`, `YOUR_TOKEN`), files below the home directory, the field's own name (`token=token`),
-//! and program text (`let token = lexer.next();`). `token` is also a word of parsers, so after `token: ` short words of letters and numbers of up to three digits are kept. In
-//! doubt, a value is masked.
+//! and program text (`let token = lexer.next();`). `token` is also a word of parsers, so after `token: ` short words of
+//! letters and numbers of up to three digits are kept. In doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
 use crate::name::{NameKind, classify, is_count, is_password};
