@@ -12,6 +12,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use brigade_core::Json;
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 
@@ -19,6 +20,8 @@ use crate::context::{Context, Failure};
 use crate::run::Function;
 use ignored::{Go, Walk};
 use place::{failed, place, root};
+
+pub(crate) use change::deleted;
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
@@ -36,6 +39,26 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("fs.read", read::read),
     ("fs.write", change::write),
 ];
+
+/// What a result needs besides its rows, in bytes.
+const ASIDE: usize = 1 << 10;
+
+/// The room for the rows of a result, which is no larger than the gateway lets it be.
+struct Room(usize);
+
+impl Room {
+    fn of(context: &Context<'_>) -> Room {
+        Room(usize::try_from(context.max_bytes).unwrap_or(usize::MAX).saturating_sub(ASIDE))
+    }
+
+    /// Takes the room for a row. Returns whether there was enough.
+    fn take(&mut self, row: &Json) -> bool {
+        let size = row.to_compact().len() + 1;
+        let left = self.0.checked_sub(size);
+        self.0 = left.unwrap_or_default();
+        left.is_some()
+    }
+}
 
 /// The largest document that is searched, in bytes.
 const LARGEST_TEXT: u64 = 1 << 20;

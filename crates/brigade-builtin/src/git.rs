@@ -261,9 +261,9 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     ]))
 }
 
-fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let CommitArgs { binding_id, message, paths } = arguments(input)?;
-    let bound = open(context, &binding_id)?;
+/// Finds the changed files that a commit takes.
+fn taken(args: &CommitArgs, context: &Context<'_>) -> Result<(Bound, Vec<Vec<u8>>), Failure> {
+    let bound = open(context, &args.binding_id)?;
     let repository = &bound.repository;
     repository.check_idle()?;
     let standing = repository.standing()?;
@@ -272,7 +272,7 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let root = repository.top.display().to_string();
     let mut chosen = Vec::new();
-    for path in paths.iter().flatten() {
+    for path in args.paths.iter().flatten() {
         chosen.push(context.guards.check(path, &root, PathUse::Change)?);
     }
     let is_chosen = |path: &str| {
@@ -281,25 +281,40 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 || path == chosen
                 || path.strip_prefix(chosen.as_str()).is_some_and(|rest| rest.starts_with('/'))
         };
-        paths.is_none() || chosen.iter().any(is_in)
+        args.paths.is_none() || chosen.iter().any(is_in)
     };
     let is_meant = |path: &Vec<u8>| {
+        // A name that is no text is judged by what is text in it.
+        let path = String::from_utf8_lossy(path);
         // A path that ends so is a repository of its own.
-        text_of(path).is_some_and(|path| {
-            !path.ends_with('/') && is_chosen(path) && context.guards.allows(path, PathUse::Change)
-        })
+        !path.ends_with('/') && is_chosen(&path) && context.guards.allows(&path, PathUse::Change)
     };
     let meant: Vec<Vec<u8>> = standing.changed.into_iter().filter(is_meant).collect();
-    if binding_id == WORKSPACE {
+    if args.binding_id == WORKSPACE {
         let limits = context.limits()?;
-        meant.iter().filter_map(|path| text_of(path)).try_for_each(|path| limits.check_path(path))?;
+        meant.iter().try_for_each(|path| limits.check_path(&String::from_utf8_lossy(path)))?;
     }
-    repository.check_filters(&meant)?;
-    let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &message)? };
+    repository.check_taken(context, &meant)?;
+    Ok((bound, meant))
+}
+
+fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: CommitArgs = arguments(input)?;
+    let (Bound { id, repository, .. }, meant) = taken(&args, context)?;
+    let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
     let Some(made) = made else {
         return Err(Failure::new("nothing_to_commit", "nothing differs from the last commit"));
     };
-    Ok(Output::new([("binding_id", Json::from(bound.id)), ("commit_sha", Json::from(made))]))
+    Ok(Output::new([("binding_id", Json::from(id)), ("commit_sha", Json::from(made))]))
+}
+
+/// Adds the changes that a commit would take.
+pub(crate) fn committed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let args: CommitArgs = arguments(input)?;
+    let (bound, meant) = taken(&args, context)?;
+    let contents = bound.repository.contents(&meant)?;
+    named.add_files(&format!("changes in {} to", bound.id), contents);
+    Ok(())
 }
 
 /// Checks a URL with what the policy and the profiles of the caller allow.

@@ -12,6 +12,9 @@ use crate::agent::KIND as AGENT;
 use crate::context::{Context, Failure};
 use crate::workflow::{KIND as WORKFLOW, to_be_run};
 
+/// How many of several files are named.
+const FIRST: usize = 3;
+
 /// What arguments name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named {
@@ -25,6 +28,21 @@ impl Named {
     /// Adds a thing whose name tells all of it.
     pub(crate) fn add(&mut self, name: String) {
         let fingerprint = Fingerprint::of_bytes(name.as_bytes());
+        self.things.insert(name, fingerprint);
+    }
+
+    /// Adds files, each with what tells whether it changed. The name has their number and the first of them.
+    pub(crate) fn add_files(&mut self, what: &str, mut files: Vec<(String, String)>) {
+        files.sort_unstable();
+        let first: Vec<&str> = files.iter().take(FIRST).map(|(path, _)| path.as_str()).collect();
+        let more = files.len() - first.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let name = match files.len() {
+            0 => format!("{what} no files"),
+            1 => format!("{what} 1 file: {}", first.join(", ")),
+            count => format!("{what} {count} files: {}{more}", first.join(", ")),
+        };
+        let fingerprint = Fingerprint::builder("brigade.files.v1").table("files", files).finish();
         self.things.insert(name, fingerprint);
     }
 
@@ -46,16 +64,20 @@ pub fn names_things(tool: &str) -> bool {
             | "agent.delete"
             | "task.execute"
             | "task.handoff"
+            | "fs.delete"
+            | "git.commit"
             | "git.push"
             | "git.delete"
             | "lane.archive"
             | "pr.reply"
             | "pr.resolve"
+            | "volume.delete"
     )
 }
 
 /// Returns what the arguments of a tool name as it is now: the revision of a manifest that the call would take, the
-/// question that it would answer, the commit that it would push and where to, or the work that it would put away.
+/// question that it would answer, the changes that it would commit, the commit that it would push and where to, or the
+/// work and the files that it would put away.
 /// Nothing for tools that name nothing of that kind, and for names of nothing.
 pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
     let mut named = Named::default();
@@ -95,6 +117,9 @@ fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Re
                 named.add_bytes(name, question.as_bytes());
             }
         }
+        "fs.delete" => crate::files::deleted(args, context, named)?,
+        "volume.delete" => crate::volume::deleted(args, context, named)?,
+        "git.commit" => crate::git::committed(args, context, named)?,
         "git.push" => crate::git::pushed(args, context, named)?,
         "git.delete" => crate::git::deleted(args, context, named)?,
         "lane.archive" => crate::lane::put_away(args, context, named)?,

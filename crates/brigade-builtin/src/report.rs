@@ -6,6 +6,7 @@ use brigade_profile::LiveSession;
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output, Touched};
+use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
 use crate::stored::texts;
 
@@ -33,6 +34,8 @@ struct ReportArgs {
 
 #[derive(Deserialize)]
 struct Artifact {
+    #[serde(rename = "type")]
+    kind: Option<String>,
     reference: String,
 }
 
@@ -66,7 +69,11 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     }
     let mut missing = Vec::new();
     for artifact in &args.artifacts {
-        match look(context, &artifact.reference)? {
+        let found = match artifact.kind.as_deref() {
+            Some("commit") => look_for_commit(context, &artifact.reference),
+            _ => look(context, &artifact.reference)?,
+        };
+        match found {
             Reference::File(path, hash) => {
                 context.touched.push(Touched { path, before: Some(hash), after: Some(hash) });
             }
@@ -86,6 +93,15 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         ("status", Json::from(args.status)),
         ("missing_references", texts(&missing)),
     ]))
+}
+
+/// Finds a commit, a branch or a tag in the repository of the workspace.
+fn look_for_commit(context: &Context<'_>, reference: &str) -> Reference {
+    let found = Repository::of_workspace(context).and_then(|found| found.commit_of(reference.trim()));
+    match found {
+        Ok(Some(_)) => Reference::There,
+        Ok(None) | Err(_) => Reference::Missing,
+    }
 }
 
 /// Finds what a reference leads to. Nothing is read of the directories of git and Brigade, except that a run is there.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use std::time::Duration;
 
 use crate::context::{Context, Failure, Output, Touched};
+use crate::named::Named;
 use crate::run::{Function, arguments};
 use crate::stored::at;
 
@@ -162,6 +163,16 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         touch(context, &volume.id, &path, Some(before), None);
     }
     Ok(Output::new([("volume_id", Json::from(volume.id)), ("deleted", Json::from(true))]))
+}
+
+/// Adds the files of the volume that a call would delete.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let IdArgs { volume_id } = arguments(input)?;
+    let mut found = Vec::new();
+    hashes(&files(context, &volume_id, Wish::Read)?, "", &mut found);
+    let found = found.into_iter().map(|(path, hash)| (path, hash.to_hex()));
+    named.add_files(&format!("volume {volume_id} with"), found.collect());
+    Ok(())
 }
 
 fn quota(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

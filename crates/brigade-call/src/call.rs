@@ -379,6 +379,22 @@ impl Call {
         self.decline(Step::Hold, CallStatus::Held, reason, at)
     }
 
+    /// Returns the name of the rule that approved the call, if one did.
+    pub fn rule(&self) -> Option<&str> {
+        match &self.approval.as_ref()?.by {
+            ApprovedBy::Rule { rule, .. } => Some(rule),
+            ApprovedBy::Person { .. } | ApprovedBy::Elicitation { .. } => None,
+        }
+    }
+
+    /// Takes an approval back, so that somebody decides again.
+    ///
+    /// # Errors
+    /// Unless the call is pending, held or approved.
+    pub fn reopen(self, reason: &str, at: Timestamp) -> Result<Call, WrongStep> {
+        self.decline(Step::Hold, CallStatus::Pending, reason, at)
+    }
+
     /// Withdraws the call for its caller. Unlike a rejected call, it may be asked for again.
     ///
     /// # Errors

@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod approving;
 mod checks;
 mod command;
 mod config;
@@ -60,6 +61,7 @@ mod tool;
 mod tracked;
 mod user;
 
+pub use approving::{Rules, rule_for};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{

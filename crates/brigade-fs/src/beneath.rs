@@ -50,6 +50,13 @@ pub struct Look {
     mark: (u64, u64, i64, i64),
 }
 
+impl Look {
+    /// Returns a text that is another one when the file was changed or replaced.
+    pub fn stamp(&self) -> String {
+        format!("{:?} {} {:o} {:?}", self.kind, self.len, self.mode, self.mark)
+    }
+}
+
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct OpenFile {

@@ -41,7 +41,8 @@ struct CallLimit {
 }
 
 impl CallLimits {
-    pub(crate) fn add(&mut self, profile: &ProfileName, place: &Place, constrain: &Constrain) {
+    /// Adds the limits of a profile's rule.
+    pub fn add(&mut self, profile: &ProfileName, place: &Place, constrain: &Constrain) {
         let (profile, place) = (profile.clone(), place.clone());
         self.0.push(CallLimit { profile, place, constrain: constrain.clone() });
     }
@@ -65,6 +66,15 @@ impl CallLimits {
             limits.domains.as_ref().is_none_or(|allowed| names_host(allowed, host.as_deref()))
         };
         self.check(host.as_deref().unwrap_or("a URL without a host"), "constrain.domains", &is_inside)
+    }
+
+    /// Checks how large a file becomes that a call makes out of another.
+    ///
+    /// # Errors
+    /// Returns the first profile whose `constrain.max_bytes` is less.
+    pub fn check_bytes(&self, path: &str, bytes: u64) -> Result<(), Box<Outside>> {
+        let is_inside = |limits: &Constrain| limits.max_bytes.is_none_or(|most| bytes <= most);
+        self.check(path, "constrain.max_bytes", &is_inside)
     }
 
     /// Returns how many calls a minute are allowed.

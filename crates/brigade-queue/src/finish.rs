@@ -95,7 +95,7 @@ fn has_runner(stored: &StoredCall, host: &dyn Host) -> bool {
 
 /// Returns the outcome that the runner of a call could not record.
 pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outcome> {
-    let outcome = host.outcome(&stored.call.claim.as_ref()?.run_id)?;
+    let outcome = host.outcome(&stored.call.claim.as_ref()?.run_id)?.with_arguments_of(&stored.call);
     let is_end = run_end(&outcome.as_recorded(), String::new(), None, Timestamp::from_unix_micros(0)).is_ok();
     (is_end && outcome.receipt.call_id() == stored.call.id.as_str()).then_some(outcome)
 }

@@ -51,10 +51,9 @@ pub use memory::MemoryStore;
 pub use observed::ObservedRuns;
 pub use outcome::{Outcome, Reserved, left_outcomes};
 pub use queue::{
-    Answer, CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review,
-    View,
+    CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review, View,
 };
-pub use report::{BrokenReceipt, LedgerFinding};
+pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,

@@ -6,10 +6,12 @@
 //! the run the file is given back as a spare one, which the next run takes: file systems are slow to make a file where
 //! others were just removed. If the runner was killed, the next run or repair removes the file.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brigade_call::{Checkpoint, RUNS, Receipt, RunObserved};
+use brigade_call::{Call, Checkpoint, RUNS, Receipt, RunObserved};
 use brigade_core::{CallId, Dialect, Json, RunId, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
 use brigade_policy::Failure;
@@ -61,19 +63,61 @@ impl Outcome {
         self.receipt.with_checkpoints(&self.checkpoints)
     }
 
-    /// Reads what is kept of a run. What was not written completely is not there.
+    /// Returns what is kept of the run of a call. What was not written completely is not there.
     pub(crate) fn of_run(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
-        let bytes = fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
-        Outcome::from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
+        let read = || {
+            let bytes =
+                fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
+            Outcome::from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
+        };
+        read().or_else(|| unwritten().get(&(fs.root().to_owned(), run.clone())).cloned())
     }
 
-    /// Removes the file of a run that is recorded.
+    /// Gives the receipt the arguments of its call, which were left out if there was no room for them.
+    pub(crate) fn with_arguments_of(mut self, call: &Call) -> Outcome {
+        if self.receipt.args == Json::Null {
+            self.receipt.args.clone_from(&call.args);
+            self.receipt.arguments.clone_from(&call.arguments);
+        }
+        self
+    }
+
+    /// Returns it for a disk without room: without the lists of what the run used, and without the arguments, which the
+    /// call has, too.
+    fn without_lists(&self) -> Outcome {
+        let receipt = self.receipt.clone();
+        let left_out = "the list of files was left out, because the disk had no room for it".to_owned();
+        let warnings = receipt.warnings.iter().flatten().cloned();
+        let is_listed = receipt.touched.as_ref().is_some_and(|files| !files.is_empty());
+        let receipt = Receipt {
+            observed: receipt.observed.as_ref().map(RunObserved::without_lists),
+            warnings: if is_listed { Some(warnings.chain([left_out]).collect()) } else { receipt.warnings },
+            touched: receipt.touched.filter(|_| !is_listed),
+            args: Json::Null,
+            arguments: BTreeMap::new(),
+            ..receipt
+        };
+        Outcome { receipt, checkpoints: self.checkpoints.clone() }
+    }
+
+    /// Removes what is kept of a run that is recorded.
     pub(crate) fn forget(fs: &dyn Fs, run: &RunId) {
+        unwritten().remove(&(fs.root().to_owned(), run.clone()));
         if let Some(path) = path(run.as_str()) {
             // The next run tries again.
             let _ = fs.remove(&path);
         }
     }
+}
+
+/// Outcomes of runs of this process that could not be written at all. Only this process knows of them.
+static UNWRITTEN: Mutex<Unwritten> = Mutex::new(Unwritten::new());
+
+/// Outcomes by the root of their workspace and their run.
+type Unwritten = BTreeMap<(PathBuf, RunId), Outcome>;
+
+fn unwritten() -> MutexGuard<'static, Unwritten> {
+    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Room for the outcome of one run. It is given back when it is dropped before the run is claimed.
@@ -155,24 +199,31 @@ impl Reserved {
             }
             Err(error) => {
                 let is_ours = !matches!(error, QueueError::NotThisRun { .. });
-                let is_kept = is_ours && self.keep(&outcome).is_ok();
-                let kept = if is_kept { Kept::Outcome } else { Kept::Nothing };
-                Err(unrecorded(error.into(), &outcome.receipt, kept))
+                let kept = match is_ours.then(|| self.keep(&outcome)) {
+                    None => Kept::Nothing,
+                    Some(Ok(())) => Kept::Outcome,
+                    Some(Err(_)) => Kept::Here,
+                };
+                let error = unrecorded(error.into(), &outcome.receipt, kept);
+                if kept == Kept::Here
+                    && let Ok(run) = outcome.receipt.id().parse()
+                {
+                    unwritten().insert((self.fs.root().to_owned(), run), outcome);
+                }
+                Err(error)
             }
         }
     }
 
-    /// Keeps the outcome for whoever records it. If there is no room for all of it, the lists of what the run used are
-    /// left out.
+    /// Keeps the outcome for whoever records it. If there is no room for all of it, its lists are left out, and the
+    /// arguments, which its call has.
     fn keep(&mut self, outcome: &Outcome) -> Result<(), FsError> {
         if 0 < self.file.length()? {
             self.file.truncate(0)?;
         }
         let mut bytes = outcome.to_bytes();
         if ROOM < bytes.len() as u64 && self.file.reserve(bytes.len() as u64).is_err() {
-            let observed = outcome.receipt.observed.as_ref().map(RunObserved::without_lists);
-            let receipt = Receipt { observed, ..outcome.receipt.clone() };
-            bytes = Outcome { receipt, checkpoints: outcome.checkpoints.clone() }.to_bytes();
+            bytes = outcome.without_lists().to_bytes();
         }
         if let Err(error) = self.file.write(&bytes).and_then(|()| self.file.sync()) {
             let _ = self.file.truncate(0);

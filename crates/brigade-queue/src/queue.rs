@@ -15,6 +15,7 @@ use brigade_core::{CallId, CheckpointId, IdPrefix, Json, Object, RunId, Timestam
 use crate::error::QueueError;
 use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
+use crate::report::Answer;
 use crate::store::{
     BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order,
     Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
@@ -98,15 +99,8 @@ pub enum Review {
     Reject(String),
     /// Holds the call, with a reason.
     Hold(String),
-}
-
-/// A user's answer to a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Continue with this choice.
-    Approve(String),
-    /// Do not continue, with a reason.
-    Reject(String),
+    /// Takes an approval back, with a reason: somebody decides again.
+    Reopen(String),
 }
 
 /// A recorded run.
@@ -490,6 +484,7 @@ impl LockedQueue<'_> {
             Review::Replan(replan) => call.replan(*replan),
             Review::Reject(reason) => call.reject(&reason, now),
             Review::Hold(reason) => call.hold(&reason, now),
+            Review::Reopen(reason) => call.reopen(&reason, now),
         };
         self.step(stored, step)
     }

@@ -52,3 +52,12 @@ impl From<&Finding> for LedgerFinding {
         }
     }
 }
+
+/// A user's answer to a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Continue with this choice.
+    Approve(String),
+    /// Do not continue, with a reason.
+    Reject(String),
+}

@@ -125,7 +125,9 @@ impl ChainEnd {
 pub(crate) enum Kept {
     /// Its outcome: its receipt and its checkpoints.
     Outcome,
-    /// Its logs alone.
+    /// Its outcome, in the memory of this process.
+    Here,
+    /// Its logs alone: another process has recorded how the run ended.
     Nothing,
 }
 
@@ -135,6 +137,10 @@ pub(crate) fn unrecorded(failure: Failure, receipt: &Receipt, kept: Kept) -> Fai
     let why = why.trim_end_matches("; free some space and try again");
     let then = match kept {
         Kept::Outcome => "its outcome is kept, and the next command that changes the queue records it",
+        Kept::Here => {
+            "this process keeps its outcome, and records it with the next call; without it, the call counts as \
+             interrupted"
+        }
         Kept::Nothing => "the call counts as interrupted from now on",
     };
     let call = receipt.call_id();
@@ -157,7 +163,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_recorded_is_not_to_be_tried_again() {
-        for (kept, expect) in [(Kept::Nothing, "interrupted"), (Kept::Outcome, "its outcome is kept")] {
+        let cases = [
+            (Kept::Nothing, "interrupted from now on"),
+            (Kept::Here, "this process keeps its outcome"),
+            (Kept::Outcome, "its outcome is kept"),
+        ];
+        for (kept, expect) in cases {
             let full = FsError::new("write", "receipt", FsErrorKind::NoSpace);
             let error = unrecorded(
                 full.into(),

@@ -6,8 +6,8 @@ mod common;
 
 use std::sync::Arc;
 
-use brigade_call::{CallStatus, Checkpoint, RunObserved};
-use brigade_core::Timestamp;
+use brigade_call::{CallStatus, Checkpoint, RunObserved, TouchedFile};
+use brigade_core::{Json, Timestamp};
 use brigade_fs::{Crash, Fault, FaultyFs, FileMode, Fs, FsError, MemoryFs};
 use brigade_queue::{Calls, Outcome, QueueError, Reserved, left_outcomes};
 use common::*;
@@ -73,7 +73,7 @@ fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
 fn checkpoints_of_a_kept_outcome_are_stored_and_wait_for_an_answer() {
     let fs = running();
     let taken = checkpoint("ask", "call-other", "run-other").to_document();
-    let taken = brigade_core::Json::Object(taken).to_pretty();
+    let taken = Json::Object(taken).to_pretty();
     fs.create_dir_all(&path(".brigade/tools/checkpoints")).unwrap();
     fs.write_atomic(&path(".brigade/tools/checkpoints/ask.json"), taken.as_bytes(), FileMode::Private)
         .unwrap();
@@ -242,4 +242,51 @@ fn without_room_for_all_the_lists_of_what_was_used_are_left_out() {
     record_late(reserve(fs.clone(), "run-a").unwrap(), long(&observed));
     let short = kept(&fs);
     assert!(!short.contains("a.py") && short.contains("the disk had no room"), "{}", &short[..300]);
+}
+
+#[test]
+fn without_room_the_arguments_are_those_of_the_call() {
+    let mut long = outcome("completed", Vec::new());
+    long.receipt.args = Json::object([("text", Json::from("x".repeat(300 << 10)))]);
+    let file = TouchedFile { path: "a.txt".to_owned(), before: None, after: None };
+    long.receipt.touched = Some(vec![file]);
+    let fs = running();
+    let counted = FaultyFs::new(running(), Fault::None);
+    let reserved = reserve(counted.clone(), "run-a").unwrap();
+    let next = counted.steps();
+    drop(reserved);
+    // There is room for what was reserved, and for nothing more.
+    let full = FaultyFs::new(fs.clone(), Fault::BrokenAt(next));
+    record_late(reserve(full, "run-a").unwrap(), long);
+    assert!(fs.metadata(&path(FILE)).unwrap().len < 300 << 10);
+    // Its runner lives on, and serves further calls.
+    let queue = queue(fs.clone(), true);
+    assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a completed"]);
+    drop(queue.lock(at(9)).unwrap());
+    let view = queue.read().unwrap();
+    let run = view.receipt("run-a").unwrap().unwrap().unwrap();
+    assert_eq!(run.receipt.args, stored(&view, "call-a").call.args);
+    assert_ne!(run.receipt.args, Json::Null);
+    assert!(run.receipt.touched.is_none() && run.receipt.warnings.unwrap()[0].contains("no room"));
+}
+
+#[test]
+fn what_cannot_be_written_at_all_is_recorded_by_the_process_that_knows_it() {
+    let fs = MemoryFs::new();
+    let live = queue(fs.clone(), true);
+    enqueue(&live, "call-a", "a", 1).unwrap();
+    approve(&live, "call-a", 2).unwrap();
+    start(&live, "call-a", "run-lost", 3).unwrap();
+    let ended = Outcome { receipt: receipt("call-a", "run-lost", "failed", 3, &[]), checkpoints: Vec::new() };
+    let counted = FaultyFs::new(running(), Fault::None);
+    drop(reserve(counted.clone(), "run-lost").unwrap().claimed());
+    let gone = FaultyFs::new(fs.clone(), Fault::PowerLossAt(counted.steps()));
+    let reserved = reserve(gone, "run-lost").unwrap().claimed();
+    let said = reserved.record(Err(QueueError::Store("full".to_owned())), ended, at(8)).unwrap_err();
+    assert!(said.to_string().contains("this process keeps its outcome"), "{said}");
+    assert_eq!(listed(&live.read().unwrap(), &Calls::All), ["call-a failed"]);
+    drop(live.lock(at(9)).unwrap());
+    let view = live.read().unwrap();
+    assert_eq!(view.receipt("run-lost").unwrap().unwrap().unwrap().receipt.status().as_str(), "failed");
+    assert!(view.verify(1).unwrap().findings.is_empty());
 }

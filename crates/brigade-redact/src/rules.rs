@@ -82,6 +82,8 @@ struct Field<'a> {
     open_quote: Option<u8>,
     /// Whether the name comes first on its line, as in YAML.
     first_in_line: bool,
+    /// Whether it is the name in `${NAME:-default}`.
+    in_expansion: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +140,7 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
             spaced: false,
             open_quote: None,
             first_in_line: false,
+            in_expansion: false,
         }));
     }
     let sign = window.skip_colours(window.skip(after_name, 32, is_blank)?)?;
@@ -162,6 +165,7 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         spaced: gap || separator_end != value,
         open_quote: before.last().copied().filter(|b| !is_quoted && is_quote(*b)),
         first_in_line: !is_quoted && is_first_in_line(before),
+        in_expansion: separator == Separator::Colon && before.ends_with(b"${"),
     }))
 }
 

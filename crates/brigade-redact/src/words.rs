@@ -80,6 +80,14 @@ pub(crate) const HARMLESS_WORDS: &[&str] = &[
     "yes",
 ];
 
+/// Short names of a password, which are used as its value in tests of programs.
+#[rustfmt::skip]
+pub(crate) const SHORT_NAMES: &[&str] = &["pass", "passwd", "pw", "pwd"];
+
+/// What is left for the reader to write, in names such as `YOUR_API_KEY`.
+#[rustfmt::skip]
+pub(crate) const SECRET_WORDS: &[&str] = &["apikey", "key", "passphrase", "password", "secret", "token"];
+
 /// First words of a sentence about a secret: `Password: please enter`.
 #[rustfmt::skip]
 pub(crate) const PROSE: &[&str] = &[

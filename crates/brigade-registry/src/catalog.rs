@@ -56,7 +56,10 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
     let own = filter.built_in().map(ToolLine::of);
     let lines =
         places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).chain(own).collect();
+    let (valid, errors) = soundness(&config.catalog, filter);
     Ok(ToolLinesReport {
+        valid,
+        errors,
         tools: lines,
         next: NextStep::ListTools,
         discovered,
@@ -68,6 +71,20 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
         },
         ..lines_of_all(seams, &config.catalog)
     })
+}
+
+/// Returns whether the catalog behind a list is sound, and its errors. The tools of Brigade are there without one.
+pub(crate) fn soundness(catalog: &Catalog, filter: &ListFilter) -> (bool, Vec<ErrorLine>) {
+    if filter.is_of_brigade() && is_missing(catalog) {
+        return (true, Vec::new());
+    }
+    (catalog.is_valid(), load::errors_of(catalog))
+}
+
+/// Returns whether there is no catalog.
+fn is_missing(catalog: &Catalog) -> bool {
+    let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
+    hints.any(|hint| hint.step() == Some(&NextStep::Init))
 }
 
 fn lines_of_all(seams: &Seams, catalog: &Catalog) -> ToolLinesReport {
@@ -82,9 +99,7 @@ fn lines_of_all(seams: &Seams, catalog: &Catalog) -> ToolLinesReport {
         discovered_at: None,
         tools: catalog.tools().iter().filter(|tool| tool.enabled).map(ToolLine::of).collect(),
         next: {
-            let mut hints = catalog.issues().iter().filter_map(|issue| issue.hint.as_ref());
-            let is_missing = hints.any(|hint| hint.step() == Some(&NextStep::Init));
-            match (catalog.is_valid(), is_missing) {
+            match (catalog.is_valid(), is_missing(catalog)) {
                 // A catalog that a person left empty: the built-in tools are not proposed.
                 (true, _) => NextStep::Edit(Place::file(CATALOG)),
                 (false, true) => NextStep::Init,

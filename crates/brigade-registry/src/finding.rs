@@ -50,6 +50,11 @@ impl ListFilter {
         *self == ListFilter::default()
     }
 
+    /// Returns whether only tools of Brigade are wanted.
+    pub(crate) fn is_of_brigade(&self) -> bool {
+        !self.families.is_empty() && self.families.iter().all(|family| *family == Family::Builtin)
+    }
+
     /// Returns whether discovered entries are wanted, too.
     pub(crate) fn wants_discovered(&self) -> bool {
         self.levels.contains(&Level::Discovered)

@@ -12,6 +12,7 @@ use brigade_upkeep::{
     shown_issues, top_issue_of,
 };
 
+use crate::catalog::soundness;
 use crate::finding::{ListFilter, discovered, notes_with_cache};
 use crate::report::{CatalogReport, MissingBuiltin};
 
@@ -80,7 +81,7 @@ fn catalog_report(
         shown_issues(seams, &changed),
     );
     let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
-    let (mut valid, mut errors) = (config.catalog.is_valid(), load::errors_of(&config.catalog));
+    let (mut valid, mut errors) = soundness(&config.catalog, filter);
     // A workspace may have a kitchen and no tools.
     if request.is_about(Area::Kitchen) && !seams.fs.exists(&CATALOG.parse().expect("a constant path"))? {
         (valid, errors) = (true, Vec::new());

@@ -40,9 +40,13 @@ const MAX_LOG: u64 = 16 << 20;
 /// The longest output that is kept, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// Keeps the beginning of a long output.
+/// Keeps the beginning of a long output, and says so.
 fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+    let length = text.len();
+    if MAX_OUTPUT < length {
+        text.truncate(text.floor_char_boundary(MAX_OUTPUT));
+        text.push_str(&format!("\n[truncated: the output has {length} bytes]"));
+    }
     text
 }
 
@@ -338,5 +342,18 @@ impl Job {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_was_cut_says_so() {
+        let long = cut("é".repeat(MAX_OUTPUT));
+        assert!(long.starts_with("éé") && long.len() < MAX_OUTPUT + 100);
+        assert!(long.ends_with(&format!("\n[truncated: the output has {} bytes]", 2 * MAX_OUTPUT)));
+        assert_eq!(cut("x".repeat(MAX_OUTPUT)), "x".repeat(MAX_OUTPUT));
     }
 }

@@ -98,7 +98,6 @@ impl Use<'_> {
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, FormAsker, run};
-        use brigade_call::ApprovedBy;
         use brigade_policy::SandboxMode;
         use brigade_process::Mode;
         use brigade_profile::builtin::definition;
@@ -167,8 +166,7 @@ impl Use<'_> {
             },
             is_agreed: self
                 .verified
-                .and_then(|call| call.call().approval.as_ref())
-                .is_some_and(|approval| !matches!(approval.by, ApprovedBy::Rule { .. })),
+                .is_some_and(|call| call.call().approval.is_some() && call.call().rule().is_none()),
             form: form.as_ref().map(|form| form as &FormAsker<'_>),
             cancel: self.cancel,
             touched: Vec::new(),

@@ -11,10 +11,10 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
-use brigade_facts::{AgentOffer, AgentTools, FactReader, followed};
+use brigade_facts::{AgentOffer, AgentTools, FactReader, Rules, rule_for};
 use brigade_mcp::{answer_in_log, shown_result};
-use brigade_policy::{Asked as RuleAsked, Blocker, Gate, covering, covers};
-use brigade_profile::builtin::{Approval, Definition, definition, may_start_a_program};
+use brigade_policy::{Blocker, Gate};
+use brigade_profile::builtin::{Definition, definition, may_start_a_program};
 use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
 use brigade_queue::{Calls as Which, Review, StoredCall, View};
 use brigade_redact::Redactor;
@@ -25,7 +25,7 @@ use brigade_upkeep::{gather, load};
 use crate::acting::{self, AtOnce, BUILTIN};
 use crate::room::Room;
 use crate::{agent_review, commanded, memory_rules};
-use asking::{AsksJudge, Terms, Then};
+use asking::{AskedRules, AsksJudge, Terms, Then, no_longer_covered};
 
 /// Asks for, goes on with, reads and withdraws the calls of one agent.
 #[derive(Clone)]
@@ -188,7 +188,7 @@ impl AgentCalls {
         let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.check_rates(shown, tool, &asked_for, Some(view));
-        let covers = |plan: &Plan, view: &View<'_>, gate| self.rule(shown, plan, view, gate);
+        let covers = |plan: &Plan, asked: AskedRules<'_>| self.rule(shown, plan, asked);
         let asked = |call: &Call| self.judged(shown, call);
         let is_judged = shown.callable(tool, &args).is_some_and(|callable| shown.is_judged(callable.entry));
         let judge = is_judged.then_some(&asked as &AsksJudge<'_>);
@@ -232,44 +232,33 @@ impl AgentCalls {
         Ok(acting::at_once(&self.room, &config, tool, args, names_of(shown)))
     }
 
-    /// Returns the rule that approves a planned call.
-    ///
-    /// `gate` is another one than that of the tool where a judge passed the call.
-    fn rule(
-        &self,
-        shown: &AgentTools,
-        plan: &Plan,
-        view: &View<'_>,
-        gate: Option<Gate>,
-    ) -> Option<ApprovedBy> {
-        let tool = shown.callable(plan.tool_id(), plan.args())?;
-        let (entry, gate) = (tool.entry, gate.unwrap_or(tool.gate));
-        let needs_nobody = |row: &Definition| row.approval == Approval::None;
-        if gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
-            // Its row stands for the rule. A profile that asks is stricter.
-            let (rule, file) = (Approval::None.as_str().to_owned(), entry.origin.place.file.clone());
-            return Some(ApprovedBy::Rule { rule, file, line: 0 });
-        }
+    /// Returns the rule that approves a planned call, or whether the one that did still does.
+    fn rule(&self, shown: &AgentTools, plan: &Plan, asked: AskedRules<'_>) -> Option<ApprovedBy> {
         let hour = Duration::from_secs(3600);
-        let asked = RuleAsked {
-            tool_id: plan.tool_id(),
-            effects: &entry.effects,
-            approval_mode: entry.approval_mode,
-            risk: tool.risk,
-            gate,
-            args: plan.args(),
-            agent: self.room.env.caller.agent(),
-            agents: &shown.agents.gateway.agent_names(),
-            now: self.room.now(),
-            policy_tracked: shown.policy_tracked,
-            pin_changed: plan.changes_pin(),
-            approved_last_hour: &|rule| self.approved_by(view, &rule.name, hour).unwrap_or(u64::MAX),
+        let (agent, now) = (self.room.env.caller.agent(), self.room.now());
+        let did_pass = |judged: Option<&Judged>| judged.is_some_and(|judged| judged.passed);
+        let (view, passed) = match asked {
+            AskedRules::All(view) => (view, did_pass(plan.judge())),
+            AskedRules::AllIfPassed(view) => (view, true),
+            AskedRules::Of(call) => {
+                let (rules, passed) = (Rules::Named(call.rule()?), did_pass(call.judge.as_ref()));
+                return rule_for(shown, &self.room.host(), agent, plan, now, rules, passed);
+            }
         };
-        let rule = covering(&shown.config.policy, &asked).ok()?;
-        let real = followed(&*self.room.fs, plan.tool_id(), plan.args(), &self.room.target());
-        covers(rule, &RuleAsked { args: &real, ..asked }).ok()?;
-        let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
-        Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+        let approved = |rule: &str| self.approved_by(view, rule, hour).unwrap_or(u64::MAX);
+        rule_for(shown, &self.room.host(), agent, plan, now, Rules::All(&approved), passed)
+    }
+
+    /// Lets a person decide about an approved call whose rule does not cover it any more.
+    fn reopen_without_rule(&self, shown: &AgentTools, stored: &StoredCall) -> Result<Option<Call>, Error> {
+        let Some(rule) = stored.call.rule() else { return Ok(None) };
+        // What cannot be planned is refused when it is to run.
+        let Ok((_, planned)) = brigade_calls::plan_again(&self.room, &stored.call) else { return Ok(None) };
+        if self.rule(shown, &planned.plan, AskedRules::Of(&stored.call)).is_some() {
+            return Ok(None);
+        }
+        let review = Review::Reopen(no_longer_covered(rule));
+        brigade_calls::record_review(&self.room, stored, review).map(|report| Some(report.call))
     }
 
     /// Asks the judge about a call. `None` where there is none.
@@ -322,6 +311,9 @@ impl AgentCalls {
             (CallStatus::Approved, _) => {
                 if let Some(shown) = shown {
                     self.check_limits(shown, &stored.call.tool_id, &stored.call.args)?;
+                    if self.reopen_without_rule(shown, &stored)?.is_some() {
+                        return self.show(id);
+                    }
                 }
                 brigade_calls::run_stored(&self.room, &*self.room, stored, &[])?
             }
@@ -373,9 +365,8 @@ impl AgentCalls {
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn give_up(&self, id: &CallId) -> Result<Option<Call>, Error> {
         let call = self.find(id)?.call;
-        let by = call.approval.as_ref().map(|approval| &approval.by);
-        match (&call.status, by) {
-            (CallStatus::Approved, Some(ApprovedBy::Rule { .. })) => self.withdraw(id).map(|_| None),
+        match (&call.status, call.rule()) {
+            (CallStatus::Approved, Some(_)) => self.withdraw(id).map(|_| None),
             _ => Ok(Some(call)),
         }
     }
@@ -507,11 +498,7 @@ impl AgentCalls {
 
     /// Counts the calls of all agents that a rule approved in the last stretch of time.
     fn approved_by(&self, view: &View<'_>, name: &str, window: Duration) -> Result<u64, Error> {
-        let is_its = |call: &Call| {
-            let by = call.approval.as_ref().map(|approval| &approval.by);
-            matches!(by, Some(ApprovedBy::Rule { rule, .. }) if rule == name)
-        };
-        self.count(view, window, &is_its)
+        self.count(view, window, &|call: &Call| call.rule() == Some(name))
     }
 
     /// Counts calls that were asked for in the last stretch of time.

@@ -1,6 +1,6 @@
 //! What `permission.full-auto` leaves for later: a row of the inbox for each call that wrote or executed something.
 
-use brigade_call::{ApprovedBy, Call};
+use brigade_call::Call;
 use brigade_doctor::{InboxItem, InboxMetadata};
 
 use crate::room::Room;
@@ -21,8 +21,7 @@ pub(crate) fn note(room: &Room, call: &Call) {
         .session
         .as_ref()
         .is_some_and(|session| session.profiles.iter().any(|profile| profile == FULL_AUTO));
-    let by_rule =
-        matches!(call.approval.as_ref().map(|approval| &approval.by), Some(ApprovedBy::Rule { .. }));
+    let by_rule = call.rule().is_some();
     let only_reads = call.contract.effects.iter().all(|effect| READS.contains(&effect.as_str()));
     if !is_full_auto || !by_rule || only_reads {
         return;

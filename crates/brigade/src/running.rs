@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_call::{ApprovedBy, Claim, Refusal as NotVerified, RunStatus, SandboxUsed, VerifiedCall};
+use brigade_call::{Claim, Refusal as NotVerified, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
@@ -99,8 +99,7 @@ pub(crate) fn attempt(
         program.is_some() != acting.is_some(),
         "a verified call has its program open, or is built in"
     );
-    let by_rule =
-        call.call().approval.as_ref().is_some_and(|approval| matches!(approval.by, ApprovedBy::Rule { .. }));
+    let by_rule = call.call().rule().is_some();
     let late = room.late_for(&call.call().contract.effects).filter(|_| by_rule && call.resume().is_none());
     let _soon = late.map(LateWrites::soon_after);
     let fs: &dyn Fs = match late {

@@ -135,6 +135,50 @@ fn work_that_came_after_the_approval_is_not_put_away() {
     assert!(!site.workspace.exists(&path));
 }
 
+#[test]
+fn what_is_committed_or_deleted_is_what_was_approved() {
+    let site = site();
+    // Here a person agrees to each commit.
+    site.workspace.write(POLICY, rules("").replace("\"git.commit\", ", ""));
+    let mut client = Client::of(&site, "local");
+    for name in ["b.txt", "c.txt", "d.txt", "e.txt"] {
+        site.workspace.write(name, "good\n");
+    }
+    let commit = || json!({"binding_id": HERE, "message": "Good"});
+    let (id, bound) = approved(&site, &mut client, "git.commit", commit());
+    holds(&bound, "changes in workspace to 4 files: b.txt, c.txt, d.txt and 1 more");
+    site.workspace.write("evil.txt", "evil\n");
+    is_changed(&mut client, &id);
+    let (id, _) = approved(&site, &mut client, "git.commit", commit());
+    site.workspace.write("b.txt", "evil\n");
+    is_changed(&mut client, &id);
+    let (id, _) = approved(&site, &mut client, "git.commit", commit());
+    assert_stands(&client.call("call.wait", json!({"call_id": id})), "completed", "");
+
+    site.workspace.write("out/a.txt", "old\n");
+    let delete = || json!({"path": "out", "recursive": true});
+    let (id, bound) = approved(&site, &mut client, "fs.delete", delete());
+    holds(&bound, "out with 1 file: out/a.txt");
+    site.workspace.write("out/thesis.txt", "years of work\n");
+    is_changed(&mut client, &id);
+    assert!(site.workspace.exists("out/thesis.txt"));
+    let (id, _) = approved(&site, &mut client, "fs.delete", delete());
+    assert_stands(&client.call("call.wait", json!({"call_id": id})), "completed", "");
+    assert!(!site.workspace.exists("out"));
+
+    let make = json!({"label": "v", "size_limit_bytes": 10_000});
+    let (id, _) = approved(&site, &mut client, "volume.create", make);
+    let made = client.call("call.wait", json!({"call_id": id}));
+    let volume = made["structuredContent"]["volume_id"].as_str().unwrap().to_owned();
+    let delete = || json!({"volume_id": volume});
+    let (id, bound) = approved(&site, &mut client, "volume.delete", delete());
+    holds(&bound, "with no files");
+    site.workspace.write(&format!(".brigade/volumes/{volume}/x.txt"), "new\n");
+    is_changed(&mut client, &id);
+    let (id, _) = approved(&site, &mut client, "volume.delete", delete());
+    assert_stands(&client.call("call.wait", json!({"call_id": id})), "completed", "");
+}
+
 fn workflow(version: &str, word: &str) -> Value {
     let text = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{name: prom, version: {version}}}\nspec:\n  \

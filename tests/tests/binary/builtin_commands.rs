@@ -177,6 +177,7 @@ fn what_only_a_shell_understands_is_refused_with_the_way_to_do_it() {
         let answer = client.call("cmd.run", json!({"command": command}));
         assert_stands(&answer, "refused", "shell_syntax");
         assert!(text(&answer).contains("no shell reads the command"), "{}", text(&answer));
+        assert!(text(&answer).contains("a script, which a person makes a tool of the catalog"));
     }
     // The rules for files hold for the directory, and a variable gets its value from the policy.
     for (args, code) in [

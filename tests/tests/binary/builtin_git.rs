@@ -116,6 +116,40 @@ fn the_repository_of_the_workspace_is_read_and_committed_to() {
 }
 
 #[test]
+fn files_of_a_filter_of_the_user_are_not_committed_as_they_are() {
+    let site = site();
+    site.workspace.write(".gitattributes", "*.bin filter=lfs\n*.raw filter=unknown\n");
+    std::fs::write(
+        site.workspace.home().join(".gitconfig"),
+        "[filter \"lfs\"]\n\tclean = cat\n\tsmudge = cat\n\trequired = true\n",
+    )
+    .unwrap();
+    site.workspace.write("x.bin", "large\n");
+    let mut client = Client::of(&site, "local");
+    fails(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}), "needs_filter");
+    // Git would apply no filter that nobody has defined.
+    std::fs::remove_file(site.workspace.path().join("x.bin")).unwrap();
+    site.workspace.write("x.raw", "small\n");
+    done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}));
+}
+
+#[test]
+fn a_name_that_is_no_text_is_committed_too_and_a_commit_is_found_in_a_report() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let site = site();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
+    std::fs::write(site.workspace.path().join(name), "text\n").unwrap();
+    let mut client = Client::of(&site, "local");
+    let made = done(&mut client, "git.commit", json!({"binding_id": HERE, "message": "x"}));
+    assert_eq!(site.workspace.git(["status", "--porcelain"]), "");
+    let commit = |name: &Value| json!({"type": "commit", "reference": name});
+    let artifacts = [commit(&made["commit_sha"]), commit(&json!("0123456789abcdef0123456789abcdef01234567"))];
+    let report = json!({"status": "completed", "summary": "Done", "artifacts": artifacts});
+    let report = done(&mut client, "report.completion", report);
+    assert_eq!(report["missing_references"], json!(["0123456789abcdef0123456789abcdef01234567"]));
+}
+
+#[test]
 fn a_push_is_asked_about_each_time_and_never_forced() {
     let site = site();
     let mut client = Client::of(&site, "local");

@@ -122,6 +122,12 @@ fn lists_name_built_in_tools_only_where_they_are_asked_for() {
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
     };
     assert!(ids(&["list"]).is_empty());
+    // They are there without a catalog, whose absence is an error of other lists.
+    let bare = Site::empty();
+    bare.workspace.write(POLICY, "allowed_families = [\"builtin\"]\n");
+    assert!(20 < bare.json(["list", "--family", "builtin"]).expect(0)["tools"].as_array().unwrap().len());
+    bare.tools(["list", "--family", "builtin"]).assert_code(0);
+    bare.tools(["list"]).assert_code(1);
     let own = ids(&["list", "--family", "builtin"]);
     assert!(own.contains(&"fs.read".to_owned()), "{own:?}");
     let shown = ids(&["list", "--as", "local"]);

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use brigade_core::{Fingerprint, Json};
-use brigade_fs::{FileKind, Folder, FsErrorKind, Lock, Look, RelPath};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use memchr::memmem;
 use serde::Deserialize;
 
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
+use crate::named::Named;
 use crate::run::arguments;
 
-/// The largest file that is edited.
+/// The largest file that is edited, before and after.
 const LARGEST: u64 = 64 << 20;
 
 /// The most entries of a directory that is deleted.
@@ -120,8 +121,12 @@ struct Edit {
 }
 
 impl Edit {
-    /// Replaces the target in `bytes`. Returns how often.
-    fn apply(&self, bytes: &mut Vec<u8>) -> Result<usize, Failure> {
+    /// Replaces the target in `bytes`, unless more bytes come of it than may. Returns how often.
+    fn apply(
+        &self,
+        bytes: &mut Vec<u8>,
+        may_become: &dyn Fn(u64) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
         let target = self.target_content.as_bytes();
         if target.is_empty() {
             return Err(Failure::new("empty_target", "the text to replace is empty"));
@@ -144,7 +149,9 @@ impl Edit {
                 return Err(Failure::new("target_not_unique", message).data(count));
             }
         }
-        let mut edited = Vec::with_capacity(bytes.len());
+        let length = self.length_of_result(bytes.len(), places.len());
+        may_become(length.map_or(u64::MAX, |length| length as u64))?;
+        let mut edited = Vec::with_capacity(length.unwrap_or_default());
         let mut from = 0;
         for place in &places {
             edited.extend_from_slice(&bytes[from..*place]);
@@ -154,6 +161,12 @@ impl Edit {
         edited.extend_from_slice(&bytes[from..]);
         *bytes = edited;
         Ok(places.len())
+    }
+
+    /// Returns how many bytes there are after the target was replaced so often. Absent if no number says it.
+    fn length_of_result(&self, length: usize, times: usize) -> Option<usize> {
+        let left = length.checked_sub(self.target_content.len().checked_mul(times)?)?;
+        left.checked_add(self.replacement_content.len().checked_mul(times)?)
     }
 }
 
@@ -182,6 +195,25 @@ impl Editing {
         Ok(Editing { place, folder, old, before, bytes, _alone: alone })
     }
 
+    /// Replaces one text in what the file holds. Returns how often.
+    fn apply(&mut self, context: &Context<'_>, edit: &Edit) -> Result<usize, Failure> {
+        let Editing { place, old, bytes, .. } = self;
+        let may_become = |length: u64| {
+            if LARGEST < length {
+                let error = FsErrorKind::TooLarge { limit: LARGEST };
+                let mut failure = failed(&place.shown, &FsError::new("write", place.shown.as_str(), error));
+                failure.message = format!("`{}` would be larger than {LARGEST} bytes", place.shown);
+                return Err(failure);
+            }
+            // A file that is too large already may become smaller.
+            if old.len < length {
+                context.limits()?.check_bytes(&place.shown, length)?;
+            }
+            Ok(())
+        };
+        edit.apply(bytes, &may_become)
+    }
+
     fn end(self, context: &mut Context<'_>) -> Result<String, Failure> {
         let Editing { place, folder, old, before, bytes, _alone } = self;
         store(context, &place, &folder, Some(&old), Some(before), &bytes)?;
@@ -201,7 +233,7 @@ struct EditArgs {
 pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
     let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
-    let count = edit.apply(&mut editing.bytes)?;
+    let count = editing.apply(context, &edit)?;
     let mut members = ok(&editing.end(context)?);
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     members.push(("message", Json::from(format!("replaced {times}"))));
@@ -224,7 +256,7 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
         return Err(Failure::new("empty_target", "there are no edits"));
     }
     for (at, edit) in edits.iter().enumerate() {
-        edit.apply(&mut editing.bytes).map_err(|failure| {
+        editing.apply(context, edit).map_err(|failure| {
             let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
             let count = failure.data.as_ref().and_then(|data| data.get("count")).cloned();
             let edit = [("edit", Json::from(at + 1)), ("count", count.unwrap_or_default())];
@@ -285,6 +317,40 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         }
     }
     Ok(Output::new(ok(&place.shown)))
+}
+
+/// Adds the files that a call would delete, where they are a whole directory.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, things: &mut Named) -> Result<(), Failure> {
+    let args: DeleteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let folder = place.folder(context)?;
+    let is_folder = |look: Look| look.kind == FileKind::Directory;
+    if !args.recursive || !place.look(&folder)?.is_some_and(is_folder) {
+        return Ok(());
+    }
+    let inside = folder.folder(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+    let mut found = Vec::new();
+    list(&inside, &place.shown, &mut found)?;
+    things.add_files(&format!("{} with", place.shown), found);
+    Ok(())
+}
+
+/// Lists everything in a directory, with what tells whether it changed.
+fn list(folder: &Folder, shown: &str, found: &mut Vec<(String, String)>) -> Result<(), Failure> {
+    let error = |error| failed(shown, &error);
+    for (name, kind) in folder.entries().map_err(error)? {
+        if MOST <= found.len() {
+            // It is refused when it acts.
+            return Ok(());
+        }
+        let path = beneath(folder, &name)?;
+        if kind == FileKind::Directory {
+            list(&folder.folder(path.name()).map_err(error)?, shown, found)?;
+        } else {
+            found.push((path.to_string(), folder.look(path.name()).map_err(error)?.stamp()));
+        }
+    }
+    Ok(())
 }
 
 fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {

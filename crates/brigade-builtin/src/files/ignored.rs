@@ -7,6 +7,7 @@ use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
 use brigade_profile::builtin::PathUse;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::Room;
 use super::place::root;
 use crate::context::{Context, Failure};
 
@@ -32,15 +33,15 @@ impl Unread {
         Unread { path: path.to_owned(), reason: "its name is not UTF-8".to_owned() }
     }
 
-    /// Writes what a walk could not read, if there is something.
-    pub(super) fn members(unread: &[Unread]) -> Option<(&'static str, Json)> {
+    /// Writes what a walk could not read, if there is something, as far as there is room for it.
+    pub(super) fn members(unread: &[Unread], room: &mut Room) -> Option<(&'static str, Json)> {
         let row = |row: &Unread| {
             Json::object([
                 ("path", Json::from(row.path.as_str())),
                 ("reason", Json::from(row.reason.as_str())),
             ])
         };
-        let rows: Vec<Json> = unread.iter().take(100).map(row).collect();
+        let rows: Vec<Json> = unread.iter().take(100).map(row).take_while(|row| room.take(row)).collect();
         (!rows.is_empty()).then(|| ("unread", Json::from(rows)))
     }
 }

@@ -5,6 +5,7 @@ use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 use serde::Deserialize;
 
+use super::Room;
 use super::ignored::Unread;
 use super::place::{failed, place, root};
 use crate::context::{Context, Failure, Output};
@@ -150,7 +151,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let entries = folder.entries().map_err(|error| failed(&place.shown, &error))?;
     let total = entries.len();
     let mut unread = Vec::new();
-    let row = |(name, kind): &(std::ffi::OsString, FileKind)| {
+    let mut row = |(name, kind): &(std::ffi::OsString, FileKind)| {
         let Some(name) = name.to_str() else {
             unread.push(Unread::not_utf8(&name.to_string_lossy()));
             return None;
@@ -163,13 +164,26 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         };
         Some(Json::object([("name", Json::from(name)), ("file_type", Json::from(kind))]))
     };
-    let rows: Vec<Json> = entries.iter().skip(args.offset).take(args.limit).filter_map(row).collect();
+    let (mut room, mut rows, mut next) = (Room::of(context), Vec::new(), args.offset);
+    for entry in entries.iter().skip(args.offset).take(args.limit) {
+        if let Some(row) = row(entry) {
+            if !room.take(&row) {
+                break;
+            }
+            rows.push(row);
+        }
+        next += 1;
+    }
     let mut members = vec![
         ("status", Json::from("success")),
         ("path", Json::from(place.shown)),
         ("entries", Json::from(rows)),
         ("total", Json::from(total)),
+        ("truncated", Json::from(next < total)),
     ];
-    members.extend(Unread::members(&unread));
+    if next < total {
+        members.push(("next_offset", Json::from(next)));
+    }
+    members.extend(Unread::members(&unread, &mut room));
     Ok(Output::new(members))
 }

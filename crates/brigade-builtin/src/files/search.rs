@@ -13,6 +13,7 @@ use grep_searcher::{
 };
 use serde::Deserialize;
 
+use super::Room;
 use super::ignored::{Go, Unread, Walk};
 use super::place::{Place, failed, place, root};
 use crate::context::{Context, Failure, Output};
@@ -31,6 +32,7 @@ struct GrepArgs {
 }
 
 /// A line that the pattern matches.
+#[derive(Clone)]
 struct Found {
     path: String,
     line: u64,
@@ -219,16 +221,30 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     for (path, sha256) in &search.files {
         context.touch(path, Some(*sha256), Some(*sha256));
     }
-    let text: Vec<String> =
-        search.found.iter().map(|found| format!("{}:{}:{}", found.path, found.line, found.content)).collect();
-    let rows: Vec<Json> = search.found.iter().map(row).collect();
+    let (mut room, mut rows, mut text) = (Room::of(context), Vec::new(), Vec::new());
+    for found in &search.found {
+        let whole = row(found);
+        if room.take(&whole) {
+            rows.push(whole);
+        } else {
+            // One match alone may have more around it than there is room for.
+            search.is_full = true;
+            let bare = row(&Found { before: Vec::new(), after: Vec::new(), ..found.clone() });
+            room = if rows.is_empty() { Room::of(context) } else { room };
+            if !rows.is_empty() || !room.take(&bare) {
+                break;
+            }
+            rows.push(bare);
+        }
+        text.push(format!("{}:{}:{}", found.path, found.line, found.content));
+    }
     let mut members = vec![
         ("status", Json::from("success")),
         ("count", Json::from(rows.len())),
         ("matches", Json::from(rows)),
         ("truncated", Json::from(search.is_full)),
     ];
-    members.extend(Unread::members(&unread));
+    members.extend(Unread::members(&unread, &mut room));
     Ok(Output::new(members).text(text.join("\n")))
 }
 
@@ -271,15 +287,17 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         Ok(Go::On)
     })?;
     found.sort_unstable();
-    let is_full = args.limit < found.len();
-    found.truncate(args.limit);
-    let rows: Vec<Json> = found.iter().map(|path| Json::from(path.as_str())).collect();
+    let (total, mut room) = (found.len(), Room::of(context));
+    let rows = found.iter().take(args.limit).map(|path| Json::from(path.as_str()));
+    let rows: Vec<Json> = rows.take_while(|row| room.take(row)).collect();
+    found.truncate(rows.len());
+    let is_full = found.len() < total;
     let mut members = vec![
         ("status", Json::from("success")),
         ("count", Json::from(rows.len())),
         ("matches", Json::from(rows)),
         ("truncated", Json::from(is_full)),
     ];
-    members.extend(Unread::members(&walk.unread));
+    members.extend(Unread::members(&walk.unread, &mut room));
     Ok(Output::new(members).text(found.join("\n")))
 }

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brigade_core::{Fingerprint, Json, SystemClock};
+use brigade_core::{Fingerprint, Json, Place, SystemClock};
 use brigade_fs::DiskFs;
 use brigade_profile::builtin::{Guards, definition};
+use brigade_profile::{CallLimits, Constrain};
 use brigade_redact::{Redactor, SecretValue};
 use brigade_store::Stores;
 
@@ -23,7 +24,16 @@ struct Work {
     fs: DiskFs,
     readable: Vec<String>,
     max_bytes: u64,
+    /// `constrain.max_bytes` of the caller's profile.
+    most: Option<u64>,
     cancel: Option<brigade_process::CancelToken>,
+}
+
+fn limits(max_bytes: u64) -> CallLimits {
+    let mut limits = CallLimits::default();
+    let constrain = Constrain { max_bytes: Some(max_bytes), ..Constrain::default() };
+    limits.add(&"context.small".parse().unwrap(), &Place::file("profiles.toml"), &constrain);
+    limits
 }
 
 impl Work {
@@ -32,7 +42,7 @@ impl Work {
         let root = folder.path().join("work");
         std::fs::create_dir(&root).unwrap();
         let fs = DiskFs::open(&root).unwrap();
-        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20, cancel: None }
+        Work { folder, fs, readable: Vec::new(), max_bytes: 1 << 20, most: None, cancel: None }
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -54,6 +64,7 @@ impl Work {
         let mut context = Context {
             guards: Guards { protected: Vec::new(), readable: self.readable.clone() },
             max_bytes: self.max_bytes,
+            limits: Some(self.most.map_or_else(CallLimits::default, limits)),
             cancel: self.cancel.as_ref(),
             ..Context::new(&self.fs, "agent:a", &SystemClock, &redactor, &stores)
         };
@@ -317,6 +328,49 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn what_an_edit_makes_is_as_bounded_as_what_is_edited() {
+    let work = Work::new();
+    let text = "a".repeat(1 << 20);
+    work.put("f", text.as_bytes());
+    let edit = |target: &str, times: usize| {
+        let more = "b".repeat(times);
+        format!(r#""target_content": "{target}", "replacement_content": "{more}", "replace_all": true"#)
+    };
+    let one = |times: usize| format!(r#"{{"path": "f", {}}}"#, edit("a", times));
+    work.refused("fs.edit", &one(65), "file_too_large");
+    // Nothing of this size is made, in the middle either: the second edit alone would be of 4 TiB.
+    let edits = [edit("a", 64), edit("b", 1 << 16), edit("b", 0)];
+    let edits = edits.map(|edit| format!("{{{edit}}}")).join(", ");
+    let failure = work.call("fs.multi_edit", &format!(r#"{{"path": "f", "edits": [{edits}]}}"#)).unwrap_err();
+    assert_eq!(failure.code, "file_too_large");
+    assert!(failure.message.starts_with("edit 2:"), "{}", failure.message);
+    assert_eq!(work.get("f"), text.as_bytes());
+    work.ok("fs.edit", &one(64));
+    assert_eq!(work.get("f").len(), 64 << 20);
+    work.ok(
+        "fs.edit",
+        r#"{"path": "f", "target_content": "bb", "replacement_content": "b", "replace_all": true}"#,
+    );
+}
+
+#[test]
+fn no_edit_grows_a_file_beyond_what_the_profile_allows() {
+    let mut work = Work::new();
+    work.most = Some(10);
+    work.put("f", b"aaaa");
+    let edit = |target: &str, replacement: &str| {
+        format!(
+            r#"{{"path": "f", "target_content": "{target}", "replacement_content": "{replacement}", "replace_all": true}}"#
+        )
+    };
+    work.refused("fs.edit", &edit("a", "bbb"), "outside_context");
+    work.ok("fs.edit", &edit("a", "bb"));
+    work.put("f", b"aaaaaaaaaaaa");
+    work.refused("fs.edit", &edit("aaaaaaaaaaaa", "aaaaaaaaaaaaa"), "outside_context");
+    work.ok("fs.edit", &edit("aaaaaaaaaaaa", "aaaaaaaaaaa"));
+}
+
+#[test]
 fn several_edits_are_made_in_order_or_none_is() {
     let work = Work::new();
     work.put("f", b"one two");
@@ -482,4 +536,64 @@ fn names_that_no_argument_can_say_are_told() {
     assert_eq!((names.len(), text(&names[0], "name")), (1, "plain"));
     let unread = listed.get("unread").unwrap().as_array().unwrap();
     assert_eq!(text(&unread[0], "reason"), "its name is not UTF-8");
+}
+
+#[test]
+fn a_result_of_rows_is_no_larger_than_it_may_be() {
+    let mut work = Work::new();
+    work.max_bytes = 8 << 10;
+    for at in 0..200 {
+        work.put(&format!("d/{}-{at:03}", "n".repeat(100)), format!("{}\n", "needle ".repeat(30)).as_bytes());
+    }
+    let size = |result: &Json| result.to_compact().len();
+    let flag = |result: &Json| result.get("truncated").and_then(Json::as_bool);
+    for (tool, args) in [
+        ("fs.list", r#"{"path": "d"}"#),
+        ("fs.glob", r#"{"path": "d", "pattern": "**"}"#),
+        ("fs.grep", r#"{"path": "d", "pattern": "needle"}"#),
+    ] {
+        let result = work.ok(tool, args);
+        assert!(4 << 10 < size(&result) && size(&result) <= 8 << 10, "{tool}: {}", size(&result));
+        assert_eq!(flag(&result), Some(true), "{tool}");
+    }
+    // The rest of a listing begins where it says.
+    let (mut next, mut seen) = (Some(Json::from(0)), 0);
+    while let Some(offset) = next {
+        let page = work.ok("fs.list", &format!(r#"{{"path": "d", "offset": {}}}"#, offset.to_compact()));
+        seen += page.get("entries").and_then(Json::as_array).unwrap().len();
+        next = page.get("next_offset").cloned();
+    }
+    assert_eq!(seen, 200);
+    // A match whose surroundings do not fit comes without them.
+    let long = format!("{}\n", "x".repeat(1900)).repeat(10);
+    work.put("long", format!("{long}needle\n{long}").as_bytes());
+    let result = work.ok("fs.grep", r#"{"path": "long", "pattern": "needle", "context": 10}"#);
+    assert!(size(&result) <= 8 << 10 && flag(&result) == Some(true));
+    assert_eq!(result.get("count").unwrap().to_compact(), "1");
+}
+
+#[test]
+fn a_directory_that_is_to_go_is_bound_with_what_is_in_it() {
+    let work = Work::new();
+    for name in ["a", "b", "c", "d"] {
+        work.put(&format!("d/sub/{name}"), b"1");
+    }
+    let things = |args: &str| {
+        let redactor = Redactor::new(&[]);
+        let stores = Stores::new(Duration::from_secs(1));
+        let context = Context::new(&work.fs, "agent:a", &SystemClock, &redactor, &stores);
+        crate::named::named(&context, "fs.delete", &Json::parse(args).unwrap()).things
+    };
+    let whole = r#"{"path": "d", "recursive": true}"#;
+    let first = things(whole);
+    let names: Vec<&String> = first.keys().collect();
+    assert_eq!(names, ["d with 4 files: d/sub/a, d/sub/b, d/sub/c and 1 more"]);
+    assert_eq!(things(whole), first);
+    work.put("d/sub/d", b"22");
+    assert_ne!(things(whole), first, "a file that changed is another one");
+    work.put("d/e", b"1");
+    assert!(things(whole).keys().all(|name| name.starts_with("d with 5 files: d/e")));
+    assert!(
+        things(r#"{"path": "d"}"#).is_empty() && things(r#"{"path": "none", "recursive": true}"#).is_empty()
+    );
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use brigade_core::Fingerprint;
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsErrorKind, RelPath};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, fingerprint};
 use brigade_git::{Git, GitError, Identity, Order, Settings, Sight};
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
 
@@ -289,9 +289,45 @@ impl Repository {
         Ok(order.ask()?.code == Some(0))
     }
 
-    /// Refuses paths that a filter of the settings would have to write or read, because none runs.
+    /// Tells for each of these paths what a commit would take: the bytes of the file and whether it can be executed.
+    pub(crate) fn contents(&self, paths: &[Vec<u8>]) -> Result<Vec<(String, String)>, Failure> {
+        let fs = DiskFs::open(&self.top).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let of = |path: &Vec<u8>| -> Result<String, Failure> {
+            let Some(name) = text_of(path).and_then(|path| path.parse::<RelPath>().ok()) else {
+                let order = self.order("hash-object", Reach::Read).words(["--no-filters", "--"]);
+                return Ok(String::from_utf8_lossy(&order.word(OsStr::from_bytes(path)).ask()?.stdout).into());
+            };
+            let failed = |error: FsError| Failure::new("git_failed", error.to_string());
+            Ok(match fs.link_metadata(&name) {
+                Ok(found) if found.kind == FileKind::File => {
+                    let hash = fingerprint(&*fs.open(&name).map_err(failed)?).map_err(failed)?;
+                    format!("{} {}", hash.to_hex(), found.mode & 0o100 != 0)
+                }
+                Ok(found) => format!("{:?} {} {}", found.kind, found.len, found.modified),
+                Err(error) if error.is_not_found() => "gone".to_owned(),
+                Err(error) => return Err(failed(error)),
+            })
+        };
+        let row = |path: &Vec<u8>| Ok((String::from_utf8_lossy(path).into_owned(), of(path)?));
+        paths.iter().map(row).collect()
+    }
+
+    /// Refuses paths that a filter of the repository's settings would have to write or read, because none runs.
     pub(crate) fn check_filters(&self, paths: &[Vec<u8>]) -> Result<(), Failure> {
-        if self.settings.filters().next().is_none() || paths.is_empty() {
+        self.check_filters_of(&[&self.settings], paths)
+    }
+
+    /// Refuses to take files into the repository that git would have a filter write, whoever set that: the repository,
+    /// its user or the system.
+    pub(crate) fn check_taken(&self, context: &Context<'_>, paths: &[Vec<u8>]) -> Result<(), Failure> {
+        let host = context.environment.cloned().unwrap_or_default();
+        let all = Settings::read(&self.git, &self.top, &host)?;
+        self.check_filters_of(&[&self.settings, &all], paths)
+    }
+
+    fn check_filters_of(&self, settings: &[&Settings], paths: &[Vec<u8>]) -> Result<(), Failure> {
+        let filters: BTreeSet<&str> = settings.iter().flat_map(|settings| settings.filters()).collect();
+        if filters.is_empty() || paths.is_empty() {
             return Ok(());
         }
         let mut input = Vec::new();
@@ -301,13 +337,13 @@ impl Repository {
         }
         let order = self.order("check-attr", Reach::Read).words(["-z", "--stdin", "filter"]);
         let answer = order.input(input).run()?;
-        let values: Vec<&[u8]> = answer.parts().skip(2).step_by(3).collect();
-        if values.iter().all(|value| matches!(*value, b"unspecified" | b"unset")) {
+        let is_known = |value: &[u8]| text_of(value).is_none_or(|name| filters.contains(name));
+        if !answer.parts().skip(2).step_by(3).any(is_known) {
             return Ok(());
         }
         Err(Failure::new(
             "needs_filter",
-            "a changed file needs a filter of the repository, and no filter runs here",
+            "a changed file needs a filter of git, such as that of LFS, and no filter runs here; a person commits it",
         ))
     }
 

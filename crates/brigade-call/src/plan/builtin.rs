@@ -51,11 +51,11 @@ fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
     let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
     if let Some(found) = shell_syntax(command) {
         let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
-        let message =
-            format!("$.command: {found} means something to a shell alone, and no shell reads the command");
-        blockers.push(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command").hint(
-            "quote what is plain text; put several steps into a script and make it a tool of the catalog",
-        ));
+        let message = format!(
+            "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain \
+             text; several steps are a script, which a person makes a tool of the catalog"
+        );
+        blockers.push(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"));
     }
     for (name, value) in args.get("env").and_then(Json::as_object).into_iter().flatten() {
         if *value != Json::Bool(true) {

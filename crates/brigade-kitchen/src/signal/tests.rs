@@ -267,6 +267,16 @@ fn the_other_roles_are_read_too() {
     assert_eq!(planned(&Evidence { exit: Exit::Code(1), ..evidence("{\"tasks\": []}") }), None);
     let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":\" text \"}");
     assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), Some("text"));
+    for (output, text) in [
+        ("{\"a\": [1, 2]}", Some("{\"a\":[1,2]}")),
+        ("7", Some("7")),
+        ("false", Some("false")),
+        ("null", None),
+    ] {
+        let bytes = format!("{{\"nonce\":\"n0\",\"output\":{output}}}");
+        let result = ResultFile::Bytes(bytes.as_bytes());
+        assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), text, "{output}");
+    }
     assert_eq!(mapped(&evidence("text\n")).as_deref(), Some("text"));
     assert_eq!(
         (mapped(&evidence(" \n")), mapped(&Evidence { exit: Exit::TimeLimit, ..evidence("x") })),

@@ -119,7 +119,7 @@ struct Members {
     #[serde(deserialize_with = "present")]
     prd: Option<Option<Object>>,
     questions: Vec<String>,
-    output: Option<String>,
+    output: Option<Json>,
 }
 
 /// What counts of an attempt: the members of its result file, or its tags. `None` if the result file does not count.
@@ -294,11 +294,15 @@ pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
     if ended_well(evidence) { tasked(evidence) } else { None }
 }
 
-/// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, else
-/// its answer.
+/// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, as JSON
+/// if it is no text, else its answer.
 pub fn tasked(evidence: &Evidence<'_>) -> Option<String> {
     let text = match view(evidence)? {
-        View::File(members) => members.output?,
+        View::File(members) => match members.output? {
+            Json::String(text) => text,
+            Json::Null => return None,
+            other => other.to_compact(),
+        },
         // Only an echoed prompt has the nonce.
         View::Tags(_) => evidence.answer.filter(|answer| !answer.contains(evidence.nonce))?.to_owned(),
     };

@@ -139,7 +139,9 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 for (key, value) in reader.table("programs", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
                         "capture" => policy.capture = command_line(reader, "programs.capture", value),
-                        _ => reader.unknown_member(key, "programs.", &["capture"], TOP),
+                        // Pull requests are those of the local forge, whatever the program is.
+                        "forge" => drop(command_line(reader, "programs.forge", value)),
+                        _ => reader.unknown_member(key, "programs.", &["capture", "forge"], TOP),
                     }
                 }
             }
@@ -416,5 +418,18 @@ fn limits(reader: &mut Reader<'_>, value: &Value<'_>, policy: &mut Policy) {
             "open_files" => limits.open_files = reader.count(&field, value).map(|found| found.value),
             _ => reader.unknown_member(key, "limits.", LIMITS, TOP),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_a_forge_is_a_known_key() {
+        let issues = |text: &str| PolicyState::parse("policy.toml", Some(text.as_bytes())).issues().len();
+        assert_eq!(issues("[programs]\nforge = \"/usr/bin/gh\"\ncapture = \"shot\"\n"), 0);
+        assert_eq!(issues("[programs]\nforge = \"gh\"\n"), 0);
+        assert_eq!((issues("[programs]\nforges = \"gh\"\n"), issues("[programs]\nforge = 7\n")), (1, 1));
     }
 }

@@ -105,7 +105,8 @@ pub(super) const ROWS: &[Definition] = &[
         description: "Lists the entries of a directory of the workspace.",
         input: "path!:string offset:integer(0..)=0 limit:integer(1..10000)=1000",
         output: "status:string path:string entries:[name:string \
-            file_type:string(file,directory,symlink,other)] total:integer unread?:[path:string reason:string]",
+            file_type:string(file,directory,symlink,other)] total:integer truncated?:boolean \
+            next_offset?:integer unread?:[path:string reason:string]",
         effects: &["local-read"],
         modes: &[Mode::Operator],
         judge: Judge::Skip,

@@ -1,16 +1,18 @@
 //! The value of a field with a secret name: where it starts, and whether it is a secret.
 //!
 //! Values that cannot be a secret are kept: booleans and null, type names, placeholders and variables (`<token>`,
-//! `$TOKEN`, `${TOKEN}`), the field's own name (`token=token`), and program text (`let token = lexer.next();`). `token`
-//! is also a word of parsers, so after `token: ` short words of letters and numbers of up to three digits are kept. In
-//! doubt, a value is masked.
+//! `$TOKEN`, `${TOKEN:-postgres}`, `YOUR_TOKEN`), files below the home directory, the field's own name (`token=token`),
+//! and program text (`let token = lexer.next();`). `token` is also a word of parsers, so after `token: ` short words of
+//! letters and numbers of up to three digits are kept. In doubt, a value is masked.
 
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
-use crate::name::{NameKind, is_count, is_password};
+use crate::name::{NameKind, classify, is_count, is_password};
 use crate::shape::SecretKind;
 use crate::swallow::{Swallow, beginning};
 use crate::window::{More, Window};
-use crate::words::{HARMLESS_WORDS, KEPT_IN, PROSE, RECEIVERS, REFERENCES, SCHEMES};
+use crate::words::{
+    HARMLESS_WORDS, KEPT_IN, PROSE, RECEIVERS, REFERENCES, SCHEMES, SECRET_WORDS, SHORT_NAMES,
+};
 
 /// How much of a value is read to classify it.
 const LOOKED_AT: usize = 96;
@@ -72,8 +74,9 @@ fn quoted(window: Window<'_>, at: usize, field: &Field<'_>) -> Result<Option<Opt
     if field.kind == NameKind::Pass && !std::str::from_utf8(text).is_ok_and(is_password) {
         return Ok(Some(None));
     }
-    let start = start + scheme_length(text).unwrap_or(0);
-    Ok(Some(found_unless(false, start, swallow)))
+    let scheme = scheme_length(text).unwrap_or(0);
+    let refers = 0 < scheme && std::str::from_utf8(&text[scheme..]).is_ok_and(is_placeholder);
+    Ok(Some(found_unless(refers, start + scheme, swallow)))
 }
 
 /// Returns the length of an authorization scheme at the start of a value, including the space after it.
@@ -94,7 +97,12 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         return Ok(None);
     }
     let word = beginning(window, start, LOOKED_AT, Swallow::Bare)?;
-    if word.is_empty() || is_harmless_word(word, field) || is_in_brackets(window, start, word)? {
+    let is_default = || field.in_expansion && is_plain_default(word);
+    if word.is_empty()
+        || is_harmless_word(word, field)
+        || is_default()
+        || is_in_brackets(window, start, word)?
+    {
         return Ok(None);
     }
     if field.kind == NameKind::Tokens {
@@ -129,7 +137,10 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
         if SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes())) {
             let first = window.at(next)?;
             let credentials = beginning(window, next, LOOKED_AT, Swallow::Bare)?;
-            if std::str::from_utf8(credentials).is_ok_and(|text| !text.is_empty() && is_placeholder(text)) {
+            let refers = |text: &str| !text.is_empty() && is_placeholder(text);
+            if std::str::from_utf8(credentials).is_ok_and(refers)
+                || (!credentials.is_empty() && is_in_brackets(window, next, credentials)?)
+            {
                 return Ok(None);
             }
             let quoted = first.is_some_and(is_quote);
@@ -179,6 +190,10 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     if own_name.eq_ignore_ascii_case(word) || own_name.replace('-', "_").eq_ignore_ascii_case(word) {
         return true;
     }
+    // A short name of a password is no password either.
+    if field.kind == NameKind::Certain && SHORT_NAMES.contains(&word) {
+        return true;
+    }
     if field.kind != NameKind::Token {
         return false;
     }
@@ -187,21 +202,54 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     small_number || (short_word && field.spaced && field.separator != Separator::Equals)
 }
 
-/// Returns whether a non-empty word stands for a value: a variable, a name in brackets, a row of stars.
+/// Returns whether a non-empty word stands for a value: a variable, a name in brackets, a file below the home
+/// directory, `YOUR_TOKEN`, a row of stars.
 pub(crate) fn is_placeholder(word: &str) -> bool {
     let bytes = word.as_bytes();
     match bytes[0] {
-        b'$' => {
-            let rest = &word[1..];
-            rest.starts_with(['{', '('])
-                || (2 < rest.len() && rest.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+        b'$' => word[1..].starts_with(['{', '(']) || is_variable(&word[1..]),
+        b'~' if word.starts_with("~/") => {
+            word.bytes().all(|b| b.is_ascii_alphanumeric() || b"~/_-.".contains(&b))
         }
+        b'y' | b'Y' if is_of_the_reader(word) => true,
         b'<' => word.strip_suffix('>').is_some_and(|text| is_plain_name(&text[1..])),
         b'{' => is_object_or_placeholder(&word[1..]),
         b'%' => word.len() == 2 || (word.starts_with("%(") && word.len() < 32),
         first @ (b'*' | b'.' | b'x' | b'X' | b'-' | b'#' | b'?' | b'_') => bytes.iter().all(|b| *b == first),
         first => word.chars().count() == 1 && !first.is_ascii_alphanumeric(),
     }
+}
+
+/// Returns whether a text behind `$` is the name of a variable: `X`, `DB_PASS1`, `api_key`. A password may begin with
+/// `$`, too, so other names in lower case are none.
+fn is_variable(name: &str) -> bool {
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_constant = !letters.is_empty()
+        && name.len() <= letters.len() + 2
+        && letters.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    let is_lower = |b: u8| b.is_ascii_lowercase() || b == b'_';
+    is_constant || (name.bytes().all(is_lower) && classify(name).is_some())
+}
+
+/// Returns whether a word tells the reader what to write there: `YOUR_API_KEY`, `your-secret-here`.
+fn is_of_the_reader(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    let Some(rest) = lower.strip_prefix("your").filter(|rest| rest.starts_with(['_', '-', ' '])) else {
+        return false;
+    };
+    let mut words = rest[1..].split(['_', '-', ' ']);
+    words.clone().all(|part| part.bytes().all(|b| b.is_ascii_lowercase()))
+        && words.any(|part| part == "here" || SECRET_WORDS.contains(&part))
+}
+
+/// Returns whether the text behind the name in `${NAME:-default}` is a plain word, or a message: `:-postgres`,
+/// `:?is not set`.
+fn is_plain_default(word: &[u8]) -> bool {
+    let Ok(word) = std::str::from_utf8(word) else { return false };
+    let Some(default) = word.strip_prefix(['-', '=', '+', '?']) else { return false };
+    let default = default.trim_end_matches(['}', '"', '\'']);
+    let is_plain = default.len() <= 16 && default.bytes().all(|b| b.is_ascii_lowercase());
+    word.starts_with('?') || is_plain || is_placeholder(default)
 }
 
 /// Returns whether a command line value only refers to a secret: a file, a variable, a source.
@@ -220,7 +268,7 @@ fn is_plain_name(text: &str) -> bool {
 /// Classifies the text after a `{`: that of `{{ name }}`, of `{name}`, or of an object. The fields of an object are
 /// checked separately.
 fn is_object_or_placeholder(inner: &str) -> bool {
-    inner.is_empty()
+    matches!(inner, "" | "}")
         || inner.starts_with(['{', '"', '\'', '\\'])
         || inner.strip_suffix('}').is_some_and(is_plain_name)
         || inner.strip_suffix(':').is_some_and(is_plain_name)

@@ -8,7 +8,7 @@ use brigade_call::{
 use brigade_calls::{Attempt, Error, ErrorKind, Refusal};
 use brigade_core::{CallId, Json, Timestamp};
 use brigade_facts::Config;
-use brigade_policy::{CallKind, Failure, Gate};
+use brigade_policy::{CallKind, Failure};
 use brigade_queue::{LockedQueue, OnDuplicate, Review, View};
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
@@ -19,10 +19,26 @@ use crate::late::LateWrites;
 use crate::running::{self, Claimed, Entered, Stands};
 
 /// Returns the rule that approves a planned call, if one does.
-pub(super) type Covers<'a> = dyn Fn(&Plan, &View<'_>, Option<Gate>) -> Option<ApprovedBy> + 'a;
+pub(super) type Covers<'a> = dyn Fn(&Plan, AskedRules<'_>) -> Option<ApprovedBy> + 'a;
 
 /// Returns what a judge says about a call; `None` if there is no judge.
 pub(super) type AsksJudge<'a> = dyn Fn(&Call) -> Option<Judged> + 'a;
+
+/// The rules that are asked whether they approve a call.
+#[derive(Clone, Copy)]
+pub(super) enum AskedRules<'a> {
+    /// All of them, which count the calls in the queue.
+    All(&'a View<'a>),
+    /// All of them, as if a judge had passed the call.
+    AllIfPassed(&'a View<'a>),
+    /// The one that approved this call, which is counted already.
+    Of(&'a Call),
+}
+
+/// Says why a call that a rule approved waits for a person.
+pub(super) fn no_longer_covered(rule: &str) -> String {
+    format!("the rule `{rule}` of the policy does not cover the call any more")
+}
 
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
@@ -99,7 +115,7 @@ impl AgentCalls {
         let view = queue.read()?;
         (terms.rates)(&view)?;
         let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms.limits)?.is_some();
-        if is_settled || (terms.covers)(plan, &view, Some(Gate::Allow)).is_none() {
+        if is_settled || (terms.covers)(plan, AskedRules::AllIfPassed(&view)).is_none() {
             return Ok(None);
         }
         drop(view);
@@ -165,7 +181,7 @@ impl Request<'_> {
             let queue = room.queue();
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
-            let by = self.covered(&view);
+            let by = (self.terms.covers)(self.plan, AskedRules::All(&view));
             by.and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
@@ -226,12 +242,6 @@ impl Request<'_> {
         approved.map_err(|_| Box::new(call))
     }
 
-    /// Returns the rule that approves the call. One that a judge passed is like one that nobody judges.
-    fn covered(&self, view: &View<'_>) -> Option<ApprovedBy> {
-        let passed = self.plan.judge().is_some_and(|judged| judged.passed);
-        (self.terms.covers)(self.plan, view, passed.then_some(Gate::Allow))
-    }
-
     fn is_approvable(&self, call: &Call) -> bool {
         self.plan.told(call).is_empty() && self.plan.changes_since_queued(call).is_empty()
     }
@@ -258,14 +268,10 @@ impl Request<'_> {
             }
         };
         let unknown = unseen_like(&view, probe)?;
-        let by = self.covered(&view).filter(|_| unknown.is_none());
+        let by = (self.terms.covers)(plan, AskedRules::All(&view)).filter(|_| unknown.is_none());
         // An equal call under a rule is about to run for another request of the agent.
-        let is_anothers = |call: &Call| {
-            let approved = call.approval.as_ref().map(|approval| &approval.by);
-            by.is_some()
-                && call.status == CallStatus::Approved
-                && matches!(approved, Some(ApprovedBy::Rule { .. }))
-        };
+        let is_anothers =
+            |call: &Call| by.is_some() && call.status == CallStatus::Approved && call.rule().is_some();
         let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
         let over = match waiting {
             Some(_) => None,
@@ -292,7 +298,13 @@ impl Request<'_> {
             return Ok(Decided::Claimed);
         }
         let mut stored = match waiting {
-            Some(stored) => stored,
+            Some(stored) => match stored.call.rule().filter(|_| stored.call.status == CallStatus::Approved) {
+                Some(rule) if (self.terms.covers)(plan, AskedRules::Of(&stored.call)).is_none() => {
+                    let review = Review::Reopen(no_longer_covered(rule));
+                    locked.review(&stored.call.id, stored.revision, review, now)?
+                }
+                _ => stored,
+            },
             None => {
                 // A rule approves in the same write.
                 let mut make = |_: usize, is_taken: &dyn Fn(&CallId) -> bool| match &by {

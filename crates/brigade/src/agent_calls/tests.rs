@@ -6,7 +6,7 @@ use brigade_call::Caller;
 use brigade_core::Json;
 use tempfile::TempDir;
 
-use super::asking::Covers;
+use super::asking::{AskedRules, Covers};
 use super::*;
 use crate::Workspace;
 use crate::env::Env;
@@ -34,11 +34,11 @@ fn args(text: &str) -> Json {
     Json::object([("text", Json::from(text))])
 }
 
-fn nobody(_: &Plan, _: &View<'_>, _: Option<Gate>) -> Option<ApprovedBy> {
+fn nobody(_: &Plan, _: AskedRules<'_>) -> Option<ApprovedBy> {
     None
 }
 
-fn rule(_: &Plan, _: &View<'_>, _: Option<Gate>) -> Option<ApprovedBy> {
+fn rule(_: &Plan, _: AskedRules<'_>) -> Option<ApprovedBy> {
     Some(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
 }
 
@@ -265,4 +265,62 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
     let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
     let AskedToRun::Asked(Asked::Stored { call, unknown }) = asked else { panic!("{asked:?}") };
     assert_eq!((call.status, unknown, begun), (CallStatus::Pending, Some(cut.id), None));
+}
+
+const RULE: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
+    name = 'reads'\ntools = ['say']\neffects = ['local-read']\nmax_calls_per_hour = 1\n";
+
+#[test]
+fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
+    let git = |folder: &TempDir, args: &[&str]| {
+        assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
+    };
+    let write = |policy: &'static str| {
+        move |folder: &TempDir| fs::write(folder.path().join(".brigade/tools/policy.toml"), policy).unwrap()
+    };
+    let tracked = |folder: &TempDir| {
+        git(folder, &["init", "--quiet"]);
+        git(folder, &["add", ".brigade/tools/policy.toml"]);
+    };
+    const GONE: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n";
+    const EXPIRED: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
+        name = 'reads'\ntools = ['say']\neffects = ['local-read']\nexpires = '2020-01-31'\n";
+    const NARROWER: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
+        name = 'reads'\ntools = ['say']\neffects = ['local-read']\narguments = { text = 'docs/**' }\n";
+    let changes: [(&str, &dyn Fn(&TempDir), bool); 5] = [
+        ("as it was", &|_| {}, true),
+        ("gone", &write(GONE), false),
+        ("expired", &write(EXPIRED), false),
+        ("narrower", &write(NARROWER), false),
+        ("tracked", &tracked, false),
+    ];
+    for (what, change, runs) in changes {
+        let (folder, workspace) = workspace();
+        fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
+        write(RULE)(&folder);
+        let shown = || workspace.agents().tools("local", &[], brigade_profile::NameStyle::Dotted).unwrap();
+        let calls = of(&workspace, "local");
+        let ask = || match calls.ask(&shown(), "say", args("hello")).unwrap() {
+            Asked::Stored { call, .. } => *call,
+            other => panic!("{what}: {other:?}"),
+        };
+        let asked = ask();
+        assert_eq!(asked.rule(), Some("reads"), "{what}");
+        change(&folder);
+        if what == "gone" {
+            // The same call again waits for a person, too.
+            let again = ask();
+            assert_eq!((&again.id, &again.status), (&asked.id, &CallStatus::Pending));
+        }
+        let gone_on = calls.go_on(Some(&shown()), &asked.id).unwrap().call;
+        if runs {
+            assert_eq!(gone_on.status, CallStatus::Completed, "{what}");
+            continue;
+        }
+        assert_eq!((&gone_on.status, gone_on.approval.is_none()), (&CallStatus::Pending, true), "{what}");
+        assert!(gone_on.review_reason.unwrap().contains("`reads`"), "{what}");
+        workspace.calls().approve(asked.id.as_str()).unwrap();
+        let ran = calls.go_on(Some(&shown()), &asked.id).unwrap().call;
+        assert_eq!(ran.status, CallStatus::Completed, "{what}: a person agreed");
+    }
 }

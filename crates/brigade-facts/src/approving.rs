@@ -1,0 +1,74 @@
+//! Which rule of the policy approves a call of an agent, and whether the one that did still does.
+
+use brigade_call::{ApprovedBy, Plan};
+use brigade_core::Timestamp;
+use brigade_policy::{Asked, Gate, covering, covers};
+use brigade_profile::builtin::{Approval, Definition, definition};
+
+use crate::host::Host;
+use crate::real_paths::followed;
+use crate::rights::AgentTools;
+
+/// The rules that are asked.
+#[derive(Clone, Copy)]
+pub enum Rules<'a> {
+    /// All of them, with how many calls the one of a name approved in the last hour.
+    All(&'a dyn Fn(&str) -> u64),
+    /// The one of this name, which approved the call already. Its calls are counted already, too.
+    Named(&'a str),
+}
+
+/// Returns the rule that approves a planned call of an agent now. `passed` says whether a judge passed the call, which
+/// counts where a judge decides if a person is asked.
+pub fn rule_for(
+    shown: &AgentTools,
+    host: &Host<'_>,
+    agent: Option<&str>,
+    plan: &Plan,
+    now: Timestamp,
+    rules: Rules<'_>,
+    passed: bool,
+) -> Option<ApprovedBy> {
+    let tool = shown.callable(plan.tool_id(), plan.args())?;
+    let entry = tool.entry;
+    let gate = if passed && shown.is_judged(entry) { Gate::Allow } else { tool.gate };
+    let needs_nobody = |row: &Definition| row.approval == Approval::None;
+    let its_row = Approval::None.as_str();
+    let is_asked = !matches!(rules, Rules::Named(name) if name != its_row);
+    if is_asked && gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
+        // Its row stands for the rule. A profile that asks is stricter.
+        let file = entry.origin.place.file.clone();
+        return Some(ApprovedBy::Rule { rule: its_row.to_owned(), file, line: 0 });
+    }
+    let policy = &shown.config.policy;
+    let asked = Asked {
+        tool_id: plan.tool_id(),
+        effects: &entry.effects,
+        approval_mode: entry.approval_mode,
+        risk: tool.risk,
+        gate,
+        args: plan.args(),
+        agent,
+        agents: &shown.agents.gateway.agent_names(),
+        now,
+        policy_tracked: shown.policy_tracked,
+        pin_changed: plan.changes_pin(),
+        approved_last_hour: &|rule| match rules {
+            Rules::All(approved) => approved(&rule.name),
+            Rules::Named(_) => 0,
+        },
+    };
+    let rule = match rules {
+        Rules::All(_) => covering(policy, &asked).ok()?,
+        Rules::Named(name) => policy.auto_approve().iter().find(|rule| rule.name == name)?,
+    };
+    // The call was planned some time after what the agent is shown was read.
+    let is_tracked = || matches!(rules, Rules::Named(_)) && crate::tracked::policy_tracked(host);
+    let root = host.fs.root().display().to_string();
+    let real = followed(host.fs, plan.tool_id(), plan.args(), &root);
+    covers(rule, &asked).ok()?;
+    covers(rule, &Asked { args: &real, policy_tracked: asked.policy_tracked || is_tracked(), ..asked })
+        .ok()?;
+    let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
+    Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+}
