@@ -270,6 +270,9 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
 const RULE: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
     name = 'reads'\ntools = ['say']\neffects = ['local-read']\nmax_calls_per_hour = 1\n";
 
+/// What changes before a call goes on, and whether it runs still.
+type Case<'c> = (&'c str, &'c dyn Fn(&TempDir), bool);
+
 #[test]
 fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
     let git = |folder: &TempDir, args: &[&str]| {
@@ -287,7 +290,7 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         name = 'reads'\ntools = ['say']\neffects = ['local-read']\nexpires = '2020-01-31'\n";
     const NARROWER: &str = "allowed_families = ['script']\nallowed_effects = ['local-read']\n[[auto_approve]]\n\
         name = 'reads'\ntools = ['say']\neffects = ['local-read']\narguments = { text = 'docs/**' }\n";
-    let changes: [(&str, &dyn Fn(&TempDir), bool); 5] = [
+    let changes: [Case<'_>; 5] = [
         ("as it was", &|_| {}, true),
         ("gone", &write(GONE), false),
         ("expired", &write(EXPIRED), false),
