@@ -173,7 +173,7 @@ fn what_is_committed_or_deleted_is_what_was_approved() {
     let delete = || json!({"volume_id": volume});
     let (id, bound) = approved(&site, &mut client, "volume.delete", delete());
     holds(&bound, "with no files");
-    site.workspace.write(&format!(".brigade/volumes/{volume}/x.txt"), "new\n");
+    site.workspace.write(format!(".brigade/volumes/{volume}/x.txt"), "new\n");
     is_changed(&mut client, &id);
     let (id, _) = approved(&site, &mut client, "volume.delete", delete());
     assert_stands(&client.call("call.wait", json!({"call_id": id})), "completed", "");
