@@ -94,12 +94,14 @@ fn every_start_has_a_receipt_and_each_change_of_one_is_named() {
     workspace.write(LEDGER, &ledger[..ledger.len() - 40]);
     let found = findings(&crew);
     assert!(found.contains(&(id(0), "the receipt is not in the chain".to_owned())), "{found:?}");
-    // Its end was cut off, with the receipt: the journal knows the attempt.
+    // Its end was cut off, with the receipts: the journal knows what there was.
     workspace.write(LEDGER, lines[..3].join("\n") + "\n");
     (3..6).for_each(|at| workspace.remove(receipt(at)));
-    assert_eq!(findings(&crew), named(3, "the receipt of attempt 1 of crew/b is not in the chain"));
+    let cut = [(2, "attempt 1"), (1, "a verification"), (0, "a test")];
+    let cut = cut.map(|(at, what)| (id(at), format!("the receipt of {what} of crew/b is not in the chain")));
+    assert_eq!(findings(&crew), cut);
     workspace.remove(LEDGER);
-    assert_eq!(findings(&crew).len(), 4, "three receipts and an attempt without a chain");
+    assert_eq!(findings(&crew).len(), 6, "three receipts and three records without a chain");
 }
 
 #[test]
