@@ -132,10 +132,12 @@ impl GitPlace {
         if answer.code == Some(0) {
             return Ok(remote);
         }
-        // `!`, the refs, and why.
+        // `!`, the refs, and why. Git may say it twice.
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
-        let why = printed.lines().filter_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1));
-        let why = why.collect::<Vec<_>>().join(", ");
+        let mut why: Vec<&str> =
+            printed.lines().filter_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1)).collect();
+        why.dedup();
+        let why = why.join(", ");
         Err(PlaceError::Git(match answer.failure() {
             GitError::Failed { operation, message } if !why.is_empty() => {
                 GitError::Failed { operation, message: format!("{why}: {message}") }

@@ -246,5 +246,6 @@ fn a_push_that_is_refused_says_why_once_and_on_one_line() {
     task(&place, "a", |folder| write(&folder.join("a"), "a\n"));
     let error = place.push().unwrap_err().to_string();
     assert!(error.contains("[rejected]") && !error.contains('\n'), "{error}");
+    assert!(!error.contains("), [rejected]"), "{error}");
     assert!(!error.contains("hint") && error.matches("failed to push").count() == 1, "{error}");
 }
