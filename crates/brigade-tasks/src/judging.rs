@@ -16,7 +16,7 @@ use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
 use brigade_policy::{PolicyState, RiskLevel};
 use brigade_process::CancelToken;
 use brigade_profile::Worker;
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, SecretValue};
 use brigade_upkeep::{Seams, gather};
 
 use crate::hands::{cook, make_folder};
@@ -114,10 +114,11 @@ impl Judge {
         };
         let secrets = gather::bound_secrets(seams, policy);
         let redactor = Redactor::new(&secrets);
-        match self.say(seams, policy, matter, cancel, &mut judged) {
+        match self.say(seams, policy, matter, secrets, cancel, &mut judged) {
             Ok(said) => {
                 judged.passed = self.threshold <= said.score.as_f64();
-                judged.reasoning = Some(redactor.redact_str(&short(&said.reasoning, MAX_REASONING)));
+                // Masked first: of a secret that is cut, a part would stay.
+                judged.reasoning = Some(short(&redactor.redact_str(&said.reasoning), MAX_REASONING));
                 (judged.score, judged.confidence) = (Some(said.score), Some(said.confidence));
             }
             Err(problem) => judged.problem = Some(redactor.redact_str(&problem)),
@@ -130,6 +131,7 @@ impl Judge {
         seams: &Arc<Seams>,
         policy: &PolicyState,
         matter: &Matter<'_>,
+        secrets: Vec<SecretValue>,
         cancel: Option<CancelToken>,
         judged: &mut Judged,
     ) -> Result<Said, String> {
@@ -137,7 +139,6 @@ impl Judge {
         let cook = cook(&self.worker).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
         let environment = (*seams.environment).clone();
-        let secrets = gather::bound_secrets(seams, policy);
         let host = Host::new(seams.fs.clone(), seams.clock.clone(), environment, secrets);
         let run = host.new_run().map_err(|error| text(&error))?;
         let id = format!("judge-{run}");
