@@ -190,7 +190,8 @@ fn walkaway_has_its_limits() {
     let tasks = [task("US-001", &[]), task("US-002", &[]), task("US-003", &[])];
     let base = "walkaway_mode = true\nmax_iterations = 1\nmax_parallel = 1\n";
     let fails = json!({"role": "work", "do": [{"print": "no"}]});
-    let skips = json!([fails, {"role": "decide", "do": [{"decide": "skip"}]}]);
+    // The executive decides while other tasks are worked on: several may be decided at the same time.
+    let skips = json!([fails, {"role": "decide", "do": [{"sleep": 1}, {"decide": "skip"}]}]);
     let service = Service::new(&format!("{base}walkaway_max_skips = 1"), &tasks, &skips);
     let report = service.serve(30, &[]);
     assert_eq!(report["skipped"].as_array().unwrap().len(), 1, "{report:#}");

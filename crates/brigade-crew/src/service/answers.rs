@@ -124,8 +124,8 @@ impl<'e> Floor<'e> {
         }
         self.heed_pause();
         self.withdraw_questions();
-        let skips = self.journal.life().skips_in_a_row;
-        if self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips {
+        if self.has_skipped_enough() {
+            let skips = self.journal.life().skips_in_a_row;
             let were = if skips == 1 { "was" } else { "were" };
             let tasks = counted(skips, "task");
             self.pause(format!("{tasks} in a row {were} skipped without a person"), true);
@@ -243,6 +243,12 @@ impl<'e> Floor<'e> {
         self.journal.life().decision_of(&task.id).map(|decision| decision.id.clone())
     }
 
+    /// Returns whether the most tasks in a row were skipped without a person.
+    fn has_skipped_enough(&self) -> bool {
+        let skips = self.journal.life().skips_in_a_row;
+        self.settings.walkaway_mode && self.settings.walkaway_max_skips <= skips
+    }
+
     /// The executive decided what follows a failure.
     pub(super) fn decided(&mut self, task: &Task, read: Read<Decided>) -> Result<(), ServeError> {
         self.used_by(Some(&task.id), &read);
@@ -252,6 +258,10 @@ impl<'e> Floor<'e> {
         let Some(id) = self.decision_about(task) else { return Ok(()) };
         let own = self.journal.life().task(&task.id);
         let answer = walkaway_answer(read.verdict, &own, &self.settings);
+        if answer.choice == "skip" && self.has_skipped_enough() {
+            // Several are decided at once. What would be one skip too many waits for a person.
+            return Ok(());
+        }
         self.answer(&id, answer).map(drop)
     }
 
