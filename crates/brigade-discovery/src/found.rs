@@ -4,6 +4,8 @@ use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, Number, Object};
 use serde::{Deserialize, Serialize};
 
+use crate::harness::{Extent, harness};
+
 /// A tool source that some harness knows. It is a description; nothing of it can be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -95,8 +97,26 @@ pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry)
 }
 
 /// Returns the id of an entry whose name has one definition.
+///
+/// A name that reads like the place of another entry (`github@cursor/user`) has its `@` and `%` escaped, so that no
+/// id is the `ref` of something else.
 pub(crate) fn plain_id(source: &str, name: &str) -> String {
+    if is_placed(name) || name.contains("%40") || name.contains("%25") {
+        return format!("{source}:{}", name.replace('%', "%25").replace('@', "%40"));
+    }
     format!("{source}:{name}")
+}
+
+/// Returns whether a name ends in `@HARNESS/SCOPE`, with a number or without.
+fn is_placed(name: &str) -> bool {
+    let Some((label, scope)) = name.rsplit_once('@').and_then(|(_, place)| place.split_once('/')) else {
+        return false;
+    };
+    let scope = match scope.rsplit_once('#') {
+        Some((scope, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => scope,
+        _ => scope,
+    };
+    harness(label).is_some() && Extent::ALL.iter().any(|extent| extent.as_str() == scope)
 }
 
 /// A harness, and what was looked at.

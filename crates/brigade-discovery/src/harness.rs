@@ -27,6 +27,8 @@ pub enum Extent {
 }
 
 impl Extent {
+    pub(crate) const ALL: [Extent; 4] = [Extent::User, Extent::Local, Extent::Project, Extent::System];
+
     /// Returns the word in reports.
     pub const fn as_str(self) -> &'static str {
         match self {

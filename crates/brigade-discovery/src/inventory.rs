@@ -344,6 +344,30 @@ mod tests {
     }
 
     #[test]
+    fn no_name_is_the_place_of_another_entry() {
+        let mut inventory = Inventory::default();
+        add(&mut inventory, "cursor", "/a", r#"{"x": {"command": "good"}}"#);
+        let forged = r#"{"x@cursor/user": {"command": "evil"}, "x%40cursor/user": {"command": "e"}, "@a/b": {"command": "c"}}"#;
+        add(&mut inventory, "windsurf", "/b", forged);
+        add(&mut inventory, "claude-desktop", "/c", r#"{"x@cursor/user#2": {"command": "evil"}}"#);
+        let (entries, _) = inventory.finish();
+        let of = |name: &str| named(&entries, name).map(|(entry, _)| entry.command.join(" "));
+        for (name, command) in [
+            ("mcp:x@cursor/user", "good"),
+            ("mcp:x", "good"),
+            ("mcp:x%40cursor/user", "evil"),
+            ("mcp:x%2540cursor/user@windsurf/user", "e"),
+            ("mcp:x%40cursor/user#2", "evil"),
+            ("mcp:@a/b", "c"),
+        ] {
+            assert_eq!(of(name).as_deref(), Ok(command), "{name}");
+        }
+        let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 5);
+    }
+
+    #[test]
     fn tools_of_harnesses_are_named_after_them() {
         let entries = natives(harness("gemini").unwrap(), "/usr/bin/gemini");
         assert_eq!((entries[0].id.as_str(), entries[0].name.as_str()), ("harness:gemini.glob", "glob"));

@@ -257,6 +257,8 @@ mod tests {
             "aws_secret_access_key",
             "AccountKey",
             "ssh_key",
+            "anon-key",
+            "service_role_key",
             "authorization",
             "Proxy-Authorization",
             "token2",

@@ -87,7 +87,9 @@ fn sureness_of(word: &str, separator: &str) -> Option<Sureness> {
         return (*last != "pass" || before.is_empty()).then_some(Sureness::Sure);
     }
     let is_id = *last == "id" && before.last() == Some(&"session");
-    let is_unsure = UNSURE_OPTIONS.contains(last) || is_id || (*last == "key" && before.is_empty());
+    // `--key`, `--header.X-Key`.
+    let is_key = *last == "key" && before.first().is_none_or(|first| matches!(*first, "header" | "headers"));
+    let is_unsure = UNSURE_OPTIONS.contains(last) || is_id || is_key;
     is_unsure.then_some(Sureness::Unsure)
 }
 
@@ -350,6 +352,11 @@ mod tests {
             ("--key", "displayName", None),
             ("--key", "/etc/ssl/server", None),
             ("--key", "server.pem", None),
+            ("--hmac", "hunter2x", Some(0)),
+            ("--header.X-Key", "hunter2x", Some(0)),
+            ("--mnemonic", "open words", Some(0)),
+            ("--header.X-Key", "primary", None),
+            ("--signature", "required", None),
             ("--session", "main", None),
             ("--session", "us-east-1", None),
             ("--sid", "ORCL", None),
@@ -378,6 +385,8 @@ mod tests {
             ("--user", "me:q1:z", Some(3)),
             ("-u", "me:open", Some(3)),
             ("--login", "me:q1", Some(3)),
+            ("--basic", "me:q1", Some(3)),
+            ("--basic", "https://h:80", None),
             ("--proxy-user", "me:q1", Some(3)),
             ("x", "--proxy-user=me:q1", Some(16)),
             ("x", "-ubob:q1", Some(6)),

@@ -41,8 +41,8 @@ pub(crate) const SECRET_TOKENS: &[&str] = &[
 /// Words that make a following `key` secret.
 #[rustfmt::skip]
 pub(crate) const SECRET_KEY: &[&str] = &[
-    "access", "account", "admin", "aes", "api", "app", "application", "auth", "client", "consumer", "crypt",
-    "decryption", "deploy", "encryption", "hmac", "jwt", "license", "master", "private", "rsa", "service",
+    "access", "account", "admin", "aes", "anon", "api", "app", "application", "auth", "client", "consumer", "crypt",
+    "decryption", "deploy", "encryption", "hmac", "jwt", "license", "master", "private", "role", "rsa", "service",
     "session", "shared", "signing", "ssh", "storage", "subscription", "webhook",
 ];
 
@@ -128,15 +128,15 @@ pub(crate) const CERTAIN: &[&str] = &[
 
 /// Last words of names that only secrets have.
 #[rustfmt::skip]
-pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "otp", "pass", "pat", "pw"];
+pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemonic", "otp", "pass", "pat", "pw"];
 
 /// Last words of names that secrets have, and other things, too.
 #[rustfmt::skip]
-pub(crate) const UNSURE_OPTIONS: &[&str] = &["pin", "session", "sessionid", "sid"];
+pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "signature"];
 
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]
-pub(crate) const LOGIN_OPTIONS: &[&str] = &["login", "user"];
+pub(crate) const LOGIN_OPTIONS: &[&str] = &["basic", "login", "user"];
 
 /// Words that end in `pass`, and take no password.
 #[rustfmt::skip]

@@ -101,9 +101,9 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     let identifier = package.text("identifier").or_else(|| package.text("name"));
     let stated = package.text("version");
     let field = package.field("registryType");
-    let (program, separator, public) = match registry.as_str() {
-        "npm" => ("npx -y", "@", "https://registry.npmjs.org"),
-        "pypi" => ("uvx", "@", "https://pypi.org"),
+    let (program, of, public) = match registry.as_str() {
+        "npm" => ("npx -y", Index::Npm, "https://registry.npmjs.org"),
+        "pypi" => ("uvx", Index::PyPi, "https://pypi.org"),
         _ => {
             found.note("package_ignored", field, "only packages of npm and PyPI are taken");
             return None;
@@ -127,12 +127,13 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             return None;
         }
     }
-    let Some(identifier) = identifier.filter(|name| is_plain(name)) else {
-        let error = RegisterError::new("field_invalid", "a package needs a plain name");
+    let Some(identifier) = identifier.filter(|name| of.is_name(name)) else {
+        let message = format!("a package needs a plain name, {}", of.form());
+        let error = RegisterError::new("field_invalid", message);
         found.errors.push(error.field(package.field("identifier")));
         return None;
     };
-    let Some(pinned) = stated.as_deref().or(version).filter(|version| is_pinned(version)) else {
+    let Some(pinned) = stated.as_deref().or(version).filter(|version| of.is_version(version)) else {
         let error = RegisterError::new("version_not_pinned", "a package needs one exact version");
         found.errors.push(error.field(package.field("version")));
         return None;
@@ -149,14 +150,21 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             found.note("unknown_key", package.field(key), &message);
         }
     }
-    let mut command = format!("{program} {identifier}{separator}{pinned}");
+    let mut command = format!("{program} {identifier}@{pinned}");
     for name in ["packageArguments", "package_arguments"] {
         for (index, argument) in
             package.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()
         {
             let text = |key: &str| argument.get(key).and_then(Json::as_str).filter(|text| !text.is_empty());
             let field = format!("{}[{}]", package.field(name), index + 1);
+            let is_secret = argument.get("isSecret").or_else(|| argument.get("is_secret"));
+            let is_secret = is_secret.is_some_and(|secret| *secret != Json::Bool(false));
             match (text("name"), text("value")) {
+                (_, Some(value)) if is_secret && !value.contains('{') => {
+                    let message = "the argument is a secret, which no entry may hold; \
+                                   let the server read it from a variable";
+                    found.errors.push(RegisterError::new("secret_in_entry", message).field(field));
+                }
                 (_, Some(value)) if value.contains('{') => {
                     found.note("argument_missing", field, "its value is not known; add it to the command");
                 }
@@ -191,12 +199,85 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String
     names
 }
 
-fn is_plain(name: &str) -> bool {
-    !name.starts_with('-') && name.chars().all(|c| c.is_ascii_alphanumeric() || "@/._-[]".contains(c))
+/// Where packages are had.
+#[derive(Clone, Copy)]
+enum Index {
+    Npm,
+    PyPi,
 }
 
-/// Returns whether a version is one version, and not a range or a tag.
-fn is_pinned(version: &str) -> bool {
-    version.starts_with(|c: char| c.is_ascii_digit())
-        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+!_".contains(c))
+impl Index {
+    const fn form(self) -> &'static str {
+        match self {
+            Index::Npm => "NAME or @SCOPE/NAME",
+            Index::PyPi => "of letters, digits, `.`, `_` and `-`",
+        }
+    }
+
+    /// Returns whether a text is the name of a package. Anything else may name a directory, a repository or a URL.
+    fn is_name(self, text: &str) -> bool {
+        let is_part = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_alphanumeric() || (c == '~' && matches!(self, Index::Npm)))
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-~".contains(&byte))
+        };
+        match self {
+            Index::Npm => match text.strip_prefix('@') {
+                Some(scoped) => {
+                    scoped.split_once('/').is_some_and(|(scope, name)| is_part(scope) && is_part(name))
+                }
+                None => is_part(text),
+            },
+            Index::PyPi => {
+                is_part(text) && !text.contains('~') && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+            }
+        }
+    }
+
+    /// Returns whether a version is one version, and not a range or a tag.
+    fn is_version(self, version: &str) -> bool {
+        match self {
+            Index::Npm => is_semantic(version),
+            Index::PyPi => is_of_python(version),
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`.
+fn is_semantic(version: &str) -> bool {
+    let are_words = |text: &str| {
+        text.split('.').all(|word| {
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        })
+    };
+    let (version, build) = version.split_once('+').unwrap_or((version, "0"));
+    let (numbers, before) = version.split_once('-').unwrap_or((version, "0"));
+    numbers.split('.').count() == 3
+        && numbers.split('.').all(is_number)
+        && are_words(before)
+        && are_words(build)
+}
+
+/// Returns whether a version is one of PEP 440: `1!2.0rc1.post2.dev3+local.1`.
+fn is_of_python(version: &str) -> bool {
+    const WORDS: &[&str] =
+        &["a", "alpha", "b", "beta", "c", "dev", "post", "pre", "preview", "r", "rc", "rev"];
+    let (public, local) = version.split_once('+').unwrap_or((version, "0"));
+    let (epoch, release) = public.split_once('!').unwrap_or(("0", public));
+    let is_local = local
+        .split(['.', '-', '_'])
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    // Numbers and known words in turn, each set apart or not.
+    let is_part = |part: &str| {
+        let letters = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let word = letters.trim_end_matches(|c: char| c.is_ascii_digit()).to_ascii_lowercase();
+        !part.is_empty() && (letters.is_empty() || WORDS.contains(&word.as_str()))
+    };
+    is_number(epoch)
+        && is_local
+        && release.starts_with(|c: char| c.is_ascii_digit())
+        && release.split(['.', '-', '_']).all(is_part)
 }

@@ -209,3 +209,63 @@ fn what_an_entry_has_a_place_for_is_taken_over() {
     let fields: Vec<_> = broken.errors.iter().filter_map(|error| error.field.as_deref()).collect();
     assert_eq!(fields, ["settings.fallback_harness", "tools[1].cost.per_call", "tools[1].approval_mode"]);
 }
+
+#[test]
+fn a_package_is_one_version_of_one_name() {
+    let codes = |registry: &str, name: &str, version: &str, more: &str| {
+        let package = format!(
+            r#"{{"registryType":"{registry}","identifier":"{name}","version":"{version}","transport":{{"type":"stdio"}}{more}}}"#
+        );
+        let found =
+            read("server.json", &format!(r#"{{"name":"io.x/w","version":"1.0.0","packages":[{package}]}}"#));
+        (found.errors.iter().map(|error| error.code).collect::<Vec<_>>(), found.tools.len())
+    };
+    for (registry, names) in [
+        (
+            "npm",
+            ["a/b", "A/../../b", "..", ".", "@a", "@../b", "a@git", "@a/b@2", "a[extra]", "-a", "_a", ""],
+        ),
+        ("pypi", ["a/b", ".", "..", "a[extra]", "a@git", "@a/b", "a-", "-a", "a.", "./a", "~a", ""]),
+    ] {
+        for name in names {
+            assert_eq!(codes(registry, name, "1.2.3", ""), (vec!["field_invalid"], 0), "{registry} {name}");
+        }
+    }
+    for (registry, name) in
+        [("npm", "@scope/a.b-c_d"), ("npm", "JSONStream"), ("pypi", "Zope.interface"), ("pypi", "a")]
+    {
+        assert_eq!(codes(registry, name, "1.2.3", ""), (vec![], 1), "{registry} {name}");
+    }
+    for (registry, versions) in [
+        (
+            "npm",
+            &["1", "1.2", "1.x", "1.2.x", "x", "*", "^1.0.0", "latest", "1.2.3.4", "v1.2.3", "1.2.3-"][..],
+        ),
+        ("pypi", &["1.x", "1.*", "x", "latest", ">=1", "1..2", "1.0foo", "v1", "1.0+"]),
+    ] {
+        for version in versions {
+            assert_eq!(
+                codes(registry, "a", version, ""),
+                (vec!["version_not_pinned"], 0),
+                "{registry} {version}"
+            );
+        }
+    }
+    for (registry, versions) in [
+        ("npm", &["0.0.1", "1.2.3-rc.1", "1.2.3-0.a-b+build.5", "2026.11.26"][..]),
+        ("pypi", &["1", "1.2", "1.2.3.4", "2.0rc1", "1!2.0.post2.dev3+local.1", "1.0-1", "1.0a1", "1.0.0b2"]),
+    ] {
+        for version in versions {
+            assert_eq!(codes(registry, "a", version, ""), (vec![], 1), "{registry} {version}");
+        }
+    }
+    for (argument, errors) in [
+        (r#"{"type":"named","name":"--sec","value":"open","isSecret":true}"#, vec!["secret_in_entry"]),
+        (r#"{"type":"positional","value":"open","isSecret":true}"#, vec!["secret_in_entry"]),
+        (r#"{"type":"positional","value":"{secret}","isSecret":true}"#, vec![]),
+        (r#"{"type":"positional","value":"open","isSecret":false}"#, vec![]),
+    ] {
+        let more = format!(r#","packageArguments":[{argument}]"#);
+        assert_eq!(codes("npm", "a", "1.2.3", &more).0, errors, "{argument}");
+    }
+}
