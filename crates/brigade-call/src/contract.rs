@@ -35,15 +35,16 @@ pub fn contract_fingerprint(tool: &Tool, files: &ContractFiles) -> Fingerprint {
 /// Returns the fingerprint of the contract of an installation: of the script that installs, and of the entry.
 pub(crate) fn installation_contract(installation: &Tool, entry: &Tool, files: &ContractFiles) -> Fingerprint {
     let install = entry.install.as_deref();
-    Fingerprint::builder("brigade.install-contract.v1")
+    let builder = Fingerprint::builder("brigade.install-contract.v1")
         .fingerprint("installation", contract_fingerprint(installation, files))
         .fingerprint("entry", contract_fingerprint(entry, &ContractFiles::default()))
         .text("name", entry.name.as_str())
         .text("family", entry.family.map(|family| family.as_str()))
         .text("source", entry.source().map(|source| source.as_str()))
         .text("check", install.and_then(|install| install.check.as_deref()))
-        .list("commands", install.map_or(&[][..], |install| &install.command))
-        .finish()
+        .list("commands", install.map_or(&[][..], |install| &install.command));
+    // An entry that is switched off after the approval is not installed.
+    if entry.enabled { builder.finish() } else { builder.text("enabled", "false").finish() }
 }
 
 /// Returns the fingerprint of the contract of a tool that does not exist.

@@ -304,6 +304,10 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
             (Answer::Unknown, _) => unknown.push(reason("not_seen", "it cannot be looked at".to_owned())),
         }
     }
+    if is_program_missing {
+        // That of a check is another one.
+        program = None;
+    }
     if is_empty && !tool.is_broken && !tool.is_built_in() {
         unknown.push(reason("nothing_to_check", "the entry names nothing to look at".to_owned()));
     }

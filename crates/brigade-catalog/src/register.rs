@@ -287,6 +287,18 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
             found.note("unknown_key", field, &issue.message);
         }
     }
+    let settings = catalog.settings();
+    let stated = [
+        ("registry.harnesses", settings.harnesses.is_some()),
+        ("registry.harness_tools", settings.harness_tools.is_some()),
+    ];
+    for (key, _) in stated.into_iter().filter(|(_, is_stated)| *is_stated) {
+        found.note(
+            "unknown_key",
+            key.to_owned(),
+            "it is about a whole catalog, and no entry has a place for it",
+        );
+    }
     for tool in catalog.tools() {
         let is_stated = tool.enabled && tool.origin.place != tool.place_of("enabled");
         found.note_review(tool, is_stated, |name| format!("{}.{name}", tool.id));

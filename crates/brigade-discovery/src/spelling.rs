@@ -11,7 +11,7 @@ use brigade_redact::{
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
-use crate::urls::{has_secret_query, host_of, is_unclear};
+use crate::urls::{has_literal_user, has_secret_query, host_of, is_unclear};
 use crate::values::{Held, named_value, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
@@ -50,6 +50,8 @@ struct Reader<'r> {
     troubles: Vec<(IssueCode, String)>,
     unresolved: Vec<String>,
     literal_secrets: Vec<String>,
+    /// The keys that the timeout was looked for in.
+    timeouts: Vec<&'static str>,
     /// What of the definition is not in the entry.
     left_out: Vec<String>,
     launch: Launch,
@@ -77,6 +79,7 @@ pub(crate) fn read_server(
         troubles: Vec::new(),
         unresolved: Vec::new(),
         literal_secrets: Vec::new(),
+        timeouts: Vec::new(),
         left_out: Vec::new(),
         launch: Launch::default(),
     };
@@ -116,7 +119,11 @@ impl Reader<'_> {
         self.launch = Launch::new(words, held, self.text("cwd"), &is_secret);
         let url_host = url.and_then(|(key, url, _)| {
             self.note(references(url).found);
-            if looks_secret_value(url).is_some() || has_secret_query(url) || is_unclear(url) {
+            if looks_secret_value(url).is_some()
+                || has_secret_query(url)
+                || has_literal_user(url)
+                || is_unclear(url)
+            {
                 self.literal_secrets.push(key.to_owned());
             }
             host_of(url)
@@ -485,6 +492,7 @@ impl Reader<'_> {
     fn timeout(&mut self) -> Option<Number> {
         for (key, unit) in self.spelling.timeouts {
             let Some(value) = self.members.get(*key) else { continue };
+            self.timeouts.push(key);
             let seconds =
                 value.as_f64().filter(|value| value.is_finite() && 0.0 <= *value).map(|value| match unit {
                     Unit::Seconds => value,
@@ -558,19 +566,30 @@ impl Reader<'_> {
                 || spelling.headers.iter().any(|(header, _)| *header == key)
                 || [spelling.header_variables, spelling.bearer_variable, spelling.allowed, spelling.denied]
                     .contains(&Some(key))
-                || spelling.timeouts.iter().any(|(timeout, _)| *timeout == key)
+                || self.timeouts.contains(&key)
                 || spelling.includes.contains(&key)
         };
+        let own = self.members.iter().filter(|(key, _)| !is_known(key)).map(|member| (None, member));
+        // What stands beside the keys that are read in an object below.
+        let below = spelling.headers.iter().filter_map(|(key, inner)| Some((*key, vec![(*inner)?])));
+        let below = below.chain([(spelling.command, vec!["path", "args", "env"])]);
+        let below = below.flat_map(|(key, read)| {
+            let members = self.members.get(key).and_then(Json::as_object).into_iter().flatten();
+            let beside = members.filter(move |(name, _)| !read.contains(&name.as_str()));
+            beside.map(move |member| (Some(key), member))
+        });
+        let members: Vec<_> = own.chain(below).collect();
         let mut unknown = Vec::new();
         let mut left = LONGEST_TEXT;
-        for (key, value) in self.members.iter().filter(|(key, _)| !is_known(key)) {
-            let shown = shown_key(key);
+        for (above, (key, value)) in members {
+            let shown = above.map_or_else(|| shown_key(key), |above| format!("{above}.{}", shown_key(key)));
             match left.checked_sub(key.len() + length(value)) {
                 Some(less) => {
                     left = less;
                     let whole = Json::object([(key.clone(), value.clone())]);
                     let secrets = secret_fields(&whole);
-                    self.literal_secrets.extend(secrets.iter().map(|path| path.replacen("$.", "", 1)));
+                    let above = above.map(|above| format!("{above}.")).unwrap_or_default();
+                    self.literal_secrets.extend(secrets.iter().map(|path| path.replacen("$.", &above, 1)));
                 }
                 None => {
                     let message = "keys that say nothing of the server are too long to be looked at";

@@ -105,6 +105,15 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     is_plain.then(|| host.to_ascii_lowercase())
 }
 
+/// Returns whether a web address has a user before its host, which is a token where no password follows.
+pub(crate) fn has_literal_user(url: &str) -> bool {
+    let is_web =
+        |scheme: &str| ["http", "https"].iter().any(|web| scheme.to_ascii_lowercase().ends_with(web));
+    let rest = url.split_once("://").filter(|(scheme, _)| is_web(scheme));
+    let user = rest.and_then(|(_, rest)| split(rest)).map_or("", |url| url.user);
+    !matches!(user, "" | "git") && references(user).is_literal()
+}
+
 /// Returns whether a member of the query of a URL is a secret by its name.
 pub(crate) fn has_secret_query(url: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);

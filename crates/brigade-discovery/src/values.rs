@@ -11,7 +11,7 @@ use brigade_redact::{
 };
 
 use crate::spelling::{is_secret, is_variable};
-use crate::urls::{hidden_credentials, is_unclear, rest_of_url, without_path};
+use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
 /// Programs and commands of shells that take `NAME=VALUE` before anything else, in any case of the name.
@@ -247,7 +247,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     (shown != base).then(|| Held {
         kind: ValueKind::Url,
         is_literal: references(&rest_of_url(word)).is_literal(),
-        is_secret: is_unclear(word),
+        is_secret: is_unclear(word) || has_literal_user(word),
         shown,
         variable: None,
     })

@@ -100,12 +100,13 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             // A skill of the user may be anywhere.
             Need::File { field: "source.path", path } if Path::new(path).is_absolute() => {
                 match self.looked_at(reader.host, path) {
-                    Some(_) => Answer::There(None),
-                    None => Answer::Missing(path.clone()),
+                    Some(metadata) if is_source(&metadata) => Answer::There(None),
+                    _ => Answer::Missing(path.clone()),
                 }
             }
             Need::File { path, .. } => match reader.metadata(path) {
-                Some(_) => Answer::There(None),
+                Some(metadata) if is_source(&metadata) => Answer::There(None),
+                Some(_) => Answer::Missing(path.clone()),
                 None if reader.leads_out(Some(path)) => Answer::Outside,
                 None => Answer::Missing(path.clone()),
             },
@@ -215,6 +216,11 @@ impl FactReader<'_, '_> {
 /// Finds a program: on `PATH`, or at a path.
 fn find_in(host: Host<'_>, word: &str, directory: &Path) -> Option<PathBuf> {
     find_program(word, directory, host.environment.get("PATH"), |path| is_program(host.fs, path))
+}
+
+/// Returns whether it is a plain file, as a skill is.
+fn is_source(metadata: &Metadata) -> bool {
+    metadata.kind == FileKind::File
 }
 
 fn holds(test: PathTest, metadata: &Metadata) -> bool {

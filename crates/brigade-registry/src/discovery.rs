@@ -140,7 +140,10 @@ fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: 
 
 fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {
     let catalog = load::catalog(seams)?;
-    let harnesses = request.harnesses.clone().or_else(|| catalog.harnesses().map(<[String]>::to_vec));
+    let harnesses = match &request.harnesses {
+        Some(harnesses) => Some(harnesses.clone()),
+        None => catalog.chosen_harnesses()?.map(<[String]>::to_vec),
+    };
     let request = Look { harnesses, ..request.clone() };
     let mut found = brigade_upkeep::discover(&Machine::new(&*seams.fs, &seams.environment), &request);
     note_registered(&catalog, &load::runtimes(seams)?, &mut found.entries);

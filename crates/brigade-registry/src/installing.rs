@@ -7,7 +7,7 @@ use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, RunStatus
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::codes::ErrorCode;
-use brigade_core::{NextStep, Report as _, reasons};
+use brigade_core::{Hint, NextStep, Report as _, reasons};
 use brigade_exec::Finished;
 use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
@@ -100,6 +100,11 @@ pub fn install(seams: &Seams, request: &InstallRequest) -> Result<InstallReport,
             Row::Blocked(row) => report.blocked.push(row),
             Row::Planned { program, plan } => {
                 let (call, created) = stored.next().unzip();
+                // A rejection stands.
+                if let Some(rejected) = call.as_ref().filter(|call| call.status == CallStatus::Rejected) {
+                    report.blocked.push(rejected_before(seams, rejected));
+                    continue;
+                }
                 if report.next.is_none() && plan.blockers().is_empty() {
                     report.next = call.as_ref().and_then(next_of);
                 }
@@ -230,18 +235,31 @@ fn named(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+fn rejected_before(seams: &Seams, call: &Call) -> BlockedInstall {
+    let message = format!("the same installation was rejected: {}", call.id);
+    let blocker = Blocker::new(reasons::STATUS, message).hint(Hint::to(
+        "see why; an installation that says something else can be queued",
+        NextStep::ShowCall(call.id.clone()),
+    ));
+    blocked_row(seams, &call.tool_id, "blocked", vec![blocker])
+}
+
 fn skipped(tool: &Tool, state: ToolState) -> Row {
     Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state.as_str().to_owned() })
 }
 
-fn blocked(seams: &Seams, tool: &Tool, reason: &str, mut blockers: Vec<Blocker>) -> Row {
+fn blocked(seams: &Seams, tool: &Tool, reason: &str, blockers: Vec<Blocker>) -> Row {
+    Row::Blocked(blocked_row(seams, tool.id.as_str(), reason, blockers))
+}
+
+fn blocked_row(seams: &Seams, tool_id: &str, reason: &str, mut blockers: Vec<Blocker>) -> BlockedInstall {
     blockers.iter_mut().for_each(|blocker| blocker.spell(&seams.speller()));
-    Row::Blocked(BlockedInstall {
-        tool_id: tool.id.to_string(),
+    BlockedInstall {
+        tool_id: tool_id.to_owned(),
         reason: reason.to_owned(),
         blockers: blockers.iter().map(ToString::to_string).collect(),
         blocker_details: blockers.iter().map(BlockerDetail::from).collect(),
-    })
+    }
 }
 
 impl Row {

@@ -26,6 +26,9 @@ const LIMIT: u64 = 4 << 20;
 /// The most tools of a registration: nobody reviews more, and each is put into the text of the catalog.
 const MOST: usize = 1_000;
 
+/// The most tools that a note names.
+const MOST_NAMED: usize = 5;
+
 /// Options of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterRequest {
@@ -132,7 +135,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
 
 /// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
 fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
-    let mut harnesses = load::catalog(seams)?.harnesses().map(<[String]>::to_vec);
+    let mut harnesses = load::catalog(seams)?.chosen_harnesses()?.map(<[String]>::to_vec);
     if let Some(harnesses) = &mut harnesses {
         let places = references.iter().filter_map(|name| name.rsplit_once('@'));
         harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
@@ -365,12 +368,28 @@ fn put_all(
         let is_left = |there: &Runtime, runtime: &Runtime| {
             !is_known && !there.enabled && there.command == runtime.command
         };
-        if !request.replace && of_id.is_some_and(|(there, runtime)| !is_left(there, runtime)) {
-            report.errors.push(refusal(
-                "id_taken",
-                format!("{id}.runtime_id"),
-                "there is a runtime with this id",
-            ));
+        // Only the runtime that the replaced entry uses is replaced with it.
+        let is_own = |there: &Runtime| {
+            let known = catalog.tool(id).filter(|_| request.replace);
+            known.is_some_and(|known| known.runtime_id.as_deref() == Some(there.id.as_str()))
+        };
+        if let Some((there, runtime)) = of_id {
+            let field = format!("{id}.runtime_id");
+            let uses =
+                |other: &&Tool| other.id != tool.id && other.runtime_id.as_deref() == Some(there.id.as_str());
+            let others = catalog.tools().iter().filter(uses).map(|other| format!("`{}`", other.id));
+            let others: Vec<String> = others.take(MOST_NAMED).collect();
+            let is_unused = request.replace && !there.enabled && others.is_empty();
+            if !is_left(there, runtime) && !is_own(there) && !is_unused {
+                let message = "there is a runtime with this id, which belongs to something else; take another id with --id";
+                report.errors.push(refusal("id_taken", field, message));
+            } else if !others.is_empty() && there.command != runtime.command {
+                report.notes.push(RegisterNoteRow {
+                    code: "runtime_shared".to_owned(),
+                    field,
+                    message: format!("the runtime is replaced for {}, too", others.join(", ")),
+                });
+            }
         }
         let labels = [Some(&tool.env_labels), runtime.as_ref().map(|runtime| &runtime.env_labels)];
         for (index, label) in labels.into_iter().flatten().flat_map(|labels| labels.iter().enumerate()) {

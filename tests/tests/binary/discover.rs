@@ -279,6 +279,19 @@ fn filters_choose_what_is_read() {
 }
 
 #[test]
+fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
+    let site = everything();
+    for wrong in ["harnesses = \"cursor\"", "harnesses = [\"cursor\", 5]"] {
+        site.workspace.write(".brigade/tools.toml", format!("[registry]\n{wrong}\n"));
+        for words in [&["sync"][..], &["discover"], &["register", "mcp:files"]] {
+            let refused = site.json(words).expect(1);
+            assert!(refused["error"].to_string().contains("registry.harnesses"), "{words:?} {refused:#}");
+        }
+        site.json(["discover", "--harness", "cursor"]).expect(0);
+    }
+}
+
+#[test]
 fn a_home_without_harnesses_has_seventeen_that_are_not_found() {
     let site = Site::empty();
     let found = discover(&site, "");

@@ -251,7 +251,12 @@ type Edit = fn(&Site);
 
 #[test]
 fn an_approval_binds_the_entry_the_command_and_the_installer() {
-    let edits: [(&str, Edit); 4] = [
+    let edits: [(&str, Edit); 5] = [
+        ("changed_contract", |site| {
+            let catalog = site.workspace.read_text(".brigade/tools.toml");
+            let off = catalog.replace("family = ", "enabled = false\nfamily = ");
+            site.workspace.write(".brigade/tools.toml", off);
+        }),
         ("changed_program", |site| {
             fs::write(site.beside("bin").join("fetcher"), "#!/bin/sh\ntrue\n").unwrap();
         }),
@@ -278,6 +283,18 @@ fn an_approval_binds_the_entry_the_command_and_the_installer() {
         assert!(refused["blocker_details"].to_string().contains(code), "{code}: {refused:#}");
         assert!(!site.workspace.join("vendor").exists());
     }
+}
+
+#[test]
+fn a_rejected_installation_is_not_queued_again() {
+    let site = site(ONE);
+    let id = call_of(&site.json(["install", "yq"]).expect(0));
+    site.json(["call", "reject", id.as_str(), "--reason", "no"]).expect(0);
+    let document = site.json(["install", "yq"]).expect(1);
+    assert_eq!((&document["queued_count"], &document["blocked_count"]), (&json!(0), &json!(1)));
+    let detail = &document["blocked"][0]["blocker_details"][0];
+    assert!(detail["message"].as_str().unwrap().contains(&id), "{document:#}");
+    assert!(detail["hint"].as_str().unwrap().contains(&format!("call show {id}")), "{document:#}");
 }
 
 #[test]

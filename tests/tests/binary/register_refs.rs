@@ -270,6 +270,26 @@ fn a_replaced_server_is_disabled_again_and_keeps_what_a_person_added() {
     assert!(runtimes.contains("@x/files@2.0.0") && !runtimes.contains("env_labels"), "{runtimes}");
 }
 
+#[test]
+fn no_runtime_of_something_else_is_replaced() {
+    let site = site();
+    let mine = "[[runtime]]\nid = \"files\"\nname = \"mine\"\nenabled = true\ncommand = \"handwritten\"\ntimeout = 9\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", mine);
+    site.workspace.write(
+        ".brigade/tools.toml",
+        "[[tool]]\nid = \"x\"\nname = \"x\"\nfamily = \"mcp\"\nruntime_id = \"files\"\nmcp_tool_name = \"y\"\n",
+    );
+    let refused = register(&site, &["mcp:files", "--replace"], 1);
+    assert_eq!(code(&refused), pair("id_taken", "files.runtime_id"));
+    assert_eq!(site.workspace.read_text(".brigade/tools/runtimes.toml"), mine);
+    // Of its own runtime that others use, too, it is said.
+    let catalog = site.workspace.read_text(".brigade/tools.toml");
+    let own = "[[tool]]\nid = \"files\"\nname = \"f\"\nfamily = \"mcp\"\nruntime_id = \"files\"\nmcp_tool_name = \"z\"\n";
+    site.workspace.write(".brigade/tools.toml", catalog + own);
+    let replaced = register(&site, &["mcp:files", "--replace"], 0);
+    assert!(codes(&replaced, "notes").contains(&pair("runtime_shared", "files.runtime_id")), "{replaced:#}");
+}
+
 /// Issue 15: the runtime of a replaced entry stayed, and nobody said so.
 #[test]
 fn a_runtime_that_a_replaced_entry_leaves_behind_is_noted() {

@@ -261,6 +261,24 @@ fn the_doctor_says_what_is_missing_and_what_is_outdated() {
 }
 
 #[test]
+fn a_skill_is_a_plain_file() {
+    let site = site(&[], "");
+    let skill = |id: &str, path: &str| {
+        format!("[[tool]]\nid = \"{id}\"\nname = \"x\"\nfamily = \"skill\"\nsource_path = \"{path}\"\n")
+    };
+    let entries =
+        [skill("pipe", "pipe"), skill("directory", "bin-of-skill"), skill("file", "file.md")].concat();
+    site.workspace.write(".brigade/tools.toml", entries);
+    site.workspace.write("bin-of-skill/x", "");
+    site.workspace.write("file.md", "");
+    let made = std::process::Command::new("mkfifo").arg(site.workspace.join("pipe")).status().unwrap();
+    assert!(made.success());
+    let document = site.json(["check", "--all"]).expect(1);
+    let states: Vec<_> = document["tools"].as_array().unwrap().iter().map(|tool| &tool["state"]).collect();
+    assert_eq!(states, ["missing", "missing", "available"], "{document:#}");
+}
+
+#[test]
 fn an_unknown_tool_is_an_error_of_the_command() {
     let site = site(&[], "");
     for words in [&["check", "NOPE"][..], &["check", "yq", "NOPE", "--run-checks"]] {

@@ -174,6 +174,23 @@ impl Catalog {
         self.settings.harnesses.as_deref().or(self.user_settings.harnesses.as_deref())
     }
 
+    /// Returns [`harnesses`](Catalog::harnesses), if what the files say of them can be read. A list that cannot be read
+    /// does not mean all of them.
+    ///
+    /// # Errors
+    /// Returns [`NoTool::Unreadable`] with the first error in a list.
+    pub fn chosen_harnesses(&self) -> Result<Option<&[String]>, NoTool> {
+        let is_of_list = |issue: &&ConfigIssue| {
+            issue.severity == Severity::Error
+                && issue.entry.is_none()
+                && issue.field.as_deref().is_some_and(|field| field.starts_with("registry.harnesses"))
+        };
+        match self.issues.iter().find(is_of_list) {
+            Some(issue) => Err(NoTool::Unreadable(Box::new(issue.clone()))),
+            None => Ok(self.harnesses()),
+        }
+    }
+
     /// Returns whether tools may be found that only a harness can run: as the project says, else as the user says, else
     /// yes.
     pub fn offers_harness_tools(&self) -> bool {

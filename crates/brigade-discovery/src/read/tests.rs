@@ -569,6 +569,21 @@ fn keys_without_a_place_are_named() {
     }
     let entry = only("codex", "[mcp_servers.a]\ncommand = 'x'\nrequired = true\n");
     assert_eq!(entry.unknown_keys, ["required"]);
+    // Of two timeouts one is taken.
+    let entry =
+        only("codex", "[mcp_servers.a]\ncommand = 'x'\nstartup_timeout_sec = 90\ntool_timeout_sec = 7\n");
+    assert_eq!(entry.unknown_keys, ["startup_timeout_sec"]);
+    let entry = only(
+        "continue",
+        "mcpServers:\n  - name: k\n    command: c\n    requestOptions: {headers: {A: x}, proxy: 'http://u:CNRYpw@h'}\n",
+    );
+    assert_eq!(
+        (entry.unknown_keys, entry.literal_secrets),
+        (vec!["requestOptions.proxy".to_owned()], vec!["requestOptions.proxy".to_owned()],)
+    );
+    let entry =
+        only("zed", r#"{"context_servers": {"a": {"command": {"path": "x", "args": [], "extra": 1}}}}"#);
+    assert_eq!(entry.unknown_keys, ["command.extra"]);
     let entry =
         only("goose", "extensions:\n  a:\n    type: stdio\n    name: a\n    cmd: x\n    bundled: true\n");
     assert_eq!(entry.unknown_keys, ["bundled"]);
@@ -583,6 +598,19 @@ fn no_tool_is_not_every_tool() {
     assert_eq!((all.fingerprint, none.tools_allowed.len()), (silent.fingerprint, 0));
     assert_ne!(none.fingerprint, all.fingerprint);
     assert_eq!(troubles("copilot", r#"{"type": "local", "command": "x", "tools": []}"#), ["field_invalid"]);
+}
+
+#[test]
+fn a_user_before_a_host_is_a_token() {
+    let secrets =
+        |server: &str| only("claude", &format!(r#"{{"mcpServers": {{"a": {server}}}}}"#)).literal_secrets;
+    assert_eq!(secrets(r#"{"type": "http", "url": "https://CNRYTOKEN@h.example/x"}"#), ["url"]);
+    assert_eq!(
+        secrets(r#"{"command": "npx", "args": ["r", "https://CNRYTOKEN@h.example/x"]}"#),
+        ["command[2]"]
+    );
+    assert!(secrets(r#"{"type": "http", "url": "https://${TOKEN}@h.example/x"}"#).is_empty());
+    assert!(secrets(r#"{"command": "uvx", "args": ["git+ssh://git@h.example/x"]}"#).is_empty());
 }
 
 #[test]
