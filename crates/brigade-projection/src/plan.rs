@@ -84,15 +84,19 @@ impl Claims {
                 if claims.holders.contains_key(&*path) {
                     continue;
                 }
-                let lower = path.to_lowercase();
-                let earlier = match lowered.get(&lower) {
+                let lower = lower_case(&path);
+                let earlier = match lowered.get(&*lower) {
                     Some(form) => Some(claims.alike.get(form).unwrap_or(form).clone()),
-                    None => claims.holders.contains_key(&lower).then(|| lower.clone()),
+                    // One that is in lower case itself is not held, as was seen above.
+                    None => match &lower {
+                        Cow::Owned(lower) if claims.holders.contains_key(lower) => Some(lower.clone()),
+                        Cow::Owned(_) | Cow::Borrowed(_) => None,
+                    },
                 };
                 if let Some(form) = earlier {
                     claims.alike.insert(path.to_string(), form);
                 }
-                if lower != path {
+                if let Cow::Owned(lower) = lower {
                     lowered.entry(lower).or_insert_with(|| path.to_string());
                 }
                 if claims.ids.last().is_none_or(|last| *last != tool.id.as_str()) {
@@ -136,6 +140,19 @@ impl Claims {
     /// Returns the id of the tool that a path, relative to the workspace, belongs to.
     pub fn holder(&self, path: &str) -> Option<&str> {
         self.holders.get(path).map(|index| self.ids[*index].as_str())
+    }
+}
+
+/// Returns a path in lower case; borrowed if it is so already.
+fn lower_case(path: &str) -> Cow<'_, str> {
+    if !path.is_ascii() {
+        let lower = path.to_lowercase();
+        return if lower == path { Cow::Borrowed(path) } else { Cow::Owned(lower) };
+    }
+    if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(path.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(path)
     }
 }
 
