@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Clock, Json, Object, Timestamp};
 use brigade_manifest::{
     DECLINED, Next, Outcome, Scope, Standing, State, StateKind, Verdict, Workflow, WorkflowSpec, consent,
@@ -19,6 +20,7 @@ use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::{Flow, FlowStatus, Follows, Held, Transit};
 use brigade_store::questions::QuestionStatus;
 use brigade_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
 
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
@@ -49,19 +51,23 @@ pub struct Engine<'a> {
     pub waits: bool,
 }
 
-/// How far one call of a state is.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// How far one call of a state is. A record that was changed is not taken for a call that was never made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Branch {
     /// Its call.
     call: Option<String>,
     /// Whether the call was begun by an execution's driver.
+    #[serde(rename = "begun")]
     is_begun: bool,
     /// The task or execution that the call began.
     execution: Option<String>,
     /// When that was.
     began_at: Option<i64>,
-    /// Why there is no call, or what a person said about it: a word and a sentence. A blank word is success.
-    settled: Option<(String, String)>,
+    /// Why there is no call, or what a person said about it, as a word. A blank word is success.
+    code: Option<String>,
+    /// The same as a sentence.
+    message: Option<String>,
 }
 
 /// What became of a branch, or of a state.
@@ -93,38 +99,24 @@ impl From<Held> for Reached {
 }
 
 impl Branch {
-    fn read(json: &Json) -> Branch {
-        let text = |name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
-        Branch {
-            call: text("call"),
-            is_begun: json.get("begun").and_then(Json::as_bool) == Some(true),
-            execution: text("execution"),
-            began_at: json.get("began_at").and_then(Json::as_i64),
-            settled: text("code").zip(text("message")),
-        }
-    }
-
-    fn to_json(&self) -> Json {
-        let text = |text: Option<&str>| text.map_or(Json::Null, Json::from);
-        let (code, message) =
-            self.settled.as_ref().map(|(code, message)| (code.as_str(), message.as_str())).unzip();
-        Json::object([
-            ("call", text(self.call.as_deref())),
-            ("begun", Json::from(self.is_begun)),
-            ("execution", text(self.execution.as_deref())),
-            ("began_at", self.began_at.map_or(Json::Null, Json::from)),
-            ("code", text(code)),
-            ("message", text(message)),
-        ])
+    fn settle(&mut self, code: &str, message: &str) {
+        (self.code, self.message) = (Some(code.to_owned()), Some(message.to_owned()));
     }
 }
 
-fn branches(flow: &Flow) -> Vec<Branch> {
-    flow.step.as_array().unwrap_or_default().iter().map(Branch::read).collect()
+/// Returns how far the calls of a state are. None of them is made yet when it begins.
+fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
+    if flow.step.is_null() {
+        return Ok(Vec::new());
+    }
+    from_json(&flow.step).map_err(|error| {
+        let message = format!("the record of what the state has begun cannot be read: {error}");
+        Failure::new("invalid_step", message)
+    })
 }
 
 fn to_step(branches: &[Branch]) -> Json {
-    Json::from(branches.iter().map(Branch::to_json).collect::<Vec<_>>())
+    to_json(branches).expect("branches are JSON")
 }
 
 /// Ends what the state of an execution began: its tasks and executions, and what those began.
@@ -132,7 +124,8 @@ fn to_step(branches: &[Branch]) -> Json {
 /// # Errors
 /// Fails on a disk error.
 pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
-    for branch in branches(flow) {
+    // A record that cannot be read names no tasks. They are children of the execution as well.
+    for branch in branches(flow).unwrap_or_default() {
         let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
         let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
         match store.end_execution(&id, &ending, now) {
@@ -226,10 +219,8 @@ impl Engine<'_> {
 
     /// Takes back what an execution that has ended still waits for.
     fn let_go(&self, flow: &Flow) -> Result<(), Failure> {
-        branches(flow)
-            .iter()
-            .filter_map(|branch| branch.call.as_ref())
-            .for_each(|call| self.steps.withdraw(call));
+        let all = branches(flow).unwrap_or_default();
+        all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
         end_tree(self.store, self.tasks, flow, self.clock.now())?;
         self.steps.changed();
         Ok(())
@@ -301,7 +292,7 @@ impl Engine<'_> {
             Ok(wanted) => wanted,
             Err(outcome) => return Ok(Reached::Outcome(outcome)),
         };
-        let mut all = branches(flow);
+        let mut all = branches(flow)?;
         all.resize(wanted.len(), Branch::default());
         if let Some(reached) = self.answered(flow, &mut all)? {
             return Ok(reached);
@@ -382,11 +373,8 @@ impl Engine<'_> {
             }
             match said.as_str() {
                 AGAIN => *branch = Branch::default(),
-                SUCCEEDED => branch.settled = Some((String::new(), String::new())),
-                _ => {
-                    let message = "a person says that it did not do what it should".to_owned();
-                    branch.settled = Some((OUTCOME_UNKNOWN.to_owned(), message));
-                }
+                SUCCEEDED => branch.settle("", ""),
+                _ => branch.settle(OUTCOME_UNKNOWN, "a person says that it did not do what it should"),
             }
         }
         let payload = Json::object([("answer", Json::from(said))]);
@@ -396,7 +384,7 @@ impl Engine<'_> {
     }
 
     fn is_unknown(&self, branch: &Branch) -> Result<bool, Failure> {
-        if branch.settled.is_some() {
+        if branch.code.is_some() {
             return Ok(false);
         }
         Ok(match (&branch.execution, &branch.call) {
@@ -420,11 +408,11 @@ impl Engine<'_> {
         index: usize,
     ) -> Result<Reached, Failure> {
         let branch = all[index].clone();
-        if let Some((code, message)) = &branch.settled {
+        if let Some(code) = &branch.code {
             let done = Outcome { is_success: true, ..Outcome::default() };
             return Ok(Reached::outcome(match code.as_str() {
                 "" => done,
-                code => Outcome::failed(code, message.as_str()),
+                code => Outcome::failed(code, branch.message.as_deref().unwrap_or_default()),
             }));
         }
         if let Some(id) = &branch.execution {
@@ -520,8 +508,8 @@ impl Engine<'_> {
             return Ok(Reached::outcome(outcome));
         }
         // One of several is not asked for again when the others are looked at.
-        let (code, message) = (outcome.code.clone(), outcome.message.clone());
-        all[index].settled = Some((code.unwrap_or_else(|| FAILED.to_owned()), message.unwrap_or_default()));
+        let code = outcome.code.as_deref().unwrap_or(FAILED);
+        all[index].settle(code, outcome.message.as_deref().unwrap_or_default());
         self.save(flow, all, None)
     }
 
