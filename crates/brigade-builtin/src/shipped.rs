@@ -6,7 +6,7 @@
 
 use brigade_core::{Fingerprint, Json};
 use brigade_manifest::{Agent, Manifest, Workflow};
-use brigade_profile::{SessionProfiles, TaskLimits};
+use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, NewManifest, Revision};
 use serde::Deserialize;
@@ -177,17 +177,7 @@ fn begin_shipped(
         TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
-    let narrow = |rights: &mut Json| {
-        let session = rights.get("session").and_then(SessionProfiles::from_json);
-        let mut session =
-            session.ok_or_else(|| Failure::new("invalid_rights", "the rights cannot be read"))?;
-        session.within(limits);
-        if let Json::Object(members) = rights {
-            members.insert("session".to_owned(), session.to_json());
-        }
-        Ok(())
-    };
-    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, narrow)
+    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, limits)
 }
 
 fn blank(name: &str, text: &str) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use brigade_core::{Fingerprint, Json, Timestamp};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
+use brigade_profile::FlowRights;
 use brigade_profile::builtin::{Fact, PathProblem, PathUse};
 use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution, Parent};
 use brigade_store::flows::{Flow, FlowStatus};
@@ -67,7 +68,7 @@ pub trait Tasks: Sync {
     fn cancel(&self, id: &str) -> bool;
 
     /// Returns what the calls of the caller may do: the profiles and the directory of the session that asked.
-    fn rights(&self) -> Json;
+    fn rights(&self) -> FlowRights;
 
     /// Drives an execution of a workflow that is written down, or that belongs to a process which is gone. It goes on
     /// after this returns, unless nobody serves.
@@ -601,8 +602,8 @@ pub(crate) mod tests {
             true
         }
 
-        fn rights(&self) -> Json {
-            Json::Null
+        fn rights(&self) -> FlowRights {
+            FlowRights::default()
         }
 
         fn drive(&self, _: &Flow) -> Result<(), Failure> {

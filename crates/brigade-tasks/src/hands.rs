@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use brigade_builtin::{Failure, TASKS, Tasks, unbroken};
 use brigade_call::CallSession;
-use brigade_core::Json;
 use brigade_crew::Cook;
 use brigade_facts::{Config, Host};
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -12,7 +11,7 @@ use brigade_kitchen::Tier;
 use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
 use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
-use brigade_profile::{Worker, WorkerPrompt, WorkerResult};
+use brigade_profile::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::Flow;
@@ -146,7 +145,7 @@ impl Tasks for Hands<'_> {
         self.desk.running.cancel(id)
     }
 
-    fn rights(&self) -> Json {
+    fn rights(&self) -> FlowRights {
         flow::rights(self.desk.session.as_deref(), self.asked_in)
     }
 

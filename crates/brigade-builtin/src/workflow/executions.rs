@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use brigade_core::json::to_json;
 use brigade_core::{Json, Object, Timestamp};
 use brigade_manifest::Workflow;
+use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus, NewFlow};
 use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::questions::Given;
@@ -122,12 +124,12 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
         read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
-    let (intent, within) = (args.intent.as_deref(), |_: &mut Json| Ok(()));
-    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, within)?;
+    let intent = args.intent.as_deref();
+    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
     Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
 }
 
-/// Begins an execution of a workflow, whose rights `within` narrows.
+/// Begins an execution of a workflow within these limits.
 pub(crate) fn begin(
     context: &Context<'_>,
     manifest: &Deployed,
@@ -135,9 +137,9 @@ pub(crate) fn begin(
     workflow: &Workflow,
     intent: Option<&str>,
     input: Json,
-    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+    limits: TaskLimits,
 ) -> Result<Flow, Failure> {
-    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), within)
+    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), Some(limits))
 }
 
 fn begin_with(
@@ -147,7 +149,7 @@ fn begin_with(
     intent: Option<&str>,
     input: Json,
     blackboard: Object,
-    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+    limits: Option<TaskLimits>,
 ) -> Result<Flow, Failure> {
     if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
         return Err(Failure::new("too_long", format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
@@ -162,7 +164,8 @@ fn begin_with(
         masked.as_object().cloned().unwrap_or_default()
     };
     let (mut rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
-    within(&mut rights)?;
+    limits.into_iter().for_each(|limits| rights.session.within(limits));
+    let rights = to_json(&rights).expect("rights are JSON");
     let input = context.redactor.redact_json(&input);
     let intent = intent.map(|intent| context.redactor.redact_str(intent));
     let blackboard = mask(blackboard);
