@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use crate::error::StoreError;
 use crate::events::{About, StoredEvent, add_event_with, page};
 use crate::manifests::{Deployed, Revision};
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, json, new_id, time};
 
 words! {
     /// How an execution stands.
@@ -166,7 +166,7 @@ const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, inp
                        error_code, error, gateway, parent, depth, created_at, started_at, ended_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
-    let (input, status): (String, String) = (row.get("input")?, row.get("status")?);
+    let status: String = row.get("status")?;
     let at = |column: &str| -> rusqlite::Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_unix_micros))
     };
@@ -178,7 +178,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
         revision: row.get("revision")?,
         version: row.get("version")?,
         intent: row.get("intent")?,
-        input: Json::parse(&input).unwrap_or_default(),
+        input: json(row, "input")?,
         status: ExecutionStatus::of(&status).unwrap_or(ExecutionStatus::Failed),
         iterations: row.get("iterations")?,
         output: row.get("output")?,

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::events::{About, add_event};
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
 
@@ -84,7 +84,6 @@ pub struct Revision {
 pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.scope, m.author, m.created_at, m.updated_at";
 
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
-    let labels: String = row.get("labels")?;
     Ok(Deployed {
         id: row.get("id")?,
         kind: row.get("kind")?,
@@ -92,7 +91,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
         version: row.get("version")?,
         revision: row.get("revision")?,
         description: row.get("description")?,
-        labels: serde_json::from_str(&labels).unwrap_or_default(),
+        labels: stored(row, "labels")?,
         status: row.get("status")?,
         scope: row.get("scope")?,
         author: row.get("author")?,

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 words! {
     /// How a question stands.
@@ -341,15 +341,15 @@ impl Answer {
 const COLUMNS: &str = "id, agent, session, asked, status, answer, answered_by, created_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
-    let (asked, status): (String, String) = (row.get("asked")?, row.get("status")?);
+    let status: String = row.get("status")?;
     let answer: Option<String> = row.get("answer")?;
     Ok(Question {
         id: row.get("id")?,
         agent: row.get("agent")?,
         session: row.get("session")?,
-        asked: serde_json::from_str(&asked).unwrap_or_default(),
+        asked: stored(row, "asked")?,
         status: QuestionStatus::of(&status).unwrap_or(QuestionStatus::Gone),
-        answer: answer.and_then(|answer| serde_json::from_str(&answer).ok()),
+        answer: answer.map(|_| stored(row, "answer")).transpose()?,
         answered_by: row.get("answered_by")?,
         created_at: time(row, "created_at")?,
     })

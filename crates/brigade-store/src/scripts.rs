@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 /// The longest name, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -127,14 +127,13 @@ impl ScriptText {
 const COLUMNS: &str = "id, owner, name, language, description, tags, version, created_at, updated_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Script> {
-    let tags: String = row.get("tags")?;
     Ok(Script {
         id: row.get("id")?,
         owner: row.get("owner")?,
         name: row.get("name")?,
         language: row.get("language")?,
         description: row.get("description")?,
-        tags: serde_json::from_str(&tags).unwrap_or_default(),
+        tags: stored(row, "tags")?,
         version: row.get("version")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::store::{Store, stored};
 
 words! {
     /// How far an entry is.
@@ -93,10 +93,9 @@ impl Store {
     /// Fails on a disk error.
     pub fn read_todos(&self, session: &str) -> Result<Vec<Todo>, StoreError> {
         self.look(|transaction| {
-            let items: Option<String> = transaction
-                .query_row("SELECT items FROM todo WHERE session = ?1", [session], |row| row.get(0))
-                .optional()?;
-            Ok(items.and_then(|items| serde_json::from_str(&items).ok()).unwrap_or_default())
+            let sql = "SELECT items FROM todo WHERE session = ?1";
+            let items = transaction.query_row(sql, [session], |row| stored(row, "items")).optional()?;
+            Ok(items.unwrap_or_default())
         })
     }
 }

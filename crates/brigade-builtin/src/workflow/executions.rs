@@ -255,10 +255,10 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.iter().map(|one| match event(one) {
         Json::Object(mut members) => {
-            let state = one.payload.get("state").cloned().unwrap_or_default();
-            let visit = one.payload.get("visit").and_then(Json::as_i64).unwrap_or_default();
+            let state = one.visited.state.as_deref().map_or(Json::Null, Json::from);
             members.insert("sequence".to_owned(), Json::from(one.sequence));
             members.insert("state_name".to_owned(), state);
+            let visit = one.visited.visit.unwrap_or_default();
             members.insert("iteration_number".to_owned(), Json::from(visit));
             Json::Object(members)
         }
