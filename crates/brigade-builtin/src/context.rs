@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::sync::mpsc::Receiver;
 
+use brigade_core::json::to_json;
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
@@ -12,6 +13,7 @@ use brigade_profile::{Agent, CallLimits, LiveSession, Outside, Profiles};
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
+use serde::Serialize;
 
 use crate::calls::Calls;
 use crate::task::Tasks;
@@ -151,6 +153,11 @@ impl Output {
     /// Creates a result whose text is its JSON.
     pub fn new<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Output {
         Output { structured: Json::object(members), text: None }
+    }
+
+    /// Writes a result of a type.
+    pub fn of(result: &impl Serialize) -> Output {
+        Output { structured: to_json(result).expect("a result is JSON"), text: None }
     }
 
     /// Adds a member.

@@ -91,8 +91,8 @@ impl Gateway {
     async fn try_begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Result<Answer, Box<Answer>> {
         let view = self.checked(asker, INIT, args).await?;
         let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
-        let default = brigade::profile::builtin::definition(INIT)
-            .and_then(|row| row.input_schema().get("properties")?.get("mode")?.get("default")?.as_str());
+        let default =
+            brigade::profile::builtin::definition(INIT).and_then(|row| row.default_of("mode")?.as_str());
         let mode = args.get("mode").and_then(Json::as_str).or(default).unwrap_or_default();
         match step(INIT, shown, mode)? {
             Step::Same => {}

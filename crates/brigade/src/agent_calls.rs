@@ -439,7 +439,8 @@ impl AgentCalls {
         if may_start_a_program(&receipt.tool_id) && receipt.process.is_some() {
             let config = gather::config(&self.room)?;
             let redactor = Redactor::new(&gather::secrets(&self.room));
-            return Ok(commanded::result_of(&self.room, &config, &receipt, &redactor));
+            let result = commanded::result_of(&self.room, &config, &receipt, &redactor);
+            return Ok(result.map(|result| result.to_json()));
         }
         let request = receipt.mcp_request_id;
         if request.is_none() && !is_own {

@@ -8,8 +8,9 @@ use brigade_call::{Call, CallStatus, Caller};
 use brigade_calls::{Error, ErrorKind, Request};
 use brigade_core::{CallId, Json, codes};
 use brigade_facts::{AgentTools, FactReader};
+use brigade_mcp::ToolResult;
 use brigade_process::CancelToken;
-use brigade_profile::builtin::definition;
+use brigade_profile::builtin::{CommandOutput, definition};
 use brigade_profile::{LiveSession, NameStyle, Over};
 use brigade_queue::StoredCall;
 use brigade_runtime::LogStream;
@@ -126,11 +127,11 @@ impl CallsOf {
         }
         if definition(tool).is_some_and(|row| !row.is_queued()) {
             let done = self.calls().at_once(&shown, tool, args)?;
-            return Ok(AskedCall::Done(of_answer(&done.result)));
+            return Ok(AskedCall::Done(of_result(done.result)));
         }
         Ok(match self.calls().ask(&shown, tool, args.clone())? {
             Asked::Stored { call, .. } => AskedCall::Queued(call.id.to_string()),
-            Asked::Answered(done) => AskedCall::Done(of_answer(&done.result)),
+            Asked::Answered(done) => AskedCall::Done(of_result(done.result)),
             Asked::Over(_) => AskedCall::Later,
         })
     }
@@ -158,22 +159,26 @@ impl CallsOf {
                     (answer, _) => answer,
                 };
                 if let Some(answer) = answer {
-                    return Ok(Stands::Ended(of_answer(&answer)));
+                    let none =
+                        || CallResult::failed("invalid_output", "the answer is not the result of a tool");
+                    return Ok(Stands::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
                 }
                 let printed = |stream| {
                     let run = run.as_ref()?;
                     let output = self.calls().output(run, stream, 0, PRINTED).ok().flatten()?;
-                    Some(Json::from(output.content))
+                    Some(output.content)
                 };
                 let exit_code = receipt.as_ref().and_then(|receipt| receipt.exit_code);
                 let failure = receipt.as_ref().and_then(|receipt| receipt.failure.clone());
                 let is_success = call.status == CallStatus::Completed;
-                let output = Json::object([
-                    ("stdout", printed(LogStream::Stdout).unwrap_or_default()),
-                    ("stderr", printed(LogStream::Stderr).unwrap_or_default()),
-                    ("exit_code", exit_code.map_or(Json::Null, Json::from)),
-                    ("timed_out", Json::from(call.status == CallStatus::TimedOut)),
-                ]);
+                let output = CommandOutput {
+                    stdout: printed(LogStream::Stdout),
+                    stderr: printed(LogStream::Stderr),
+                    exit_code,
+                    timed_out: call.status == CallStatus::TimedOut,
+                    truncated: None,
+                };
+                let output = output.to_json();
                 let code = receipt.and_then(|receipt| receipt.error_code);
                 let error = failure.filter(|_| !is_success);
                 let error = error.map(|why| (code.unwrap_or_else(|| "failed".to_owned()), why));
@@ -195,16 +200,14 @@ impl CallsOf {
     }
 }
 
-/// Reads a result as MCP has it.
-fn of_answer(answer: &Json) -> CallResult {
-    let blocks = answer.get("content").and_then(Json::as_array).unwrap_or_default();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    let text = texts.join("\n");
-    if answer.get("isError").and_then(Json::as_bool) == Some(true) {
-        let error = answer.get("_meta").and_then(|meta| meta.get("brigade/error")?.get("code")?.as_str());
-        return CallResult::failed(error.unwrap_or("failed"), text);
+/// Turns a result into the end of a call.
+fn of_result(result: ToolResult) -> CallResult {
+    let text = result.text();
+    if result.is_error == Some(true) {
+        let code = result.error().map(|error| error.code);
+        return CallResult::failed(code.as_deref().unwrap_or("failed"), text);
     }
-    let output = answer.get("structuredContent").cloned().unwrap_or_else(|| Json::from(text));
+    let output = result.structured_content.unwrap_or_else(|| Json::from(text));
     CallResult { is_success: true, output, ..CallResult::default() }
 }
 
@@ -278,7 +281,7 @@ impl FurtherCalls for CallsOf {
             // Its answer needs no call, so there is none to name.
             Asked::Answered(done) => {
                 let message = "it was refused before it became a call";
-                Err(Failure::new("refused", message).data([("result", done.result)]))
+                Err(Failure::new("refused", message).data([("result", done.result.to_json())]))
             }
         }
     }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
 use crate::context::Failure;
-use crate::task::{Tasks, end_children};
+use crate::task::{Started, Tasks, end_children};
 
 /// How often something is looked at that another process changes.
 const LOOK: Duration = Duration::from_millis(200);
@@ -497,9 +497,9 @@ impl Engine<'_> {
         index: usize,
         result: CallResult,
     ) -> Result<Reached, Failure> {
-        let began = result.output.get("execution_id").and_then(Json::as_str).filter(|_| result.is_success);
-        if let Some(began) = began.filter(|_| order.then != Then::Result) {
-            all[index].execution = Some(began.to_owned());
+        let begins = result.is_success && order.then != Then::Result;
+        if let Some(began) = begins.then(|| from_json::<Started>(&result.output).ok()).flatten() {
+            all[index].execution = Some(began.execution_id);
             all[index].began_at = Some(self.clock.now().unix_micros());
             return self.save(flow, all, None);
         }

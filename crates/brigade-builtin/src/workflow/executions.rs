@@ -18,7 +18,7 @@ use crate::context::{Context, Failure, Output};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
 use crate::stored::at;
-use crate::task::{LONGEST, LOOK, Tasks};
+use crate::task::{LONGEST, LOOK, Started, Tasks};
 
 /// The most rows or events of one answer.
 const MOST: i64 = 200;
@@ -126,7 +126,7 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
         read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
     let intent = args.intent.as_deref();
     let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
-    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+    Ok(Output::of(&Started::new(flow.id)))
 }
 
 /// Begins an execution of a workflow within these limits.
