@@ -1,6 +1,7 @@
 //! What agents remember: `memory.*`.
 
 use brigade_core::Json;
+use brigade_profile::builtin::MemoryAdded;
 use brigade_store::memory::{
     Added, Category, CoreChange, Found, Importance, NewMemory, Owners, Query, Scope, WriteMode, blank, owner,
 };
@@ -74,21 +75,20 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         mode: word(WriteMode::of(&args.write_mode))?,
     };
     let added = context.store()?.add_memory(&new, context.redactor, context.clock.now())?;
-    let durability = added.durability().as_str();
-    let (id, tier, merged, reason) = match &added {
-        Added::Stored { id, tier } => (Some(id.as_str()), Json::from(*tier), None, None),
-        Added::Merged { into, tier } => (Some(into.as_str()), Json::from(*tier), Some(into.as_str()), None),
-        Added::Rejected(objection) => (None, Json::Null, None, Some(objection.reason())),
+    let (id, tier, merged) = match &added {
+        Added::Stored { id, tier } => (id, tier, None),
+        Added::Merged { into, tier } => (into, tier, Some(into.clone())),
+        Added::Rejected(objection) => return Ok(Output::of(&MemoryAdded::rejected(objection.reason()))),
     };
-    Ok(Output::new([
-        ("saved", Json::from(reason.is_none())),
-        ("durability", Json::from(durability)),
-        ("id", or_null(id)),
-        ("tier", tier),
-        ("deduped", Json::from(merged.is_some())),
-        ("merged_into_id", or_null(merged)),
-        ("reason", or_null(reason)),
-    ]))
+    Ok(Output::of(&MemoryAdded {
+        saved: true,
+        durability: added.durability().as_str().to_owned(),
+        id: Some(id.clone()),
+        tier: Some(*tier),
+        deduped: merged.is_some(),
+        merged_into_id: merged,
+        reason: None,
+    }))
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

@@ -37,6 +37,7 @@ pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments};
 pub use cmd::{COMMAND, CommandOutput, command_entry};
 pub use fact::Fact;
 pub use framework::web_frameworks;
+pub use memory::MemoryAdded;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};

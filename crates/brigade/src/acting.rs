@@ -243,8 +243,7 @@ pub struct AtOnce {
 }
 
 /// Writes a result that no tool had to act for.
-pub(crate) fn answered<const N: usize>(members: [(&str, Json); N]) -> AtOnce {
-    let structured = Json::object(members);
+pub(crate) fn answered(structured: Json) -> AtOnce {
     AtOnce { result: ToolResult::of_text(&structured.to_compact(), Some(structured)), code: None }
 }
 
