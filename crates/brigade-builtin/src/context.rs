@@ -13,7 +13,7 @@ use brigade_profile::{Agent, CallLimits, LiveSession, Outside, Profiles};
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::task::Tasks;
@@ -173,6 +173,20 @@ impl Output {
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Output {
         Output { text: Some(text.into()), ..self }
+    }
+}
+
+/// The result of a tool that began a task or an execution of a workflow, which whoever drives a workflow waits for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Started {
+    /// Its id.
+    pub(crate) execution_id: String,
+    status: String,
+}
+
+impl Started {
+    pub(crate) fn new(execution_id: String) -> Started {
+        Started { execution_id, status: "started".to_owned() }
     }
 }
 

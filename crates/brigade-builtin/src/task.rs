@@ -15,7 +15,7 @@ use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::volumes::VolumeFiles;
 use brigade_store::{Store, StoreError};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::agent::{KIND, event, page, without_faults};
 use crate::context::{Context, Failure, Output, Touched};
@@ -311,20 +311,6 @@ fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<E
         return Err(failure.data([("execution_id", Json::from(execution.id))]));
     }
     Ok(execution)
-}
-
-/// The result of a tool that began a task or an execution of a workflow, which whoever drives a workflow waits for.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Started {
-    /// Its id.
-    pub(crate) execution_id: String,
-    status: String,
-}
-
-impl Started {
-    pub(crate) fn new(execution_id: String) -> Started {
-        Started { execution_id, status: "started".to_owned() }
-    }
 }
 
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
+use crate::results::{self, WaitResult};
 use crate::standing::changes_session;
 use crate::turns::{Turn, Whose};
 use crate::upstream;
@@ -603,11 +604,11 @@ impl Gateway {
                 return Some(answer);
             }
             if until <= Instant::now() {
-                let structured = serde_json::json!({
-                    "call_id": id.to_string(),
-                    "tool": call.call.tool_id,
-                    "status": call.call.status.as_str(),
-                    "timed_out": true,
+                let structured = results::value(&WaitResult {
+                    call_id: id.to_string(),
+                    tool: call.call.tool_id.clone(),
+                    status: call.call.status.as_str().to_owned(),
+                    timed_out: true,
                 });
                 let answer = self.as_it_stands(asker, &call.call, None);
                 return Some(Answer { structured: Some(structured), is_error: false, ..answer });

@@ -479,7 +479,7 @@ impl AgentCalls {
             }
             if call.caller == self.room.env.caller {
                 spent.calls += 1;
-                spent.oldest = call.created_at.map_or(spent.oldest, |at| now.since(at));
+                spent.oldest_at = call.created_at.or(spent.oldest_at);
                 if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
                     spent.seconds += ended.since(started).as_secs_f64();
                 }
@@ -487,6 +487,7 @@ impl AgentCalls {
             }
             ControlFlow::Continue(())
         })?;
+        spent.oldest = spent.oldest_at.map_or(spent.oldest, |at| now.since(at));
         for run in runs {
             if let Some(Ok(stored)) = view.receipt(run.as_str())?
                 && let Some(output) = &stored.receipt.output

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
-use crate::context::Failure;
-use crate::task::{Started, Tasks, end_children};
+use crate::context::{Failure, Started};
+use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
 const LOOK: Duration = Duration::from_millis(200);

@@ -14,11 +14,11 @@ use serde::Deserialize;
 use super::WORKFLOWS;
 use super::engine::end_tree;
 use crate::agent::{event, page, without_faults};
-use crate::context::{Context, Failure, Output};
+use crate::context::{Context, Failure, Output, Started};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
 use crate::stored::at;
-use crate::task::{LONGEST, LOOK, Started, Tasks};
+use crate::task::{LONGEST, LOOK, Tasks};
 
 /// The most rows or events of one answer.
 const MOST: i64 = 200;
