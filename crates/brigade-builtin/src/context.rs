@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::sync::mpsc::Receiver;
 
+use brigade_core::codes::Code;
 use brigade_core::json::to_json;
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
@@ -119,7 +120,7 @@ impl<'a> Context<'a> {
 
     /// Returns what the profiles limit the call to.
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
-        let unread = || Failure::new(Outside::CODE.as_str(), "the profiles of the caller cannot be read");
+        let unread = || Failure::new(Outside::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
     }
 
@@ -203,14 +204,14 @@ pub struct Failure {
 
 impl From<Box<Outside>> for Failure {
     fn from(outside: Box<Outside>) -> Failure {
-        Failure::new(Outside::CODE.as_str(), outside.to_string())
+        Failure::new(Outside::CODE, outside.to_string())
     }
 }
 
 impl Failure {
     /// Creates a failure.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into(), data: None }
+    pub fn new(code: impl Code, message: impl Into<String>) -> Failure {
+        Failure { code: code.as_code(), message: message.into(), data: None }
     }
 
     /// Adds what a program wants to know.

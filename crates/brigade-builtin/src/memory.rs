@@ -1,6 +1,6 @@
 //! What agents remember: `memory.*`.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
 use brigade_profile::builtin::MemoryAdded;
 use brigade_store::memory::{
     Added, Category, CoreChange, Found, Importance, NewMemory, Owners, Query, Scope, WriteMode, blank, owner,
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::{PERSON, at, or_null, texts};
+use crate::stored::{PERSON, at, texts};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -47,7 +47,7 @@ struct PinArgs {
 }
 
 fn word<T>(read: Option<T>) -> Result<T, Failure> {
-    read.ok_or_else(|| Failure::new("invalid_arguments", "the arguments do not fit"))
+    read.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
 /// Returns whose memories a scope means. Rights come from the caller, never from the argument: another one is refused
@@ -94,7 +94,7 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     if blank(&args.query) {
-        return Err(Failure::new("blank_query", "the query has no words to search for"));
+        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
     let scope = args.scope.as_deref().map(|scope| word(Scope::of(scope))).transpose()?;
     let agent = context.agent().map(str::to_owned);

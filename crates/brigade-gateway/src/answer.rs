@@ -1,5 +1,6 @@
 //! The results of calls as clients get them.
 
+use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::builtin::COMMAND;
 use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt, ToolResult};
@@ -266,7 +267,7 @@ pub(crate) fn of_run(
                  when there is one",
                 call.call.id
             );
-            return Answer::failed(about.coded("checkpoint_pending"), text);
+            return Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text);
         }
         status => return not_completed(status, about, receipt, streams),
     }
@@ -284,7 +285,7 @@ pub(crate) fn of_run(
         answer.structured = if has_schema { serde_json::from_str(&streams.stdout).ok() } else { None };
         if has_schema && answer.structured.is_none() {
             let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
-            return Answer::failed(answer.about.coded("invalid_output"), text);
+            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
         }
         answer = answer.text(streams.stdout);
     }
@@ -292,7 +293,7 @@ pub(crate) fn of_run(
         let faults = answer.structured.as_ref().map_or_else(|| vec!["it is missing".to_owned()], check);
         if !faults.is_empty() {
             let text = format!("the output does not fit its schema: {}", faults.join("; "));
-            return Answer::failed(answer.about.coded("invalid_output"), text);
+            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
         }
     }
     answer

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade::codes;
+use brigade::codes::reasons;
 use brigade::core::{CallId, RunId, Timestamp};
 use brigade::profile::{NameStyle, control_tools};
 use brigade::schema::Schema;
@@ -222,7 +224,7 @@ impl Control {
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
         let about = About { faults, ..About::of_tool(self.name(), "refused") };
-        Answer::failed(about.coded("invalid_arguments"), text)
+        Answer::failed(about.coded(reasons::INVALID_ARGUMENTS.as_str()), text)
     }
 
     fn wrong(self, path: Option<&str>, message: &str) -> Answer {
@@ -234,7 +236,7 @@ impl Control {
         let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
         let place = path.map_or_else(String::new, |path| format!("$.{path}: "));
         Answer::failed(
-            about.coded("invalid_arguments"),
+            about.coded(reasons::INVALID_ARGUMENTS.as_str()),
             format!("the arguments do not fit: {place}{message}"),
         )
     }
@@ -309,7 +311,8 @@ impl Control {
                         self.done(&view.by_id(id).map(Shown::description))
                     }
                     (None, Some(OwnName::Absent { why, .. })) => {
-                        let about = About::of_tool(self.name(), "refused").coded("not_available_here");
+                        let about = About::of_tool(self.name(), "refused")
+                            .coded(reasons::NOT_AVAILABLE_HERE.as_str());
                         Answer::failed(about, format!("not available here: {why}"))
                     }
                     (None, _) => {
@@ -319,7 +322,8 @@ impl Control {
                         } else {
                             format!("; did you mean {}?", near.join(", "))
                         };
-                        let about = About::of_tool(self.name(), "refused").coded("unknown_tool");
+                        let about =
+                            About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_TOOL.as_str());
                         Answer::failed(about, format!("there is no such tool{hint}"))
                     }
                 }
@@ -397,7 +401,7 @@ impl Control {
                         self.said(&result, output.content)
                     }
                     Ok(None) => {
-                        let about = About::of_tool(self.name(), "refused").coded("unknown_run");
+                        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_RUN.as_str());
                         Answer::failed(about, "there is no such run of this agent")
                     }
                     Err(error) => broken(self.name(), &error),
@@ -418,7 +422,7 @@ impl Control {
     }
 
     fn no_call(self) -> Answer {
-        let about = About::of_tool(self.name(), "refused").coded("unknown_call");
+        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_CALL.as_str());
         Answer::failed(about, "there is no such call of this agent")
     }
 }

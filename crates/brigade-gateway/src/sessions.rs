@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use brigade::AgentTools;
+use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::{ProfileName, Slot};
 use serde::Serialize;
@@ -183,6 +184,6 @@ pub(crate) fn requested(call: &brigade::Call) -> Answer {
          `{id}` changes the mode of this session. Nothing has changed",
         id = call.id
     );
-    let about = About::of_call(call).coded("approval_pending");
+    let about = About::of_call(call).coded(codes::APPROVAL_PENDING.as_str());
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }

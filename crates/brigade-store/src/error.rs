@@ -64,8 +64,8 @@ pub enum StoreError {
 
 impl StoreError {
     /// Creates a refusal.
-    pub fn refused(code: &'static str, message: impl Into<String>) -> StoreError {
-        StoreError::Refused(Refusal { code, message: message.into() })
+    pub fn refused(code: ErrorCode, message: impl Into<String>) -> StoreError {
+        StoreError::Refused(Refusal { code: code.as_str(), message: message.into() })
     }
 
     /// Returns the code that a caller can act on.

@@ -4,7 +4,7 @@
 //! any more once the execution has ended or another process has taken it over.
 
 use brigade_core::json::to_json;
-use brigade_core::{Json, Object, Timestamp, words};
+use brigade_core::{Json, Object, Timestamp, codes, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
@@ -236,7 +236,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused("not_found", "there is no such execution"))
+    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
 }
 
 fn note(
@@ -263,7 +263,7 @@ fn held(transaction: &Transaction<'_>, id: &str, gateway: &str) -> Result<Option
 }
 
 fn ended(flow: &Flow) -> StoreError {
-    StoreError::refused("already_ended", format!("the execution is {} already", flow.status))
+    StoreError::refused(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status))
 }
 
 /// Merges members into a blackboard.
@@ -273,7 +273,7 @@ fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
     let text = Json::Object(blackboard).to_compact();
     if MAX_BLACKBOARD < text.len() {
         let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-        return Err(StoreError::refused("too_large", message));
+        return Err(StoreError::refused(codes::TOO_LARGE, message));
     }
     Ok(text)
 }
@@ -318,7 +318,7 @@ impl Store {
             let blackboard = Json::Object(new.blackboard.clone()).to_compact();
             if MAX_BLACKBOARD < blackboard.len() {
                 let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-                return Err(StoreError::refused("too_large", message));
+                return Err(StoreError::refused(codes::TOO_LARGE, message));
             }
             transaction.execute(
                 "INSERT INTO flow (id, owner, caller, rights, parent, depth, manifest, name, revision, version, intent, \
@@ -568,7 +568,7 @@ impl Store {
             let question = flow.question.clone().filter(|_| !flow.status.is_over());
             let waiting =
                 question.map(|question| questions::waiting(transaction, &question)).transpose()?.flatten();
-            let none = || StoreError::refused("not_waiting", "the execution waits for no answer");
+            let none = || StoreError::refused(codes::NOT_WAITING, "the execution waits for no answer");
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
             questions::answer(transaction, &question, &answer, by, redactor, now)?;
@@ -654,7 +654,10 @@ impl Store {
         self.change(|transaction| {
             let flow = by_id(transaction, owner, id)?;
             if !flow.status.is_over() {
-                return Err(StoreError::refused("not_ended", "the execution has not ended; cancel it first"));
+                return Err(StoreError::refused(
+                    codes::NOT_ENDED,
+                    "the execution has not ended; cancel it first",
+                ));
             }
             transaction.execute("UPDATE event SET execution = NULL WHERE execution = ?1", [id])?;
             transaction.execute("DELETE FROM flow WHERE id = ?1", [id])?;

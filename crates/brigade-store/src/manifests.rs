@@ -4,7 +4,7 @@ mod search;
 
 use std::collections::BTreeMap;
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
@@ -121,7 +121,7 @@ fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<De
 
 fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Deployed, StoreError> {
     find(transaction, kind, id)?
-        .ok_or_else(|| StoreError::refused("not_found", format!("there is no such {kind}")))
+        .ok_or_else(|| StoreError::refused(codes::NOT_FOUND, format!("there is no such {kind}")))
 }
 
 fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
@@ -171,7 +171,7 @@ fn refuse_version(transaction: &Transaction<'_>, id: &str, version: &str) -> Res
         |row| row.get(0),
     )?;
     let message = "this version was deployed already; give another one, or `force`";
-    if taken { Err(StoreError::refused("version_taken", message)) } else { Ok(()) }
+    if taken { Err(StoreError::refused(codes::VERSION_TAKEN, message)) } else { Ok(()) }
 }
 
 impl Store {
@@ -184,7 +184,7 @@ impl Store {
             if let Some(old) = find(transaction, new.kind, new.name)? {
                 if !new.force {
                     let message = format!("another {} has this name; update it, or give `force`", new.kind);
-                    return Err(StoreError::refused("name_taken", message));
+                    return Err(StoreError::refused(codes::NAME_TAKEN, message));
                 }
                 write(transaction, &old.id, old.revision + 1, new, now)?;
                 return found(transaction, new.kind, &old.id);
@@ -195,7 +195,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MOST <= count {
-                return Err(StoreError::refused("too_many", format!("there are {count} already")));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} already")));
             }
             let id = new_id(transaction, new.kind)?;
             transaction.execute(
@@ -219,7 +219,7 @@ impl Store {
                 "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
             );
             let old = transaction.query_row(&sql, [new.kind, new.name], read).optional()?;
-            let missing = || StoreError::refused("not_found", format!("there is no such {}", new.kind));
+            let missing = || StoreError::refused(codes::NOT_FOUND, format!("there is no such {}", new.kind));
             let old = old.ok_or_else(missing)?;
             if !new.force {
                 refuse_version(transaction, &old.id, new.version)?;
@@ -263,7 +263,7 @@ impl Store {
                     read_revision,
                 )
                 .optional()?;
-            let missing = || StoreError::refused("not_found", format!("the {kind} has no such version"));
+            let missing = || StoreError::refused(codes::NOT_FOUND, format!("the {kind} has no such version"));
             Ok((deployed, revision.ok_or_else(missing)?))
         })
     }
@@ -291,7 +291,7 @@ impl Store {
             let sql = "SELECT revision, version, text, author, created_at FROM manifest_revision WHERE manifest = ?1 AND \
                        revision = ?2";
             let found = transaction.query_row(sql, params![id, revision], read_revision).optional()?;
-            found.ok_or_else(|| StoreError::refused("not_found", "there is no such revision"))
+            found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such revision"))
         })
     }
 

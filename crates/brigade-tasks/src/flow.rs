@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_builtin::{Engine, Failure, Tasks};
 use brigade_call::{CallSession, Caller};
-use brigade_core::json::from_json;
+use brigade_core::{codes, json::from_json};
 use brigade_profile::{FlowRights, LiveSession};
 use brigade_redact::Redactor;
 use brigade_store::flows::Flow;
@@ -27,7 +27,7 @@ pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSessio
 fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
     let rights: FlowRights = from_json(&flow.rights).map_err(|error| {
         let message = format!("the record of what the execution may do cannot be read: {error}");
-        Failure::new("invalid_rights", message)
+        Failure::new(codes::INVALID_RIGHTS, message)
     })?;
     let session = Arc::new(LiveSession::like(flow.id.clone(), rights.session, rights.root));
     Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, rights.profiles))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use brigade_builtin::{Failure, TASKS, Tasks, unbroken};
 use brigade_call::CallSession;
+use brigade_core::reasons;
 use brigade_crew::Cook;
 use brigade_facts::{Config, Host};
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -58,7 +59,7 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
             }
             None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
         };
-        Failure::new("not_available_here", format!("{message} (worker.cli)"))
+        Failure::new(reasons::NOT_AVAILABLE_HERE, format!("{message} (worker.cli)"))
     })
 }
 
@@ -179,7 +180,7 @@ pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs:
 pub(crate) fn cook(worker: &Worker) -> Result<Cook, Failure> {
     let unknown = |name: String| {
         Failure::new(
-            "not_available_here",
+            reasons::NOT_AVAILABLE_HERE,
             format!("`[[worker]]` names the adapter `{name}`, which is not there"),
         )
     };

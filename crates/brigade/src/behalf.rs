@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
 use brigade_call::{Call, CallStatus, Caller};
 use brigade_calls::{Error, ErrorKind, Request};
-use brigade_core::{CallId, Json, codes};
+use brigade_core::{CallId, Json, codes, reasons};
 use brigade_facts::{AgentTools, FactReader};
 use brigade_mcp::ToolResult;
 use brigade_process::CancelToken;
@@ -77,15 +77,15 @@ fn failed(error: &Error) -> Failure {
         Some(code) => format!("{error} ({code})"),
         None => error.to_string(),
     };
-    Failure::new("refused", message)
+    Failure::new(codes::REFUSED, message)
 }
 
 fn no_tool() -> Failure {
-    Failure::new("not_found", "there is no such tool")
+    Failure::new(codes::NOT_FOUND, "there is no such tool")
 }
 
 fn no_call() -> Failure {
-    Failure::new("not_found", "there is no such call")
+    Failure::new(codes::NOT_FOUND, "there is no such call")
 }
 
 fn row(call: &Call) -> FurtherCall {
@@ -99,7 +99,7 @@ fn row(call: &Call) -> FurtherCall {
 }
 
 fn environment(error: &Error) -> Failure {
-    Failure::new("environment", error.to_string())
+    Failure::new(codes::ENVIRONMENT, error.to_string())
 }
 
 impl CallsOf {
@@ -123,7 +123,7 @@ impl CallsOf {
     fn ask_as(&self, agent: &str, tool: &str, args: &Json) -> Result<AskedCall, Error> {
         let shown = self.shown(agent)?;
         if shown.callable(tool, args).is_none() {
-            return Ok(AskedCall::Done(CallResult::failed("not_found", "there is no such tool")));
+            return Ok(AskedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
         }
         if definition(tool).is_some_and(|row| !row.is_queued()) {
             let done = self.calls().at_once(&shown, tool, args)?;
@@ -148,7 +148,7 @@ impl CallsOf {
             CallStatus::Rejected => {
                 let why = call.review_reason.clone().unwrap_or_default();
                 Stands::Ended(CallResult::failed(
-                    "approval_rejected",
+                    codes::APPROVAL_REJECTED,
                     format!("call {} is rejected: {why}", call.id),
                 ))
             }
@@ -159,8 +159,9 @@ impl CallsOf {
                     (answer, _) => answer,
                 };
                 if let Some(answer) = answer {
-                    let none =
-                        || CallResult::failed("invalid_output", "the answer is not the result of a tool");
+                    let none = || {
+                        CallResult::failed(codes::INVALID_OUTPUT, "the answer is not the result of a tool")
+                    };
                     return Ok(Stands::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
                 }
                 let printed = |stream| {
@@ -212,7 +213,7 @@ fn of_result(result: ToolResult) -> CallResult {
 }
 
 fn id(call: &str) -> Result<CallId, Failure> {
-    call.parse().map_err(|_| Failure::new("environment", "the id of a call cannot be read"))
+    call.parse().map_err(|_| Failure::new(codes::ENVIRONMENT, "the id of a call cannot be read"))
 }
 
 impl Steps for CallsOf {
@@ -277,11 +278,11 @@ impl FurtherCalls for CallsOf {
         }
         match self.calls().ask(&shown, tool, args).map_err(failed)? {
             Asked::Stored { call, .. } => Ok(row(&call)),
-            Asked::Over(Over { what, .. }) => Err(Failure::new("rate_limited", what)),
+            Asked::Over(Over { what, .. }) => Err(Failure::new(reasons::RATE_LIMITED, what)),
             // Its answer needs no call, so there is none to name.
             Asked::Answered(done) => {
                 let message = "it was refused before it became a call";
-                Err(Failure::new("refused", message).data([("result", done.result.to_json())]))
+                Err(Failure::new(codes::REFUSED, message).data([("result", done.result.to_json())]))
             }
         }
     }

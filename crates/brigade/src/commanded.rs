@@ -3,7 +3,7 @@
 
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_exec::{Finished, log_text};
 use brigade_mcp::ToolResult;
 use brigade_profile::builtin::{COMMAND, CommandOutput, definition};
@@ -120,7 +120,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     let mut finished = finished;
     let receipt = &mut finished.receipt;
     let used = || -> Result<Vec<TouchedFile>, Failure> {
-        let disk = |error: brigade_fs::FsError| Failure::new("file_error", error.to_string());
+        let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
         let log = room.fs.open(&rel(path)).map_err(disk)?;
         if call.tool_id == SEARCH {
@@ -128,7 +128,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         }
         if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";
-            return Err(Failure::new("file_too_large", message));
+            return Err(Failure::new(codes::FILE_TOO_LARGE, message));
         }
         let length = usize::try_from(log.len().map_err(disk)?).unwrap_or(usize::MAX);
         let printed = log.read_range(0, length).map_err(disk)?;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Clock, Json, Object, Timestamp};
+use brigade_core::{Clock, Json, Object, Timestamp, codes};
 use brigade_manifest::{
     DECLINED, Next, Outcome, Scope, Standing, State, StateKind, Verdict, Workflow, WorkflowSpec, consent,
     decide, read,
@@ -29,9 +29,6 @@ use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// The code of a step of which nobody knows what it did.
-const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 /// What drives executions of workflows.
 pub struct Engine<'a> {
@@ -111,7 +108,7 @@ fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
     }
     from_json(&flow.step).map_err(|error| {
         let message = format!("the record of what the state has begun cannot be read: {error}");
-        Failure::new("invalid_step", message)
+        Failure::new(codes::INVALID_STEP, message)
     })
 }
 
@@ -138,9 +135,6 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
     Ok(())
 }
 
-/// The code of what a fault of Brigade itself ended.
-pub const BROKE_OFF: &str = "broke_off";
-
 /// Does work whose panic is a failure: who waits for it hears of it.
 ///
 /// # Errors
@@ -149,7 +143,7 @@ pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     done.unwrap_or_else(|_| {
         let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
-        Err(Failure::new(BROKE_OFF, message))
+        Err(Failure::new(codes::BROKE_OFF, message))
     })
 }
 
@@ -281,7 +275,10 @@ impl Engine<'_> {
     /// Does what a state asks for, as far as it goes now.
     fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<Reached, Failure> {
         let Some(state) = spec.states.get(&flow.state) else {
-            return Ok(Reached::outcome(Outcome::failed("no_state", "the workflow has no such state")));
+            return Ok(Reached::outcome(Outcome::failed(
+                codes::NO_STATE.as_str(),
+                "the workflow has no such state",
+            )));
         };
         let scope = scope(flow, spec, None);
         if state.kind == StateKind::Human {
@@ -353,7 +350,7 @@ impl Engine<'_> {
             QuestionStatus::Gone => Reached::outcome(declined()),
             QuestionStatus::Waiting if is_late() => Reached::outcome(match &state.default_response {
                 Some(response) => answered(response.clone()),
-                None => Outcome::failed("timed_out", "nobody answered in time"),
+                None => Outcome::failed(codes::TIMED_OUT.as_str(), "nobody answered in time"),
             }),
             QuestionStatus::Waiting => Reached::Later,
         })
@@ -374,7 +371,10 @@ impl Engine<'_> {
             match said.as_str() {
                 AGAIN => *branch = Branch::default(),
                 SUCCEEDED => branch.settle("", ""),
-                _ => branch.settle(OUTCOME_UNKNOWN, "a person says that it did not do what it should"),
+                _ => branch.settle(
+                    codes::OUTCOME_UNKNOWN.as_str(),
+                    "a person says that it did not do what it should",
+                ),
             }
         }
         let payload = Json::object([("answer", Json::from(said))]);
@@ -452,7 +452,7 @@ impl Engine<'_> {
                 match stands {
                     _ if self.cancel.is_cancelled() => Ok(Reached::Lost),
                     _ if timed_out => Ok(Reached::outcome(Outcome::failed(
-                        "timed_out",
+                        codes::TIMED_OUT.as_str(),
                         "the state took longer than its timeout",
                     ))),
                     Stands::Ended(result) => self.ended(flow, order, all, index, result),
@@ -465,7 +465,8 @@ impl Engine<'_> {
 
     /// Runs a call, and cancels it when the execution has ended or its time is over.
     fn watched(&self, flow: &Flow, call: &str, timeout: Option<Duration>) -> Result<(Stands, bool), Failure> {
-        let token = CancelToken::new().map_err(|error| Failure::new("environment", error.to_string()))?;
+        let token =
+            CancelToken::new().map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
         let (alive, gone) = channel::<()>();
         let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
         let stands = std::thread::scope(|scope| {
@@ -518,7 +519,7 @@ impl Engine<'_> {
         let now = self.clock.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
         let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
-        let late = || Outcome::failed("timed_out", "the state took longer than its timeout");
+        let late = || Outcome::failed(codes::TIMED_OUT.as_str(), "the state took longer than its timeout");
         if order.then == Then::Flow {
             let child = self.store.flow(None, id)?;
             if child.status.is_over() {
@@ -598,7 +599,9 @@ fn of_flow(flow: &Flow) -> Outcome {
 /// Makes one outcome of those of all calls.
 fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcome {
     let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
-        return outcomes.pop().unwrap_or_else(|| Outcome::failed("no_output", "the state has nothing to do"));
+        return outcomes
+            .pop()
+            .unwrap_or_else(|| Outcome::failed(codes::NO_OUTPUT.as_str(), "the state has nothing to do"));
     };
     let of = |(order, outcome): (&Order, &Outcome)| Verdict {
         score: outcome.score.unwrap_or(1.0),

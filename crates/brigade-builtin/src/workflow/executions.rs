@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::json::to_json;
-use brigade_core::{Json, Object, Timestamp};
+use brigade_core::{Json, Object, Timestamp, codes, reasons};
 use brigade_manifest::Workflow;
 use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus, NewFlow};
@@ -77,11 +77,11 @@ struct PutArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such execution")
+    Failure::new(codes::NOT_FOUND, "there is no such execution")
 }
 
 fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
-    context.tasks.ok_or_else(|| Failure::new("not_available_here", "nothing here drives workflows"))
+    context.tasks.ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "nothing here drives workflows"))
 }
 
 /// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
@@ -101,7 +101,7 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
     match value {
         None | Some(Json::Null) => Ok(Object::new()),
         Some(Json::Object(members)) => Ok(members),
-        Some(_) => Err(Failure::new("invalid_arguments", format!("`{name}` is an object"))),
+        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is an object"))),
     }
 }
 
@@ -117,13 +117,13 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
              and asks a person where it must",
             offered.name
         );
-        return Err(Failure::new("argument_refused", message));
+        return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
     }
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
-        read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
+        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
     let intent = args.intent.as_deref();
     let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
     Ok(Output::of(&Started::new(flow.id)))
@@ -152,10 +152,10 @@ fn begin_with(
     limits: Option<TaskLimits>,
 ) -> Result<Flow, Failure> {
     if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
-        return Err(Failure::new("too_long", format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
+        return Err(Failure::new(codes::TOO_LONG, format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
     }
     if MAX_INPUT < input.to_compact().len() {
-        return Err(Failure::new("too_large", format!("an input has at most {} KiB", MAX_INPUT >> 10)));
+        return Err(Failure::new(codes::TOO_LARGE, format!("an input has at most {} KiB", MAX_INPUT >> 10)));
     }
     let (tasks, store) = (driver(context)?, context.store()?);
     let parent = context.parent(&store)?;
@@ -278,7 +278,7 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
     let begun: Timestamp = context.clock.now();
@@ -291,7 +291,7 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             break;
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new("cancelled", "the call was cancelled; the workflow goes on"));
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow goes on"));
         }
         driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
         flow = found(&execution_id, context)?;
@@ -313,7 +313,7 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
         let flow = store.flow(None, &flow.id)?;
-        return Err(Failure::new("already_ended", format!("the execution is {} already", flow.status)));
+        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status)));
     }
     end_tree(&store, tasks, &flow, now)?;
     // One of another process is ended by it as soon as it sees that.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes, reasons};
 use brigade_manifest::{
     Outcome, Scope, State, StateCommand, StateKind, Template, TooLong, words_with_options,
 };
@@ -149,11 +149,11 @@ struct Filled<'a> {
 }
 
 fn long(error: TooLong) -> Box<Outcome> {
-    Box::new(Outcome::failed("too_long", error.to_string()))
+    Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string()))
 }
 
 fn no_command(error: impl Into<String>) -> Box<Outcome> {
-    Box::new(Outcome::failed("invalid_command", error))
+    Box::new(Outcome::failed(reasons::INVALID_COMMAND.as_str(), error))
 }
 
 impl Filled<'_> {
@@ -263,7 +263,7 @@ fn check_options(templates: &[Template], words: &[String], count: usize) -> Resu
                  write `--` before it",
                 at + 1
             );
-            Err(Box::new(Outcome::failed("argument_looks_like_option", message)))
+            Err(Box::new(Outcome::failed(reasons::ARGUMENT_LOOKS_LIKE_OPTION.as_str(), message)))
         }
         None => Ok(()),
     }

@@ -64,12 +64,12 @@ fn an_execution_whose_driver_panics_has_failed_and_says_so() {
     let tasks = Still::default();
     let id = begun(&bench, &tasks);
     let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
-    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), BROKE_OFF);
+    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), codes::BROKE_OFF.as_str());
     let flow = store.flow(None, &id).unwrap();
     assert_eq!(flow.status, FlowStatus::Failed);
     let (_, events, _) = store.flow_events(None, &id, 50, 0).unwrap();
     let ended = events.last().unwrap();
-    assert_eq!(ended.payload.get("code"), Some(&Json::from(BROKE_OFF)), "{events:?}");
+    assert_eq!(ended.payload.get("code"), Some(&Json::from(codes::BROKE_OFF.as_str())), "{events:?}");
     assert_eq!(*steps.withdrawn.lock().unwrap(), ["call-1"]);
 }
 
