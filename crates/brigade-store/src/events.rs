@@ -78,7 +78,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     Ok(StoredEvent {
         sequence: row.get("sequence")?,
         event_type: row.get("event_type")?,
-        visited: from_json(&payload).map_err(|_| damaged("payload"))?,
+        visited: match &payload {
+            Json::Object(_) => from_json(&payload).map_err(|_| damaged("payload"))?,
+            // Such as `null`, where there is no more to say.
+            _ => Visited::default(),
+        },
         payload,
         recorded_at: time(row, "recorded_at")?,
     })
