@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
 use brigade_manifest::{Agent, Isolation, Manifest, Read, read};
 use brigade_profile::builtin::own_name;
 use brigade_store::events::StoredEvent;
@@ -93,7 +93,7 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure
         many => format!("{many} faults"),
     };
     let message = format!("the manifest has {count}: {}", said.join("; "));
-    Err(Failure::new("invalid_manifest", message)
+    Err(Failure::new(codes::INVALID_MANIFEST, message)
         .data([("errors", faults(&read.faults)), ("warnings", faults(&read.warnings))]))
 }
 
@@ -106,7 +106,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
              tasks run as processes in the sandbox: `inherit` or `process`",
             isolation.as_str()
         );
-        return Err(Failure::new("not_available_here", message));
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
     let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
     let tools = agent.spec.tools.iter().flatten();
@@ -116,7 +116,7 @@ fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("{}: there is no such tool", unknown.join(", "));
-    Err(Failure::new("unknown_tool", message).data([("paths", crate::stored::texts(&unknown))]))
+    Err(Failure::new(codes::UNKNOWN_TOOL, message).data([("paths", crate::stored::texts(&unknown))]))
 }
 
 /// Reads, checks and stores a manifest.
@@ -134,7 +134,7 @@ pub(crate) fn deploy<M: Manifest>(
     let read = without_faults::<M>(&manifest_yaml)?;
     let warnings = faults(&read.warnings);
     let Some(manifest) = read.manifest else {
-        return Err(Failure::new("invalid_manifest", "the manifest has faults"));
+        return Err(Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"));
     };
     check(&manifest, context)?;
     let (metadata, author) = (manifest.parts().0, context.owner());
@@ -194,7 +194,7 @@ fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such agent")
+    Failure::new(codes::NOT_FOUND, "there is no such agent")
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -211,7 +211,7 @@ pub(crate) fn export_named(
     context: &mut Context<'_>,
 ) -> Result<Output, Failure> {
     let NameArgs { name } = arguments(input)?;
-    let missing = || Failure::new("not_found", format!("there is no such {}", registry.kind));
+    let missing = || Failure::new(codes::NOT_FOUND, format!("there is no such {}", registry.kind));
     let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
     Ok(Output::new([
         ("manifest_yaml", Json::from(revision.text.as_str())),
@@ -236,7 +236,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
 pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize), Failure> {
     match (usize::try_from(limit.min(most)), usize::try_from(offset)) {
         (Ok(limit), Ok(offset)) if 0 < limit => Ok((limit, offset)),
-        _ => Err(Failure::new("invalid_arguments", "`limit` is at least 1, and `offset` at least 0")),
+        _ => Err(Failure::new(reasons::INVALID_ARGUMENTS, "`limit` is at least 1, and `offset` at least 0")),
     }
 }
 
@@ -288,12 +288,12 @@ pub(crate) fn search_in(
     let args: SearchArgs = arguments(input)?;
     let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
     if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
-        return Err(Failure::new("invalid_arguments", "`status` is one of active, paused and failed"));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`status` is one of active, paused and failed"));
     }
     let mut wanted = BTreeMap::new();
     for (key, value) in args.labels.unwrap_or_default() {
         let Some(value) = value.as_str() else {
-            return Err(Failure::new("invalid_arguments", "the values of `labels` are texts"));
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "the values of `labels` are texts"));
         };
         wanted.insert(key, value.to_owned());
     }

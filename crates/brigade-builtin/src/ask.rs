@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes, reasons};
 use brigade_profile::{LiveSession, is_of_execution};
 use brigade_store::StoreError;
 use brigade_store::questions::{Answer, Asked, AskedOption, AskedQuestion, Asker, Decision, Given, Question};
@@ -60,7 +60,7 @@ fn asked(input: &Json) -> Result<Asked, Failure> {
     if args.questions.iter().any(|question| question.is_secret) {
         let message = "secrets are never asked for; a tool gets a secret by a label of its entry (`env_bindings`), whose \
                        value a person sets outside of any conversation";
-        return Err(Failure::new("secret_by_question", message));
+        return Err(Failure::new(codes::SECRET_BY_QUESTION, message));
     }
     let mut questions: Vec<AskedQuestion> = Vec::new();
     match (args.question, args.questions) {
@@ -82,9 +82,11 @@ fn asked(input: &Json) -> Result<Asked, Failure> {
             }
         }
         (Some(_), _) => {
-            return Err(Failure::new("invalid_arguments", "give `question` or `questions`, not both"));
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "give `question` or `questions`, not both"));
         }
-        (None, _) => return Err(Failure::new("invalid_arguments", "`question` or `questions` is missing")),
+        (None, _) => {
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`question` or `questions` is missing"));
+        }
     }
     let asked = Asked { title: args.title, body: args.body, questions };
     asked.check()?;
@@ -97,7 +99,7 @@ fn asked(input: &Json) -> Result<Asked, Failure> {
 /// As [`asked`]. Also fails on a disk error.
 fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
     let asked = asked(input)?;
-    let agent = context.agent().ok_or_else(|| Failure::new("no_session", "only an agent asks"))?;
+    let agent = context.agent().ok_or_else(|| Failure::new(codes::NO_SESSION, "only an agent asks"))?;
     let session = context.session.map_or("", LiveSession::id);
     // An execution has its questions for itself. Other sessions of the agent go on with those of one that is over.
     let is_same = |other: &str| match is_of_execution(session) {
@@ -137,7 +139,10 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let Some(cancel) = context.cancel else { return Err(unanswered(&question)) };
         if cancel.wait(LOOK) {
             context.store()?.withdraw_question(&question.id)?;
-            return Err(Failure::new("cancelled", "the call was cancelled, so the question was taken back"));
+            return Err(Failure::new(
+                codes::CANCELLED,
+                "the call was cancelled, so the question was taken back",
+            ));
         }
     }
 }
@@ -235,7 +240,7 @@ fn answered(question: &Question) -> Option<Output> {
 /// Says that a person has not answered in time. The same question asked again waits for the same answer.
 fn unanswered(question: &Question) -> Failure {
     let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
-    Failure::new("answer_pending", message).data([("question_id", Json::from(question.id.as_str()))])
+    Failure::new(codes::ANSWER_PENDING, message).data([("question_id", Json::from(question.id.as_str()))])
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Further calls of a caller: asked for, looked up and ended by a tool.
 
-use brigade_core::{Json, Timestamp};
+use brigade_core::{Json, Timestamp, reasons};
 
 use crate::context::{Context, Failure};
 
@@ -56,6 +56,7 @@ pub struct FurtherCall {
 impl<'a> Context<'a> {
     /// Returns who asks for further calls.
     pub(crate) fn further(&self) -> Result<&'a dyn Calls, Failure> {
-        self.calls.ok_or_else(|| Failure::new("not_available_here", "this tool cannot make calls here"))
+        self.calls
+            .ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "this tool cannot make calls here"))
     }
 }

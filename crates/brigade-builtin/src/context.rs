@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::sync::mpsc::Receiver;
 
+use brigade_core::codes::Code;
+use brigade_core::json::to_json;
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
 use brigade_fs::Fs;
@@ -12,6 +14,7 @@ use brigade_profile::{Agent, CallLimits, LiveSession, Outside, Profiles};
 use brigade_redact::Redactor;
 use brigade_store::Stores;
 use brigade_store::volumes::Limits;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::task::Tasks;
@@ -117,7 +120,7 @@ impl<'a> Context<'a> {
 
     /// Returns what the profiles limit the call to.
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
-        let unread = || Failure::new(Outside::CODE.as_str(), "the profiles of the caller cannot be read");
+        let unread = || Failure::new(Outside::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
     }
 
@@ -153,6 +156,11 @@ impl Output {
         Output { structured: Json::object(members), text: None }
     }
 
+    /// Writes a result of a type.
+    pub fn of(result: &impl Serialize) -> Output {
+        Output { structured: to_json(result).expect("a result is JSON"), text: None }
+    }
+
     /// Adds a member.
     #[must_use]
     pub fn with(mut self, name: &str, value: Json) -> Output {
@@ -169,6 +177,20 @@ impl Output {
     }
 }
 
+/// The result of a tool that began a task or an execution of a workflow, which whoever drives a workflow waits for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Started {
+    /// Its id.
+    pub(crate) execution_id: String,
+    status: String,
+}
+
+impl Started {
+    pub(crate) fn new(execution_id: String) -> Started {
+        Started { execution_id, status: "started".to_owned() }
+    }
+}
+
 /// Why a tool did not do what was asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
@@ -182,14 +204,14 @@ pub struct Failure {
 
 impl From<Box<Outside>> for Failure {
     fn from(outside: Box<Outside>) -> Failure {
-        Failure::new(Outside::CODE.as_str(), outside.to_string())
+        Failure::new(Outside::CODE, outside.to_string())
     }
 }
 
 impl Failure {
     /// Creates a failure.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
-        Failure { code, message: message.into(), data: None }
+    pub fn new(code: impl Code, message: impl Into<String>) -> Failure {
+        Failure { code: code.as_code(), message: message.into(), data: None }
     }
 
     /// Adds what a program wants to know.

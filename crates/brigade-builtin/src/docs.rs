@@ -1,6 +1,6 @@
 //! The documentation of Brigade, which is in the binary: `session.docs`, and its pages.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_store::texts::{Section, TextIndex};
 use serde::Deserialize;
 use std::sync::{Mutex, PoisonError};
@@ -105,7 +105,7 @@ fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     static INDEX: Mutex<Option<TextIndex>> = Mutex::new(None);
     let DocsArgs { query } = arguments(input)?;
     if brigade_store::memory::blank(&query) {
-        return Err(Failure::new("blank_query", "the query has no words to search for"));
+        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
     let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
     let index = match &mut *index {

@@ -12,7 +12,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 
@@ -105,7 +105,7 @@ pub(crate) fn read_whole(
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;
     if place.look(&folder)?.is_some_and(|look| look.kind == FileKind::Directory) {
-        return Err(Failure::new("not_a_file", format!("`{}` is no regular file", place.shown)));
+        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", place.shown)));
     }
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let (mut bytes, mut is_over) = (Vec::new(), false);
@@ -119,7 +119,7 @@ pub(crate) fn read_whole(
     .map_err(error)?;
     if is_over {
         let message = format!("`{}` is larger than {limit} bytes", place.shown);
-        return Err(Failure::new("file_too_large", message));
+        return Err(Failure::new(codes::FILE_TOO_LARGE, message));
     }
     Ok((place.path.to_string(), bytes))
 }

@@ -3,7 +3,7 @@
 //! A target is a lane or a volume. A call for one names it in the argument that the tool has for it. Each call is
 //! planned and approved by itself.
 
-use brigade_core::{Glob, Json, Object};
+use brigade_core::{Glob, Json, Object, codes, reasons};
 use brigade_profile::builtin::{BuiltinName, Definition, own_name};
 use brigade_store::records::{FleetCall, FleetCommand, Lane};
 use serde::Deserialize;
@@ -79,7 +79,7 @@ struct Wanted {
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure::new("invalid_arguments", message)
+    Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
 impl Wanted {
@@ -104,7 +104,7 @@ impl Wanted {
                 (name, _) if MACHINES.contains(&name) => {
                     let message =
                         "there is no other machine here: targets are lanes and volumes of this workspace";
-                    return Err(Failure::new("not_available_here", message));
+                    return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
                 }
                 _ => return Err(wrong("$.target: knows `kind`, `id` and `name`")),
             }
@@ -172,7 +172,7 @@ fn named(
     args: Object,
     shows: impl Fn(&str) -> bool,
 ) -> Result<(&'static Definition, Object), Failure> {
-    let unknown = || Failure::new("not_found", "there is no such tool");
+    let unknown = || Failure::new(codes::NOT_FOUND, "there is no such tool");
     match own_name(tool) {
         Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
         None if !shows(tool) => Err(unknown()),
@@ -189,7 +189,7 @@ fn named(
         }
         None => {
             let message = "only a built-in tool has an argument that names a lane or a volume";
-            Err(Failure::new("not_available_here", message))
+            Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
         }
     }
 }
@@ -203,10 +203,10 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut found = targets(context, &wanted)?;
     found.retain(|target| target.skipped.is_none());
     if found.is_empty() {
-        return Err(Failure::new("not_found", "no lane and no volume of yours matches"));
+        return Err(Failure::new(codes::NOT_FOUND, "no lane and no volume of yours matches"));
     }
     if MOST < found.len() {
-        return Err(Failure::new("too_many", format!("{} targets match, and {MOST} may", found.len())));
+        return Err(Failure::new(codes::TOO_MANY, format!("{} targets match, and {MOST} may", found.len())));
     }
     let further = context.further()?;
     let (mut calls, mut lines, mut first) = (Vec::new(), Vec::new(), None);
@@ -224,7 +224,7 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             None => {
                 let kind = target.kind.as_str();
                 let message = format!("`{}` has no argument that names a {kind}", row.id);
-                Err(Failure::new("not_available_here", message))
+                Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
             }
         };
         let (call, status) = match asked {
@@ -265,7 +265,7 @@ struct CancelArgs {
 
 fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let CancelArgs { fleet_command_id } = arguments(input)?;
-    let none = || Failure::new("not_found", "there is no such command");
+    let none = || Failure::new(codes::NOT_FOUND, "there is no such command");
     let store = context.stored()?.ok_or_else(none)?;
     let command = store.record::<FleetCommand>(Some(&context.owner()), &fleet_command_id);
     let command = command.map_err(|_| none())?.record;
@@ -279,7 +279,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         lines.push(format!("{}: call {} {what}", call.target, call.call));
     }
     if !is_any {
-        return Err(Failure::new("already_ended", lines.join("; ")));
+        return Err(Failure::new(codes::ALREADY_ENDED, lines.join("; ")));
     }
     Ok(Output::new([("cancelled", Json::from(true))]).text(lines.join("\n")))
 }

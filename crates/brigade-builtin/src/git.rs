@@ -4,7 +4,7 @@ pub(crate) mod repository;
 
 use std::path::PathBuf;
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_git::Sight;
 use brigade_profile::builtin::{PathUse, allowed_url, is_plain_name};
@@ -106,15 +106,15 @@ struct Bound {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such binding")
+    Failure::new(codes::NOT_FOUND, "there is no such binding")
 }
 
 fn invalid(message: impl Into<String>) -> Failure {
-    Failure::new("invalid_arguments", message)
+    Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
 fn disk(error: impl std::fmt::Display) -> Failure {
-    Failure::new("file_error", error.to_string())
+    Failure::new(codes::FILE_ERROR, error.to_string())
 }
 
 /// Returns the directory of git of a clone, relative to the workspace.
@@ -195,7 +195,10 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
         for path in &closed {
             let Some(path) = text_of(path) else {
-                return Err(Failure::new("protected_path", "a changed file has a name that is no text"));
+                return Err(Failure::new(
+                    reasons::PROTECTED_PATH,
+                    "a changed file has a name that is no text",
+                ));
             };
             order = order.word(format!(":(top,exclude,literal){path}"));
         }
@@ -268,7 +271,7 @@ fn taken(args: &CommitArgs, context: &Context<'_>) -> Result<(Bound, Vec<Vec<u8>
     repository.check_idle()?;
     let standing = repository.standing()?;
     if standing.is_unmerged {
-        return Err(Failure::new("busy", "a merge left conflicts in files"));
+        return Err(Failure::new(codes::BUSY, "a merge left conflicts in files"));
     }
     let root = repository.top.display().to_string();
     let mut chosen = Vec::new();
@@ -303,7 +306,7 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (Bound { id, repository, .. }, meant) = taken(&args, context)?;
     let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
     let Some(made) = made else {
-        return Err(Failure::new("nothing_to_commit", "nothing differs from the last commit"));
+        return Err(Failure::new(codes::NOTHING_TO_COMMIT, "nothing differs from the last commit"));
     };
     Ok(Output::new([("binding_id", Json::from(id)), ("commit_sha", Json::from(made))]))
 }
@@ -319,8 +322,7 @@ pub(crate) fn committed(input: &Json, context: &Context<'_>, named: &mut Named) 
 
 /// Checks a URL with what the policy and the profiles of the caller allow.
 fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
-    allowed_url(url, &context.git_urls)
-        .map_err(|problem| Failure::new(problem.code(), problem.to_string()))?;
+    allowed_url(url, &context.git_urls).map_err(|problem| Failure::new(problem, problem.to_string()))?;
     Ok(context.limits()?.check_url(url)?)
 }
 
@@ -350,7 +352,7 @@ fn fetch(
     match answer.code {
         Some(0) => Ok(()),
         _ if answer.said().contains("couldn't find remote ref") => {
-            Err(Failure::new("ref_not_found", "the remote has no such ref"))
+            Err(Failure::new(codes::REF_NOT_FOUND, "the remote has no such ref"))
         }
         _ => Err(answer.failure().into()),
     }
@@ -420,7 +422,7 @@ fn fill(
     let spec = format!("+{source}:refs/brigade/cloned");
     fetch(&repository, &args.repo_url, &spec, depth, Some(limit))?;
     let commit = repository.commit_of("refs/brigade/cloned")?;
-    let commit = commit.ok_or_else(|| Failure::new("ref_not_found", "the remote has no such commit"))?;
+    let commit = commit.ok_or_else(|| Failure::new(codes::REF_NOT_FOUND, "the remote has no such commit"))?;
     let listed =
         repository.order("ls-tree", Reach::Read).words(["-r", "-l", "-z", "--end-of-options", &commit]);
     let sizes: u64 = listed
@@ -433,7 +435,7 @@ fn fill(
         .sum();
     if limit < sizes {
         let message = format!("the files have {sizes} bytes, and the volume of a clone holds {limit}");
-        return Err(Failure::new("quota_exceeded", message));
+        return Err(Failure::new(codes::QUOTA_EXCEEDED, message));
     }
     match &row.branch {
         Some(branch) => {
@@ -483,9 +485,9 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         None => true,
     };
     if has_changes {
-        return Err(Failure::new("dirty_tree", "the files have changes that are not committed"));
+        return Err(Failure::new(codes::DIRTY_TREE, "the files have changes that are not committed"));
     }
-    let none = || Failure::new("no_upstream", "the branch follows none of a remote");
+    let none = || Failure::new(codes::NO_UPSTREAM, "the branch follows none of a remote");
     let branch = standing.branch.clone().ok_or_else(none)?;
     let text = |key: &str| repository.settings.text(&format!("branch.{branch}.{key}")).map(str::to_owned);
     let remote = text("remote").filter(|name| is_plain_name(name)).ok_or_else(none)?;
@@ -502,7 +504,10 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_changed = old != new && !repository.is_in(&new, &old)?;
     if is_changed {
         if !repository.is_in(&old, &new)? {
-            return Err(Failure::new("not_fast_forward", "the branch and its remote went different ways"));
+            return Err(Failure::new(
+                codes::NOT_FAST_FORWARD,
+                "the branch and its remote went different ways",
+            ));
         }
         let paths = repository.order("diff-tree", Reach::Read);
         let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
@@ -517,7 +522,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let order = repository.order("read-tree", Reach::Files).words(["-n", "-m", "-u", &old, &new]);
         if order.ask()?.code != Some(0) {
             let message = "files that git does not track are where new ones would be";
-            return Err(Failure::new("dirty_tree", message));
+            return Err(Failure::new(codes::DIRTY_TREE, message));
         }
         repository.order("read-tree", Reach::Files).words(["-m", "-u", &old, &new]).run()?;
         let moved = repository.order("update-ref", Reach::Repository);
@@ -540,7 +545,7 @@ fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(),
         Some(path) => {
             let message =
                 format!("the new commit changes `{path}`, which no tool changes; a person pulls it");
-            Err(Failure::new("protected_path", message))
+            Err(Failure::new(reasons::PROTECTED_PATH, message))
         }
         None => Ok(()),
     }
@@ -644,7 +649,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
         if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
             return Err(Failure::new(
-                "rejected",
+                codes::REJECTED,
                 "the remote has commits that are not here, or refuses the push",
             ));
         }

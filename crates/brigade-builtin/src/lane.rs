@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_store::records::{Kept, Lane};
 use serde::Deserialize;
@@ -60,11 +60,11 @@ struct ArchiveArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such lane")
+    Failure::new(codes::NOT_FOUND, "there is no such lane")
 }
 
 fn disk(error: impl std::fmt::Display) -> Failure {
-    Failure::new("file_error", error.to_string())
+    Failure::new(codes::FILE_ERROR, error.to_string())
 }
 
 /// Returns the worktree of a lane, relative to the workspace.
@@ -76,7 +76,7 @@ fn folder(id: &str) -> Result<RelPath, Failure> {
 fn check_name(name: &str) -> Result<(), Failure> {
     if name.trim().is_empty() || MAX_NAME < name.len() || name.chars().any(char::is_control) {
         let message = format!("a name has 1 to {MAX_NAME} bytes and no control characters");
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
         // A worktree that belongs to another repository is none of this workspace.
         Some(_) | None => {
             let message = "the directory of the lane is no worktree of the repository any more; a person may look at it";
-            Err(Failure::new("unsafe_repository", message))
+            Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
         }
     }
 }
@@ -161,10 +161,10 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     check_name(&name)?;
     if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let mut repository = Repository::of_workspace(context)?;
-    let no_commit = || Failure::new("no_commit", "the repository has no commit to begin at");
+    let no_commit = || Failure::new(codes::NO_COMMIT, "the repository has no commit to begin at");
     let (base, base_branch) = match &parent {
         Some(parent) => {
             let parent = find(context, parent)?;
@@ -273,7 +273,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut repository = Repository::of_workspace(context)?;
     let mut kept = find(context, &lane_id)?;
     if name.as_ref().is_some_and(|name| *name != kept.record.name) {
-        return Err(Failure::new("not_found", "the lane has another name"));
+        return Err(Failure::new(codes::NOT_FOUND, "the lane has another name"));
     }
     let branch = format!("refs/heads/{}", kept.record.branch);
     let tree = worktree(context, &repository, &kept.id)?;
@@ -288,7 +288,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if (is_dirty || !is_merged) && !context.is_agreed {
         let what = if is_dirty { "changes that are not committed" } else { "commits that are not merged" };
         let message = format!("the lane has {what}; a person may agree to put it away");
-        return Err(Failure::new("unmerged_work", message));
+        return Err(Failure::new(codes::UNMERGED_WORK, message));
     }
     if let Some(tree) = tree {
         let root = context.fs.root().to_owned();

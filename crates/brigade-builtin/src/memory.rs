@@ -1,6 +1,7 @@
 //! What agents remember: `memory.*`.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
+use brigade_profile::builtin::MemoryAdded;
 use brigade_store::memory::{
     Added, Category, CoreChange, Found, Importance, NewMemory, Owners, Query, Scope, WriteMode, blank, owner,
 };
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::{PERSON, at, or_null, texts};
+use crate::stored::{PERSON, at, texts};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -46,7 +47,7 @@ struct PinArgs {
 }
 
 fn word<T>(read: Option<T>) -> Result<T, Failure> {
-    read.ok_or_else(|| Failure::new("invalid_arguments", "the arguments do not fit"))
+    read.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
 /// Returns whose memories a scope means. Rights come from the caller, never from the argument: another one is refused
@@ -74,27 +75,26 @@ fn add(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         mode: word(WriteMode::of(&args.write_mode))?,
     };
     let added = context.store()?.add_memory(&new, context.redactor, context.clock.now())?;
-    let durability = added.durability().as_str();
-    let (id, tier, merged, reason) = match &added {
-        Added::Stored { id, tier } => (Some(id.as_str()), Json::from(*tier), None, None),
-        Added::Merged { into, tier } => (Some(into.as_str()), Json::from(*tier), Some(into.as_str()), None),
-        Added::Rejected(objection) => (None, Json::Null, None, Some(objection.reason())),
+    let (id, tier, merged) = match &added {
+        Added::Stored { id, tier } => (id, tier, None),
+        Added::Merged { into, tier } => (into, tier, Some(into.clone())),
+        Added::Rejected(objection) => return Ok(Output::of(&MemoryAdded::rejected(objection.reason()))),
     };
-    Ok(Output::new([
-        ("saved", Json::from(reason.is_none())),
-        ("durability", Json::from(durability)),
-        ("id", or_null(id)),
-        ("tier", tier),
-        ("deduped", Json::from(merged.is_some())),
-        ("merged_into_id", or_null(merged)),
-        ("reason", or_null(reason)),
-    ]))
+    Ok(Output::of(&MemoryAdded {
+        saved: true,
+        durability: added.durability().as_str().to_owned(),
+        id: Some(id.clone()),
+        tier: Some(*tier),
+        deduped: merged.is_some(),
+        merged_into_id: merged,
+        reason: None,
+    }))
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: SearchArgs = arguments(input)?;
     if blank(&args.query) {
-        return Err(Failure::new("blank_query", "the query has no words to search for"));
+        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
     let scope = args.scope.as_deref().map(|scope| word(Scope::of(scope))).transpose()?;
     let agent = context.agent().map(str::to_owned);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, reasons};
 use brigade_manifest::{Agent, read};
 use brigade_profile::builtin::definition;
 use brigade_store::flows::FlowStatus;
@@ -92,7 +92,7 @@ pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
 fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Result<(), Failure> {
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     let needed = |name: &str| {
-        text(name).ok_or_else(|| Failure::new("invalid_arguments", format!("`{name}` is a text")))
+        text(name).ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is a text")))
     };
     match tool {
         "workflow.run" => {

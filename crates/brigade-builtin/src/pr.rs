@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes, reasons};
 use brigade_store::StoreError;
 use brigade_store::records::{Kept, Lane};
 use brigade_store::reviews::{CheckCall, Comment, LONGEST_TEXT, PullRequest, Thread};
@@ -68,15 +68,15 @@ struct ThreadArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such pull request")
+    Failure::new(codes::NOT_FOUND, "there is no such pull request")
 }
 
 fn no_thread() -> Failure {
-    Failure::new("not_found", "there is no such thread")
+    Failure::new(codes::NOT_FOUND, "there is no such thread")
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure::new("invalid_arguments", message)
+    Failure::new(reasons::INVALID_ARGUMENTS, message)
 }
 
 /// Checks a text that is kept, and masks it.
@@ -148,11 +148,11 @@ fn url(number: u64) -> String {
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
     let repository = Repository::of_workspace(context)?;
-    let no_lane = || Failure::new("not_found", "there is no such lane");
+    let no_lane = || Failure::new(codes::NOT_FOUND, "there is no such lane");
     let store = context.stored()?.ok_or_else(no_lane)?;
     let lane = store.record::<Lane>(None, &id).map_err(|_| no_lane())?.record;
     if lane.is_archived {
-        return Err(Failure::new("archived", "the lane was put away"));
+        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
     }
     let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| lane.name.clone());
     if title.chars().any(char::is_control) {
@@ -177,9 +177,9 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         State::Open { .. } | State::Closed => {}
         State::Merged => {
             let message = "the branch of the lane has no commit that its base lacks; commit the work first";
-            return Err(Failure::new("nothing_to_review", message));
+            return Err(Failure::new(codes::NOTHING_TO_REVIEW, message));
         }
-        State::Gone => return Err(Failure::new("no_commit", "the branch of the lane is gone")),
+        State::Gone => return Err(Failure::new(codes::NO_COMMIT, "the branch of the lane is gone")),
     }
     let kept = context.store()?.open_pull_request(&context.owner(), request, now)?;
     let request = kept.record;
@@ -335,7 +335,7 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let checks = checks(context, &subjects, &kept.record)?;
     if checks.is_empty() {
         let message = "the catalog has no checks; scripts with the category `test` are checks";
-        return Err(Failure::new("no_checks", message));
+        return Err(Failure::new(codes::NO_CHECKS, message));
     }
     let mut asked = BTreeMap::new();
     let mut refused: Option<Failure> = None;

@@ -1,7 +1,7 @@
 //! Files that are kept as proof: `proof.attach`, and the image of the screen that a program printed:
 //! `proof.screenshot`.
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::{FileMode, RelPath};
 use brigade_store::records::Proof;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let AttachArgs { path, description } = arguments(input)?;
     if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
         let message = format!("a description has at most {MAX_DESCRIPTION} bytes");
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let (shown, bytes) = read_whole(context, &path, LARGEST)?;
     let hash = Fingerprint::of_bytes(&bytes);
@@ -53,17 +53,18 @@ fn keep(
     bytes: &[u8],
 ) -> Result<String, Failure> {
     let hash = Fingerprint::of_bytes(bytes);
-    let disk = |error: brigade_fs::FsError| Failure::new("file_error", error.to_string());
+    let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
     let folder: RelPath =
-        PROOFS.parse().map_err(|_| Failure::new("file_error", "no directory for proofs"))?;
+        PROOFS.parse().map_err(|_| Failure::new(codes::FILE_ERROR, "no directory for proofs"))?;
     context.fs.create_dir_all(&folder).map_err(disk)?;
-    let ignored = folder.join(".gitignore").map_err(|error| Failure::new("file_error", error.to_string()))?;
+    let ignored =
+        folder.join(".gitignore").map_err(|error| Failure::new(codes::FILE_ERROR, error.to_string()))?;
     if !context.fs.exists(&ignored).map_err(disk)? {
         context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
     }
     let store = context.store()?;
     let id = store.new_record_id::<Proof>()?;
-    let copy = folder.join(&id).map_err(|error| Failure::new("file_error", error.to_string()))?;
+    let copy = folder.join(&id).map_err(|error| Failure::new(codes::FILE_ERROR, error.to_string()))?;
     // The row names what is there, so the file is first.
     context.fs.write_atomic(&copy, bytes, FileMode::Private).map_err(disk)?;
     let record = Proof {
@@ -101,7 +102,7 @@ fn is_image(bytes: &[u8]) -> bool {
 /// Returns `no_image` for what is none.
 pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
     if !is_image(printed) {
-        return Err(Failure::new("no_image", "the capture program printed no image on standard output"));
+        return Err(Failure::new(codes::NO_IMAGE, "the capture program printed no image on standard output"));
     }
     keep(context, "standard output of the capture program", None, printed).map(drop)
 }

@@ -1,6 +1,6 @@
 //! How the work ended: `report.completion`.
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::{FileKind, RelPath, fingerprint};
 use brigade_profile::LiveSession;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ enum Reference {
 
 fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: ReportArgs = arguments(input)?;
-    let invalid = |message: String| Failure::new("invalid_arguments", message);
+    let invalid = |message: String| Failure::new(reasons::INVALID_ARGUMENTS, message);
     if args.summary.trim().is_empty() || MAX_SUMMARY < args.summary.chars().count() {
         return Err(invalid(format!("`summary` has 1 to {MAX_SUMMARY} characters")));
     }
@@ -63,7 +63,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     let blocker = args.blocker_description.as_deref().map(str::trim).filter(|text| !text.is_empty());
     if args.status == "blocked" && blocker.is_none() {
         return Err(Failure::new(
-            "blocker_needed",
+            codes::BLOCKER_NEEDED,
             "a report of status `blocked` needs `blockerDescription`",
         ));
     }
@@ -133,8 +133,8 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
         }
         Ok(_) | Err(_) => return Ok(Reference::Missing),
     }
-    let file = context.fs.open(&path).map_err(|error| Failure::new("unreadable", error.to_string()))?;
-    let hash = fingerprint(&*file).map_err(|error| Failure::new("unreadable", error.to_string()))?;
+    let file = context.fs.open(&path).map_err(|error| Failure::new(codes::UNREADABLE, error.to_string()))?;
+    let hash = fingerprint(&*file).map_err(|error| Failure::new(codes::UNREADABLE, error.to_string()))?;
     Ok(Reference::File(path.to_string(), hash))
 }
 

@@ -1,7 +1,7 @@
 //! The way to the functions.
 
-use brigade_core::Json;
 use brigade_core::json::from_json;
+use brigade_core::{Json, reasons};
 use brigade_profile::builtin::{Definition, refused_arguments};
 use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
@@ -52,7 +52,7 @@ pub fn function(id: &str) -> Option<Function> {
 /// # Errors
 /// If they do not fit, which the schema of the row refuses before.
 pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
-    from_json(input).map_err(|_| Failure::new("invalid_arguments", "the arguments do not fit"))
+    from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
 /// Does what a tool does. The arguments fit the input schema; what is not given has its default.
@@ -61,16 +61,16 @@ pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
 /// Returns why it did not, with a code. Never fails otherwise.
 pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let Some(function) = function(definition.id) else {
-        return Err(Failure::new("not_available_here", format!("`{}` is not built yet", definition.id)));
+        return Err(Failure::new(
+            reasons::NOT_AVAILABLE_HERE,
+            format!("`{}` is not built yet", definition.id),
+        ));
     };
     let input = definition.with_defaults(input);
     let root = context.fs.root().display().to_string();
     let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
     if let Some(refused) = refused.into_iter().next() {
-        return Err(Failure::new(
-            refused.code.as_str(),
-            format!("`{}`: {}", refused.argument, refused.message),
-        ));
+        return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));
     }
     let output = function(&input, context)?;
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);

@@ -1,6 +1,6 @@
 //! Schemas of manifests: `schema.get` and `schema.validate`.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
 use serde::Deserialize;
 
@@ -26,7 +26,7 @@ fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let GetArgs { key } = arguments(input)?;
     let Some(kind) = Kind::ALL.iter().find(|kind| kind.schema_key() == key) else {
         let known: Vec<String> = Kind::ALL.iter().map(|kind| format!("`{}`", kind.schema_key())).collect();
-        return Err(Failure::new("unknown_key", format!("the keys are {}", known.join(" and "))));
+        return Err(Failure::new(codes::UNKNOWN_KEY, format!("the keys are {}", known.join(" and "))));
     };
     Ok(Output { structured: schema_of(*kind), text: None })
 }
@@ -37,7 +37,7 @@ fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     match Kind::of(&kind) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
         Some(Kind::Workflow) => Ok(validated::<Workflow>(&manifest_yaml)),
-        None => Err(Failure::new("unknown_kind", format!("the kinds are {}", Kind::EXPECTED))),
+        None => Err(Failure::new(codes::UNKNOWN_KIND, format!("the kinds are {}", Kind::EXPECTED))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Saved scripts: `script.*`. They run nowhere until a person makes a tool of one.
 
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes};
 use brigade_store::scripts::{Script, ScriptText};
 use serde::Deserialize;
 
@@ -68,7 +68,7 @@ fn members(script: &Script) -> Object {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such script")
+    Failure::new(codes::NOT_FOUND, "there is no such script")
 }
 
 fn save(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

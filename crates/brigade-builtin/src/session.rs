@@ -2,7 +2,7 @@
 //!
 //! What only narrows, and what shows the rights of a session, is answered by the gateway, which knows all tools.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_profile::{LiveSession, ProfileName, Rights, Slot};
 use serde::Deserialize;
 
@@ -23,10 +23,11 @@ struct ModeArgs {
 
 /// Gives the session that asked a profile in the place of the agent's own.
 fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
-    let over = || Failure::new("session_gone", "the session that asked is over; nothing has changed");
+    let over = || Failure::new(codes::SESSION_GONE, "the session that asked is over; nothing has changed");
     let session: &LiveSession = context.session.ok_or_else(over)?;
     let (profiles, agent) = context.agent_profiles.ok_or_else(over)?;
-    let unknown = || Failure::new("unknown_mode", "there is no such profile any more; nothing has changed");
+    let unknown =
+        || Failure::new(codes::UNKNOWN_MODE, "there is no such profile any more; nothing has changed");
     let found = profiles.get(name).or_else(|| profiles.get(&format!("{slot}.{name}")));
     let profile: ProfileName =
         found.filter(|profile| profile.name.slot() == slot).ok_or_else(unknown)?.name.clone();

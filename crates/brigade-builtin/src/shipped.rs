@@ -4,9 +4,9 @@
 //! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call
 //! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_manifest::{Agent, Manifest, Workflow};
-use brigade_profile::{SessionProfiles, TaskLimits};
+use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, NewManifest, Revision};
 use serde::Deserialize;
@@ -100,7 +100,7 @@ pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Failure> {
     if is_shipped(kind, name) {
         let message =
             format!("the {kind} `{name}` is shipped with Brigade and stays as it is; take another name");
-        return Err(Failure::new("name_taken", message));
+        return Err(Failure::new(codes::NAME_TAKEN, message));
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ struct Shipped<M> {
 fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Result<Shipped<M>, Failure> {
     let read = without_faults::<M>(text)?;
     let manifest =
-        read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
+        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
     let metadata = manifest.parts().0;
     let (name, version) = (metadata.name.as_str().to_owned(), metadata.version());
     let labels = metadata.labels.clone().unwrap_or_default();
@@ -157,7 +157,7 @@ fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Resul
     if revision.text != text {
         let message =
             format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
-        return Err(Failure::new("name_taken", message));
+        return Err(Failure::new(codes::NAME_TAKEN, message));
     }
     Ok(Shipped { deployed, revision, manifest, was_there })
 }
@@ -177,22 +177,12 @@ fn begin_shipped(
         TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
     tools.iter().for_each(|tool| limits.add_tool(tool));
     limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
-    let narrow = |rights: &mut Json| {
-        let session = rights.get("session").and_then(SessionProfiles::from_json);
-        let mut session =
-            session.ok_or_else(|| Failure::new("invalid_rights", "the rights cannot be read"))?;
-        session.within(limits);
-        if let Json::Object(members) = rights {
-            members.insert("session".to_owned(), session.to_json());
-        }
-        Ok(())
-    };
-    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, narrow)
+    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, limits)
 }
 
 fn blank(name: &str, text: &str) -> Result<(), Failure> {
     match text.trim().is_empty() {
-        true => Err(Failure::new("invalid_arguments", format!("`{name}` is blank"))),
+        true => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is blank"))),
         false => Ok(()),
     }
 }
@@ -222,14 +212,14 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     blank("intent", &args.intent)?;
     let language = LANGUAGES.iter().find(|language| language.name == args.language).ok_or_else(|| {
         let known: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
-        Failure::new("invalid_arguments", format!("`language` is one of {}", known.join(", ")))
+        Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` is one of {}", known.join(", ")))
     })?;
     let seconds = args.timeout_seconds.unwrap_or(PATIENCE);
     if !(1..=LONGEST).contains(&seconds) {
-        return Err(Failure::new("invalid_arguments", format!("`timeout_seconds` is 1 to {LONGEST}")));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`timeout_seconds` is 1 to {LONGEST}")));
     }
     if let Some(volume) = &args.volume_id {
-        let none = || Failure::new("not_found", "there is no such volume");
+        let none = || Failure::new(codes::NOT_FOUND, "there is no such volume");
         let store = context.stored()?.ok_or_else(none)?;
         let mut own = store.volumes(Some(&context.owner()))?.into_iter();
         own.find(|own| own.id == *volume).ok_or_else(none)?;
@@ -237,7 +227,7 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let inputs = match args.inputs {
         None | Some(Json::Null) => Json::object::<&str>([]),
         Some(inputs @ Json::Object(_)) => inputs,
-        Some(_) => return Err(Failure::new("invalid_arguments", "`inputs` is an object")),
+        Some(_) => return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`inputs` is an object")),
     };
     let coder = deployed::<Agent>(context, AGENT, include_str!("shipped/coder.yaml"))?;
     deployed::<Agent>(context, AGENT, include_str!("shipped/formatter.yaml"))?;
@@ -276,7 +266,7 @@ fn phase(state: &str) -> &'static str {
 /// `execute.status`
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let StatusArgs { pipeline_execution_id } = arguments(input)?;
-    let none = || Failure::new("not_found", "there is no such execution");
+    let none = || Failure::new(codes::NOT_FOUND, "there is no such execution");
     let flow = execution_of(&pipeline_execution_id, context)?;
     if !flow.name.starts_with(EXECUTE) {
         return Err(none());
@@ -319,7 +309,7 @@ fn generate(
     // A worker would write for nothing.
     if !context.further()?.shows(&create) {
         let message = format!("you are not shown `{create}`, with which what is written would be asked for");
-        return Err(Failure::new("not_available_here", message));
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
     deployed::<Agent>(context, AGENT, writer)?;
     let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);

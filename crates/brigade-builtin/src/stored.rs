@@ -12,7 +12,7 @@ pub(crate) const PERSON: &str = "a person";
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        Failure::new(error.code_word(), error.to_string())
+        Failure { code: error.code_word(), message: error.to_string(), data: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brigade_command::find_program;
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
@@ -140,14 +140,14 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let path: RelPath = file.parse().expect("paths in the program stay inside the workspace");
         let mut read = match context.fs.read(&path, LARGEST) {
             Ok(bytes) => {
-                let broken = |_| Failure::new("config_invalid", format!("`{file}` is no TOML"));
+                let broken = |_| Failure::new(codes::CONFIG_INVALID, format!("`{file}` is no TOML"));
                 let text = std::str::from_utf8(&bytes).map_err(|_| broken(Vec::new()))?;
                 settings(&file, text).map_err(broken)?
             }
             Err(error) if error.is_not_found() => {
                 Settings { content: Json::Object(Object::new()), places: BTreeMap::new() }
             }
-            Err(error) => return Err(Failure::new("file_error", format!("`{file}`: {}", error.kind))),
+            Err(error) => return Err(Failure::new(codes::FILE_ERROR, format!("`{file}`: {}", error.kind))),
         };
         for (key, place) in &read.places {
             let line = place.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::{Fingerprint, Json, Timestamp};
+use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_manifest::Agent;
+use brigade_profile::FlowRights;
 use brigade_profile::builtin::{Fact, PathProblem, PathUse};
 use brigade_store::executions::{Ending, Execution, ExecutionStatus, NewExecution, Parent};
 use brigade_store::flows::{Flow, FlowStatus};
@@ -17,7 +18,7 @@ use brigade_store::{Store, StoreError};
 use serde::Deserialize;
 
 use crate::agent::{KIND, event, page, without_faults};
-use crate::context::{Context, Failure, Output, Touched};
+use crate::context::{Context, Failure, Output, Started, Touched};
 use crate::run::{Function, arguments};
 use crate::stored::{at, or_null};
 
@@ -67,7 +68,7 @@ pub trait Tasks: Sync {
     fn cancel(&self, id: &str) -> bool;
 
     /// Returns what the calls of the caller may do: the profiles and the directory of the session that asked.
-    fn rights(&self) -> Json;
+    fn rights(&self) -> FlowRights;
 
     /// Drives an execution of a workflow that is written down, or that belongs to a process which is gone. It goes on
     /// after this returns, unless nobody serves.
@@ -157,7 +158,7 @@ struct HandoffArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such execution")
+    Failure::new(codes::NOT_FOUND, "there is no such execution")
 }
 
 /// Ends the executions that one began, and those that they began.
@@ -195,7 +196,7 @@ impl<'a> Context<'a> {
         self.tasks.ok_or_else(|| {
             let message =
                 format!("there is no worker ({}): {}", Fact::Worker.as_str(), Fact::Worker.remedy());
-            Failure::new("not_available_here", message)
+            Failure::new(reasons::NOT_AVAILABLE_HERE, message)
         })
     }
 }
@@ -230,7 +231,7 @@ fn found(id: &str, context: &Context<'_>) -> Result<Execution, Failure> {
 fn short(name: &str, text: Option<&str>) -> Result<(), Failure> {
     match text {
         Some(text) if MAX_TEXT < text.len() => {
-            Err(Failure::new("too_long", format!("`{name}` has at most {} KiB", MAX_TEXT >> 10)))
+            Err(Failure::new(codes::TOO_LONG, format!("`{name}` has at most {} KiB", MAX_TEXT >> 10)))
         }
         Some(_) | None => Ok(()),
     }
@@ -244,12 +245,12 @@ fn check_input(agent: &Agent, input: &Json) -> Result<(), Failure> {
     if said.is_empty() {
         return Ok(());
     }
-    Err(Failure::new("invalid_input", format!("the input does not fit the agent: {}", said.join("; "))))
+    Err(Failure::new(codes::INVALID_INPUT, format!("the input does not fit the agent: {}", said.join("; "))))
 }
 
 fn agent_of(revision: &Revision) -> Result<Agent, Failure> {
     let read = without_faults::<Agent>(&revision.text)?;
-    read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))
+    read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))
 }
 
 /// A task that can begin.
@@ -265,7 +266,7 @@ struct Ready {
 fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
     short("intent", args.intent.as_deref())?;
     let tasks = context.workers()?;
-    let none = || Failure::new("not_found", "there is no such agent");
+    let none = || Failure::new(codes::NOT_FOUND, "there is no such agent");
     let store = context.stored()?.ok_or_else(none)?;
     let (manifest, revision) = store.manifest(KIND, &args.agent_id, args.version.as_deref())?;
     let agent = agent_of(&revision)?;
@@ -315,7 +316,7 @@ fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<E
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ready = ready(arguments(input)?, context)?;
     let execution = begin(write_down(&ready, None, context)?, &ready.agent, context)?;
-    Ok(Output::new([("execution_id", Json::from(execution.id)), ("status", Json::from("started"))]))
+    Ok(Output::of(&Started::new(execution.id)))
 }
 
 /// Ends a task, and returns it as it stands then.
@@ -335,7 +336,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let execution = found(&execution_id, context)?;
     if execution.status.is_over() {
         let message = format!("the execution is {} already", execution.status);
-        return Err(Failure::new("already_ended", message));
+        return Err(Failure::new(codes::ALREADY_ENDED, message));
     }
     end(&execution, context)?;
     Ok(Output::new([("execution_id", Json::from(execution_id)), ("cancelled", Json::from(true))]))
@@ -400,7 +401,7 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
     let begun = context.clock.now();
@@ -413,7 +414,7 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             break;
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new("cancelled", "the call was cancelled; the task goes on"));
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the task goes on"));
         }
         context.workers()?.await_change(LOOK.min(patience.saturating_sub(waited)));
         execution = found(&execution_id, context)?;
@@ -470,7 +471,7 @@ fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let MessageArgs { execution_id, text } = arguments(input)?;
     short("text", Some(&text))?;
     if text.trim().is_empty() {
-        return Err(Failure::new("invalid_arguments", "`text` is blank"));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`text` is blank"));
     }
     found(&execution_id, context)?;
     let (text, author) = (context.redactor.redact_str(&text), context.owner());
@@ -601,8 +602,8 @@ pub(crate) mod tests {
             true
         }
 
-        fn rights(&self) -> Json {
-            Json::Null
+        fn rights(&self) -> FlowRights {
+            FlowRights::default()
         }
 
         fn drive(&self, _: &Flow) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! Test suites: tools of the catalog with the category `test`. A run of one is a call of it, with its own plan,
 //! approval and receipt.
 
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes};
 use serde::Deserialize;
 
 use crate::calls::{Calls, FurtherCall};
@@ -27,7 +27,7 @@ fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, Stri
     let calls = context.further()?;
     match context.suites.contains(&suite) {
         true => Ok((calls, suite)),
-        false => Err(Failure::new("not_found", "there is no such test suite")),
+        false => Err(Failure::new(codes::NOT_FOUND, "there is no such test suite")),
     }
 }
 
@@ -73,9 +73,9 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     Err(match is_elsewhere {
         Some(id) => Failure::new(
-            "runs_elsewhere",
+            codes::RUNS_ELSEWHERE,
             format!("call {id} of the suite was started by another process, which alone can end it"),
         ),
-        None => Failure::new("not_running", "no call of this suite that you asked for runs"),
+        None => Failure::new(codes::NOT_RUNNING, "no call of this suite that you asked for runs"),
     })
 }

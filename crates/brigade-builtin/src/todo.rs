@@ -1,6 +1,6 @@
 //! The list of work of a session: `todo.*`.
 
-use brigade_core::Json;
+use brigade_core::{Json, codes, reasons};
 use brigade_profile::LiveSession;
 use brigade_store::todos::{Todo, TodoStatus};
 use serde::Deserialize;
@@ -32,7 +32,7 @@ fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
     context
         .session
         .map(LiveSession::id)
-        .ok_or_else(|| Failure::new("no_session", "there is a list only in a session of an agent"))
+        .ok_or_else(|| Failure::new(codes::NO_SESSION, "there is a list only in a session of an agent"))
 }
 
 fn rows(todos: &[Todo]) -> Json {
@@ -49,7 +49,7 @@ fn rows(todos: &[Todo]) -> Json {
 fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let session = session(context)?;
     let WriteArgs { todos } = arguments(input)?;
-    let invalid = |message: String| Failure::new("invalid_arguments", message);
+    let invalid = |message: String| Failure::new(reasons::INVALID_ARGUMENTS, message);
     let mut list = Vec::with_capacity(todos.len());
     for (index, given) in todos.into_iter().enumerate() {
         let number = index + 1;

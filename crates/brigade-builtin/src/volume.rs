@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::FileKind;
 use brigade_store::volumes::{Volume, VolumeEntry, VolumeFiles};
 use serde::Deserialize;
@@ -64,7 +64,7 @@ struct WriteArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such volume")
+    Failure::new(codes::NOT_FOUND, "there is no such volume")
 }
 
 /// What is done with the files of a volume.
@@ -152,7 +152,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { volume_id } = arguments(input)?;
     if crate::git::uses_volume(context, &volume_id)? {
         let message = "the volume holds the files of a repository; `git.delete` deletes both";
-        return Err(Failure::new("in_use", message));
+        return Err(Failure::new(codes::IN_USE, message));
     }
     let mut gone = Vec::new();
     if let Ok(files) = files(context, &volume_id, Wish::Read) {
@@ -223,7 +223,7 @@ fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let (content, encoding) = match (encoding.as_str(), String::from_utf8(bytes)) {
         ("base64", Ok(text)) => (STANDARD.encode(text), "base64"),
         ("utf8", Err(_)) => {
-            return Err(Failure::new("not_utf8", "the file is not UTF-8; read it as base64"));
+            return Err(Failure::new(codes::NOT_UTF8, "the file is not UTF-8; read it as base64"));
         }
         (_, Ok(text)) => (text, "utf8"),
         (_, Err(error)) => (STANDARD.encode(error.as_bytes()), "base64"),
@@ -242,7 +242,7 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     let bytes = match encoding.as_str() {
         "base64" => STANDARD
             .decode(&content)
-            .map_err(|_| Failure::new("invalid_arguments", "`content` is not base64"))?,
+            .map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "`content` is not base64"))?,
         _ => content.into_bytes(),
     };
     let files = files(context, &volume_id, Wish::Change)?;

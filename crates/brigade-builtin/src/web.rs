@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brigade_core::Json;
+use brigade_core::{Json, codes};
 use brigade_policy::WebUrl;
 use encoding_rs::Encoding;
 use serde::Deserialize;
@@ -60,7 +60,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             Ok(page) => break page?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new("fetch_failed", "the page could not be fetched"));
+                return Err(Failure::new(codes::FETCH_FAILED, "the page could not be fetched"));
             }
         }
     };
@@ -68,7 +68,9 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_html = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
     if !is_text(&kind, &page) {
         let message = "the page is no text";
-        return Err(Failure::new("not_text", message).data([("content_type", Json::from(page.content_type))]));
+        return Err(
+            Failure::new(codes::NOT_TEXT, message).data([("content_type", Json::from(page.content_type))])
+        );
     }
     let text = text_of(&page, is_html);
     let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);

@@ -7,7 +7,7 @@ mod executions;
 mod scope;
 mod steps;
 
-use brigade_core::Json;
+use brigade_core::{Json, reasons};
 use brigade_manifest::{Isolation, Workflow, read};
 use brigade_store::manifests::Deployed;
 use serde::Deserialize;
@@ -94,14 +94,14 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
                  (runner.container); `inherit` and `process` are there",
                 isolation.as_str()
             );
-            return Err(Failure::new("not_available_here", message));
+            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
         }
         if state.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
             let message = format!(
                 "spec.states.{name}.volumes are mounts of a container, and nothing here runs containers \
                  (runner.container); states work in the workspace"
             );
-            return Err(Failure::new("not_available_here", message));
+            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
         }
         let is_bound = |value: &String| value.is_empty() || value == "true";
         if let Some((variable, _)) = state.env.iter().flatten().find(|(_, value)| !is_bound(value)) {
@@ -109,7 +109,7 @@ fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
                 "spec.states.{name}.env.{variable} has a value; policy.toml alone binds variables (`env_bindings`), and \
                  here an empty value names one"
             );
-            return Err(Failure::new("argument_refused", message));
+            return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
         }
     }
     Ok(())
@@ -120,7 +120,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_judged = judge_agents.is_some_and(|judges| !judges.is_empty());
     if is_judged && (min_score.is_some() || min_confidence.is_some()) {
         let message = "no judge can be asked here, so neither `min_score` nor `min_confidence` can be met";
-        return Err(Failure::new("not_available_here", message));
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
     let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
@@ -158,7 +158,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             Some(scope) => Some(scope),
             None => {
                 let message = format!("`scope` is visible or one of {}", scope::Scope::EXPECTED);
-                return Err(Failure::new("invalid_arguments", message));
+                return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
             }
         },
     };

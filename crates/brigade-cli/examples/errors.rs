@@ -19,7 +19,8 @@ fn main() {
          On a terminal, the same parts are drawn with colour. With `--json`, the document has `code`, `labels` (`file`, `line`, \
          `column`, `length` and the name in `text`) and `help`.\n\n\
          An error has one of the codes below, or the code of its only blocker. [Reasons](#reasons) lists the codes of blockers. The \
-         issues of `brigade tools doctor` have their own codes; [issues.md](issues.md) lists them.\n\n\
+         issues of `brigade tools doctor` have their own codes; [issues.md](issues.md) lists them. Built-in tools and the gateway \
+         answer agents with codes of this page.\n\n\
          `cargo xtask docs` generates this page.\n\n\
          | code | meaning |\n| --- | --- |"
     );

@@ -37,6 +37,12 @@ impl From<ErrorCode> for Cow<'static, str> {
     }
 }
 
+impl From<ErrorCode> for String {
+    fn from(code: ErrorCode) -> String {
+        code.code.to_owned()
+    }
+}
+
 impl<T: Code> Code for &T {
     fn as_code(&self) -> &'static str {
         (**self).as_code()
@@ -150,6 +156,99 @@ table! {
     STORE_BROKEN = "store_broken": "The store of the built-in tools is not a readable database, or belongs to another program.";
     RECORD_INVALID = "record_invalid": "A stored record cannot be read.";
 
+    // What built-in tools and the gateway answer agents.
+    ALREADY_ANSWERED = "already_answered": "The question was answered already.";
+    ALREADY_ENDED = "already_ended": "The task, command or execution has ended already.";
+    ALREADY_OPEN = "already_open": "A pull request of this lane is open already.";
+    ANSWER_PENDING = "answer_pending": "The question waits for a person. The same call again asks for the answer.";
+    APPROVAL_HELD = "approval_held": "A person put the call on hold.";
+    APPROVAL_PENDING = "approval_pending": "The call waits for a person's approval.";
+    APPROVAL_REJECTED = "approval_rejected": "A person rejected the call.";
+    ARCHIVED = "archived": "The lane was archived.";
+    BLANK_QUERY = "blank_query": "The query has no words to search for.";
+    BLOCKER_NEEDED = "blocker_needed": "A report of status `blocked` does not say what blocks.";
+    BROKE_OFF = "broke_off": "Brigade failed in the middle of a task or an execution. Its log says where.";
+    BUSY = "busy": "Too much is under way, or another call has what this one needs. Try again later.";
+    CANCELLED = "cancelled": "The call was cancelled.";
+    CHANGED_SINCE_READ = "changed_since_read": "The file changed since it was read. Read it again.";
+    CHECKPOINT_PENDING = "checkpoint_pending": "The run waits for a person's answer.";
+    DIRTY_TREE = "dirty_tree": "Files have changes that are not committed.";
+    DUPLICATE_ID = "duplicate_id": "Two entries of the list have one id.";
+    EMPTY_TARGET = "empty_target": "The text to replace is empty.";
+    FETCH_FAILED = "fetch_failed": "The page could not be fetched.";
+    FILE_ERROR = "file_error": "The file could not be read or written.";
+    GIT_FAILED = "git_failed": "Git refused the operation or failed.";
+    GONE = "gone": "The agent no longer waits for an answer.";
+    HOST_NOT_FOUND = "host_not_found": "The host has no address.";
+    IN_USE = "in_use": "Something else uses it, so it is not removed.";
+    IN_WIDER_SCOPE = "in_wider_scope": "A workflow of a wider scope has the name.";
+    INSECURE_REDIRECT = "insecure_redirect": "The page leads from https to http.";
+    INTERRUPTED = "interrupted": "The run or task was interrupted.";
+    INVALID_ANSWER = "invalid_answer": "The answer does not fit the question.";
+    INVALID_INPUT = "invalid_input": "The input does not fit the schema of the agent.";
+    INVALID_LANGUAGE = "invalid_language": "The language of the script is not a name.";
+    INVALID_MANIFEST = "invalid_manifest": "The manifest has faults; the answer lists them.";
+    INVALID_NAME = "invalid_name": "The name has characters that a name cannot have, or is too long.";
+    INVALID_OUTPUT = "invalid_output": "The output of the tool does not fit its schema.";
+    INVALID_PATTERN = "invalid_pattern": "The pattern cannot be read.";
+    INVALID_RIGHTS = "invalid_rights": "The record of what an execution may do cannot be read.";
+    INVALID_STEP = "invalid_step": "The record of what a state of an execution began cannot be read.";
+    INVALID_TAGS = "invalid_tags": "There are too many tags, or one is not a word.";
+    IS_A_DIRECTORY = "is_a_directory": "The path is a directory.";
+    IS_A_LINK = "is_a_link": "The path is a link.";
+    IS_DIRECTORY = "is_directory": "The path in the volume is a directory.";
+    MOVED = "moved": "The branch moved during the call. Ask again.";
+    NAME_TAKEN = "name_taken": "Something else has this name.";
+    NEEDS_FILTER = "needs_filter": "A changed file needs a filter of git, and none runs here.";
+    NO_CHECKS = "no_checks": "The pull request has no checks to run.";
+    NO_COMMIT = "no_commit": "The repository or the branch has no commit.";
+    NO_IMAGE = "no_image": "The capture program printed no image.";
+    NO_OUTPUT = "no_output": "The state of the workflow has nothing to do.";
+    NO_SESSION = "no_session": "The tool needs the session of an agent.";
+    NO_STATE = "no_state": "The workflow has no such state.";
+    NO_UPSTREAM = "no_upstream": "The branch follows no branch of a remote.";
+    NOT_A_DIRECTORY = "not_a_directory": "The path, or a part of it, is not a directory.";
+    NOT_ENDED = "not_ended": "The task or execution has not ended.";
+    NOT_FAST_FORWARD = "not_fast_forward": "The branch and its remote have diverged.";
+    NOT_NARROWER = "not_narrower": "The workflow is not offered in a wider scope than that.";
+    NOT_RUNNING = "not_running": "Nothing that the caller asked for runs.";
+    NOT_TEXT = "not_text": "The content is not text.";
+    NOT_UTF8 = "not_utf8": "The file is not UTF-8.";
+    NOT_WAITING = "not_waiting": "The execution waits for no answer.";
+    NOT_WIDER = "not_wider": "The workflow is offered in this scope or a wider one already.";
+    NOTHING_TO_COMMIT = "nothing_to_commit": "Nothing differs from the last commit.";
+    NOTHING_TO_REVIEW = "nothing_to_review": "The lane has no changes to review.";
+    OUTCOME_UNKNOWN = "outcome_unknown": "The run was cut off, and it is not known what it did.";
+    PROVIDER_FAILED = "provider_failed": "The program that the configuration names for the tool failed.";
+    QUOTA_EXCEEDED = "quota_exceeded": "The limit of what the caller may keep is reached.";
+    REF_NOT_FOUND = "ref_not_found": "The repository has no such ref.";
+    REFERS_TO_NARROWER = "refers_to_narrower": "The workflow uses one of a narrower scope.";
+    REJECTED = "rejected": "The remote refuses the push.";
+    RUNS_ELSEWHERE = "runs_elsewhere": "Another process runs the call, and only that process can end it.";
+    SECRET = "secret": "The text has a secret, and secrets are never stored.";
+    SECRET_BY_QUESTION = "secret_by_question": "The question asks for a secret.";
+    SESSION_GONE = "session_gone": "The session that asked is over.";
+    TARGET_NOT_FOUND = "target_not_found": "The text to replace does not occur.";
+    TARGET_NOT_UNIQUE = "target_not_unique": "The text to replace occurs more than once.";
+    TIMED_OUT = "timed_out": "The time limit is over.";
+    TOO_DEEP = "too_deep": "Executions begin one another too deeply.";
+    TOO_LARGE = "too_large": "The value is larger than is kept.";
+    TOO_LONG = "too_long": "The text or list is longer than is kept.";
+    TOO_MANY = "too_many": "There are more of them than may be.";
+    TOO_MANY_FILES = "too_many_files": "The directory holds too many entries.";
+    TOO_MANY_REDIRECTS = "too_many_redirects": "The page leads on too often.";
+    UNKNOWN_CALL = "unknown_call": "The agent has no such call.";
+    UNKNOWN_KEY = "unknown_key": "There is no such key.";
+    UNKNOWN_KIND = "unknown_kind": "There is no such kind.";
+    UNKNOWN_MODE = "unknown_mode": "There is no such mode.";
+    UNKNOWN_RUN = "unknown_run": "The agent has no such run.";
+    UNKNOWN_TOOL = "unknown_tool": "There is no such tool.";
+    UNMERGED_WORK = "unmerged_work": "The lane has commits that are not merged.";
+    UNREADABLE = "unreadable": "The file cannot be read.";
+    UNSAFE_REPOSITORY = "unsafe_repository": "The repository is set up in a way that git tools do not work with.";
+    VERSION_TAKEN = "version_taken": "The manifest has this version already.";
+    WRONG_SESSION = "wrong_session": "The call goes on in the session that asked for it, and in no other.";
+
     BUG = "bug": "A bug in Brigade; please report it.";
 }
 
@@ -163,7 +262,9 @@ mod tests {
     fn each_code_is_one_word_and_stands_once() {
         let codes: BTreeSet<&str> = ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(codes.len(), ALL.len());
-        let is_word = |code: &str| code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let is_word = |code: &str| {
+            code.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        };
         assert!(codes.iter().all(|code| is_word(code)));
         assert!(ALL.iter().all(|code| code.meaning().ends_with('.')));
     }

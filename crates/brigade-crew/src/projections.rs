@@ -17,6 +17,7 @@ use brigade_kitchen::show::{
 };
 use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_redact::Redactor;
+use serde::Deserialize;
 
 use crate::kitchen::rel;
 use crate::paths::KITCHEN;
@@ -40,6 +41,13 @@ pub(crate) struct Targets {
     activity: Option<RelPath>,
     learnings: RelPath,
     backlog: RelPath,
+}
+
+/// Which record a line of the events file is about. What happened may be a word of a newer version.
+#[derive(Deserialize)]
+struct Told {
+    prd: String,
+    seq: u64,
 }
 
 /// Writes the projections of a PRD.
@@ -239,9 +247,8 @@ impl Projections {
         let from = file.len().ok()?.saturating_sub(LONGEST_LINE);
         let tail = file.read_range(from, usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX)).ok()?;
         tail.rsplit(|byte| *byte == b'\n').find_map(|line| {
-            let json = Json::parse_bytes(line, Dialect::Strict).ok()?;
-            let is_ours = json.get("prd").and_then(Json::as_str) == Some(self.name.prefix());
-            json.get("seq").filter(|_| is_ours).and_then(|seq| from_json(seq).ok())
+            let told: Told = from_json(&Json::parse_bytes(line, Dialect::Strict).ok()?).ok()?;
+            (told.prd == self.name.prefix()).then_some(told.seq)
         })
     }
 

@@ -1,7 +1,9 @@
 //! The results of calls as clients get them.
 
+use brigade::codes;
+use brigade::core::Json;
 use brigade::profile::builtin::COMMAND;
-use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt, ToolResult};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -121,6 +123,14 @@ impl Answer {
         self.about.code.as_deref() == Some("invalid_arguments") || self.upstream_code.is_some_and(is_unknown)
     }
 
+    /// Takes over what a result says.
+    #[must_use]
+    fn with(self, result: ToolResult<Value>) -> Answer {
+        let ToolResult { content, structured_content: structured, meta, .. } = result;
+        let meta = meta.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
+        Answer { content, structured, meta, ..self }
+    }
+
     /// Returns the text of the answer.
     pub(crate) fn words(&self) -> String {
         let texts = self.content.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
@@ -143,15 +153,14 @@ impl Answer {
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
         let meta = self.marks();
-        let mut result = json!({
-            "resultType": "complete",
-            "content": self.content,
-            "isError": self.is_error,
-            "_meta": meta,
-        });
-        if let Some(structured) = self.structured {
-            result["structuredContent"] = structured;
-        }
+        let result = ToolResult {
+            content: self.content,
+            structured_content: self.structured,
+            is_error: Some(self.is_error),
+            meta: Some(Value::Object(meta)),
+        };
+        let mut result = serde_json::to_value(&result).expect("a result is JSON");
+        result["resultType"] = json!("complete");
         let parsed = |result: &Value| serde_json::from_value::<CallToolResult>(result.clone()).ok();
         if let Some(result) = parsed(&result) {
             return result;
@@ -210,6 +219,13 @@ impl Answer {
     }
 }
 
+impl Streams {
+    /// Returns the answer as the result of a tool.
+    fn result(&self) -> Option<ToolResult<Value>> {
+        serde_json::from_value(self.answer.clone()?).ok()
+    }
+}
+
 fn fault(blocker: &Blocker) -> FaultRow {
     FaultRow { code: blocker.code.to_string(), path: blocker.field.clone(), message: blocker.message.clone() }
 }
@@ -251,7 +267,7 @@ pub(crate) fn of_run(
                  when there is one",
                 call.call.id
             );
-            return Answer::failed(about.coded("checkpoint_pending"), text);
+            return Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text);
         }
         status => return not_completed(status, about, receipt, streams),
     }
@@ -262,20 +278,14 @@ pub(crate) fn of_run(
         let structured = json!({reads.result(): read.unwrap_or_else(|| json!([]))});
         answer = answer.text(structured.to_string());
         answer.structured = Some(structured);
-    } else if let Some(Value::Object(mut upstream)) = streams.answer {
-        answer.is_error = upstream.get("isError") == Some(&Value::Bool(true));
-        if let Some(Value::Object(meta)) = upstream.remove("_meta") {
-            answer.meta = meta;
-        }
-        if let Some(Value::Array(content)) = upstream.remove("content") {
-            answer.content = content;
-        }
-        answer.structured = upstream.remove("structuredContent");
+    } else if let Some(result) = streams.result() {
+        let is_error = result.is_error == Some(true);
+        answer = Answer { is_error, ..answer }.with(result);
     } else {
         answer.structured = if has_schema { serde_json::from_str(&streams.stdout).ok() } else { None };
         if has_schema && answer.structured.is_none() {
             let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
-            return Answer::failed(answer.about.coded("invalid_output"), text);
+            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
         }
         answer = answer.text(streams.stdout);
     }
@@ -283,7 +293,7 @@ pub(crate) fn of_run(
         let faults = answer.structured.as_ref().map_or_else(|| vec!["it is missing".to_owned()], check);
         if !faults.is_empty() {
             let text = format!("the output does not fit its schema: {}", faults.join("; "));
-            return Answer::failed(answer.about.coded("invalid_output"), text);
+            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
         }
     }
     answer
@@ -297,11 +307,13 @@ pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
         Some(code) => about.coded(code),
         None => about,
     };
-    let Ok(Value::Object(mut own)) = serde_json::to_value(&done.result) else { return Answer::default() };
-    let content = own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
-    let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
-    let structured = own.remove("structuredContent");
-    Answer { about, content, structured, has_schema: true, is_error: failed, meta, ..Answer::default() }
+    let result = ToolResult {
+        content: done.result.content.iter().map(Json::to_serde).collect(),
+        structured_content: done.result.structured_content.as_ref().map(Json::to_serde),
+        is_error: done.result.is_error,
+        meta: done.result.meta.as_ref().map(Json::to_serde),
+    };
+    Answer { about, has_schema: true, is_error: failed, ..Answer::default() }.with(result)
 }
 
 fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {
@@ -309,12 +321,9 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
     let failure = receipt.failure.as_deref();
     // Brigade itself says why it did not do what was asked.
     if let Some(code) = &receipt.error_code
-        && let Some(Value::Object(mut own)) = streams.answer
+        && let Some(result) = streams.result()
     {
-        let content =
-            own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
-        let meta = own.remove("_meta").and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
-        return Answer { about: about.coded(code), content, is_error: true, meta, ..Answer::default() };
+        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
     }
     // What a command printed before it was ended is shown, too.
     let ended = match status {
@@ -323,12 +332,9 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
         _ => None,
     };
     if let Some(code) = ended.filter(|_| receipt.tool_id == COMMAND)
-        && let Some(Value::Object(mut own)) = streams.answer
+        && let Some(result) = streams.result()
     {
-        let content =
-            own.remove("content").and_then(|content| content.as_array().cloned()).unwrap_or_default();
-        let structured = own.remove("structuredContent");
-        return Answer { about: about.coded(code), content, structured, is_error: true, ..Answer::default() };
+        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
     }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
     let (code, said) = match (status, kind) {
@@ -355,12 +361,10 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
         },
     };
     // What a tool says of its own failure is its answer.
-    if let Some(Value::Object(mut upstream)) = streams.answer
-        && code == "tool_error"
-        && let Some(Value::Array(content)) = upstream.remove("content")
-    {
-        let structured = upstream.remove("structuredContent");
-        return Answer { about: about.coded(code), content, structured, is_error: true, ..Answer::default() };
+    let own = streams.result().filter(|result| code == "tool_error" && !result.content.is_empty());
+    if let Some(result) = own {
+        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }
+            .with(ToolResult { meta: None, ..result });
     }
     let mut text = said;
     for (name, stream) in [("stdout", &receipt.stdout_summary), ("stderr", &receipt.stderr_summary)] {

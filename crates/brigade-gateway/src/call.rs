@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use brigade::codes::reasons;
 use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
+use crate::results::{self, WaitResult};
 use crate::standing::changes_session;
 use crate::turns::{Turn, Whose};
 use crate::upstream;
@@ -301,7 +303,7 @@ impl Gateway {
                          later",
                         call.status.as_str()
                     );
-                    Answer::failed(About::of_call(&call).coded("busy"), text)
+                    Answer::failed(About::of_call(&call).coded(codes::BUSY.as_str()), text)
                 }
                 None => {
                     busy(&tool.id, format!("{many}; nothing has run, and nothing waits. Call again later"))
@@ -577,7 +579,7 @@ impl Gateway {
                         return Some(match laid.unwrap_or_default().as_slice() {
                             [] => self.run(asker, id, &tool).await,
                             laid => {
-                                let about = About::of_call(&call.call).coded("wrong_session");
+                                let about = About::of_call(&call.call).coded(codes::WRONG_SESSION.as_str());
                                 let laid = laid.join(", ");
                                 let text = format!(
                                     "the call belongs to a session without {laid}; request it again here"
@@ -587,7 +589,7 @@ impl Gateway {
                         });
                     }
                     None => {
-                        let about = About::of_call(&call.call).coded("not_available_here");
+                        let about = About::of_call(&call.call).coded(reasons::NOT_AVAILABLE_HERE.as_str());
                         return Some(Answer::failed(about, "the tool is no longer available to this agent"));
                     }
                 },
@@ -603,11 +605,11 @@ impl Gateway {
                 return Some(answer);
             }
             if until <= Instant::now() {
-                let structured = serde_json::json!({
-                    "call_id": id.to_string(),
-                    "tool": call.call.tool_id,
-                    "status": call.call.status.as_str(),
-                    "timed_out": true,
+                let structured = results::value(&WaitResult {
+                    call_id: id.to_string(),
+                    tool: call.call.tool_id.clone(),
+                    status: call.call.status.as_str().to_owned(),
+                    timed_out: true,
                 });
                 let answer = self.as_it_stands(asker, &call.call, None);
                 return Some(Answer { structured: Some(structured), is_error: false, ..answer });
@@ -635,7 +637,7 @@ fn nothing_shown() -> Error {
 
 /// An answer for what cannot be done now, and was not begun.
 fn busy(tool: &str, why: String) -> Answer {
-    Answer::failed(About::of_tool(tool, "refused").coded("busy"), why)
+    Answer::failed(About::of_tool(tool, "refused").coded(codes::BUSY.as_str()), why)
 }
 
 /// Waits for the client's answer to what it is being asked.

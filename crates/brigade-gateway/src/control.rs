@@ -3,17 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade::core::{CallId, Clock as _, RunId, SystemClock, Timestamp};
+use brigade::codes;
+use brigade::codes::reasons;
+use brigade::core::{CallId, RunId, Timestamp};
 use brigade::profile::{NameStyle, control_tools};
 use brigade::schema::Schema;
 use brigade::{CallStatus, Counted, Limit, LogStream, OwnName, Spent};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::answer::{About, Answer, FaultRow};
 use crate::call::{Asker, blocking, broken};
 use crate::gateway::Gateway;
+use crate::results::{
+    self, BudgetResult, CallRow, CallsResult, CancelResult, LimitRow, OutputResult, SearchResult, Spending,
+    ToolsResult, Used,
+};
 use crate::session::Arguments;
 use crate::view::{Shown, View};
 
@@ -218,7 +224,7 @@ impl Control {
         let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
         let text = format!("the arguments do not fit: {}", said.join("; "));
         let about = About { faults, ..About::of_tool(self.name(), "refused") };
-        Answer::failed(about.coded("invalid_arguments"), text)
+        Answer::failed(about.coded(reasons::INVALID_ARGUMENTS.as_str()), text)
     }
 
     fn wrong(self, path: Option<&str>, message: &str) -> Answer {
@@ -230,15 +236,20 @@ impl Control {
         let about = About { faults: vec![fault], ..About::of_tool(self.name(), "refused") };
         let place = path.map_or_else(String::new, |path| format!("$.{path}: "));
         Answer::failed(
-            about.coded("invalid_arguments"),
+            about.coded(reasons::INVALID_ARGUMENTS.as_str()),
             format!("the arguments do not fit: {place}{message}"),
         )
     }
 
-    fn done(self, structured: Value) -> Answer {
-        let about = About::of_tool(self.name(), "completed");
-        let text = structured.to_string();
-        Answer { about, structured: Some(structured), has_schema: true, ..Answer::default() }.text(text)
+    fn done(self, result: &impl Serialize) -> Answer {
+        let text = results::value(result).to_string();
+        self.said(result, text)
+    }
+
+    /// Answers with a result that has a text of its own.
+    fn said(self, result: &impl Serialize, text: String) -> Answer {
+        let (about, structured) = (About::of_tool(self.name(), "completed"), Some(results::value(result)));
+        Answer { about, structured, has_schema: true, ..Answer::default() }.text(text)
     }
 
     /// Answers a call of this tool.
@@ -268,9 +279,8 @@ impl Control {
                 }
                 let fits = |tool: &&Shown| tool.is_of(source.as_deref(), category.as_deref());
                 let found: Vec<&Shown> = view.tools.iter().filter(fits).collect();
-                let rows: Vec<Value> =
-                    found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row()).collect();
-                self.done(json!({"tools": rows, "total": found.len(), "offset": offset, "limit": limit}))
+                let rows = found.iter().skip(size(offset)).take(size(limit)).map(|tool| tool.row());
+                self.done(&ToolsResult { tools: rows.collect(), total: found.len(), offset, limit })
             }
             Control::Search => {
                 let args: SearchArgs = self.read(arguments)?;
@@ -287,21 +297,22 @@ impl Control {
                     args.category.as_deref(),
                     &args.tags,
                 );
-                let rows: Vec<Value> = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
+                let tools = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
                 let workspace = workspace();
                 let query = blocking(move || workspace.agent_calls().masked(&query)).await;
-                self.done(json!({"query": query, "tools": rows, "total": found.len()}))
+                self.done(&SearchResult { query, tools, total: found.len() })
             }
             Control::Describe => {
                 let NameArgs { name } = self.read(arguments)?;
                 let own = || view.shown.as_ref().and_then(|shown| shown.own_name(&name));
                 match (view.by_name(&name), own()) {
-                    (Some(tool), _) => self.done(tool.description()),
+                    (Some(tool), _) => self.done(&tool.description()),
                     (None, Some(OwnName::Listed { id, .. })) if view.by_id(id).is_some() => {
-                        self.done(view.by_id(id).map(Shown::description).unwrap_or_default())
+                        self.done(&view.by_id(id).map(Shown::description))
                     }
                     (None, Some(OwnName::Absent { why, .. })) => {
-                        let about = About::of_tool(self.name(), "refused").coded("not_available_here");
+                        let about = About::of_tool(self.name(), "refused")
+                            .coded(reasons::NOT_AVAILABLE_HERE.as_str());
                         Answer::failed(about, format!("not available here: {why}"))
                     }
                     (None, _) => {
@@ -311,7 +322,8 @@ impl Control {
                         } else {
                             format!("; did you mean {}?", near.join(", "))
                         };
-                        let about = About::of_tool(self.name(), "refused").coded("unknown_tool");
+                        let about =
+                            About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_TOOL.as_str());
                         Answer::failed(about, format!("there is no such tool{hint}"))
                     }
                 }
@@ -333,7 +345,7 @@ impl Control {
                 let (id, workspace) = (self.id(&call_id)?, workspace());
                 let call = blocking(move || workspace.agent_calls().show(&id)).await;
                 let call = call.map_err(|_| self.no_call())?.call;
-                self.done(row(&call))
+                self.done(&CallRow::of(&call))
             }
             Control::Calls => {
                 let PageArgs { offset, limit } = self.read(arguments)?;
@@ -343,8 +355,7 @@ impl Control {
                 let workspace = workspace();
                 let listed = blocking(move || workspace.agent_calls().list(size(offset), size(limit))).await;
                 let calls = listed.map_err(|error| broken(self.name(), &error))?;
-                let rows: Vec<Value> = calls.iter().map(row).collect();
-                self.done(json!({"calls": rows, "offset": offset, "limit": limit}))
+                self.done(&CallsResult { calls: calls.iter().map(CallRow::of).collect(), offset, limit })
             }
             Control::Cancel => {
                 let IdArgs { call_id } = self.read(arguments)?;
@@ -359,7 +370,7 @@ impl Control {
                     _ if gateway.end(&id, &who) => true,
                     _ => blocking(move || workspace.agent_calls().withdraw(&id)).await.is_ok(),
                 };
-                self.done(json!({"call_id": call_id, "cancelled": is_cancelled}))
+                self.done(&CancelResult { call_id, cancelled: is_cancelled })
             }
             Control::Output => {
                 let OutputArgs { run_id, stream, offset, limit } = self.read(arguments)?;
@@ -381,21 +392,16 @@ impl Control {
                 });
                 match read.await {
                     Ok(Some(output)) => {
-                        let mut members = json!({
-                            "content": output.content,
-                            "offset": offset,
-                            "total_bytes": output.total_bytes,
-                        });
-                        if let Some(next) = output.next_offset {
-                            members["next_offset"] = json!(next);
-                        }
-                        let about = About::of_tool(self.name(), "completed");
-                        let has_schema = true;
-                        Answer { about, structured: Some(members), has_schema, ..Answer::default() }
-                            .text(output.content)
+                        let result = OutputResult {
+                            content: output.content.clone(),
+                            offset,
+                            total_bytes: output.total_bytes,
+                            next_offset: output.next_offset,
+                        };
+                        self.said(&result, output.content)
                     }
                     Ok(None) => {
-                        let about = About::of_tool(self.name(), "refused").coded("unknown_run");
+                        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_RUN.as_str());
                         Answer::failed(about, "there is no such run of this agent")
                     }
                     Err(error) => broken(self.name(), &error),
@@ -406,7 +412,7 @@ impl Control {
                 let limits = gateway.limits(&asker.agent);
                 let workspace = workspace();
                 let members = blocking(move || budget(&workspace, &limits));
-                self.done(members.await.map_err(|error| broken(self.name(), &error))?)
+                self.done(&members.await.map_err(|error| broken(self.name(), &error))?)
             }
         })
     }
@@ -416,62 +422,59 @@ impl Control {
     }
 
     fn no_call(self) -> Answer {
-        let about = About::of_tool(self.name(), "refused").coded("unknown_call");
+        let about = About::of_tool(self.name(), "refused").coded(codes::UNKNOWN_CALL.as_str());
         Answer::failed(about, "there is no such call of this agent")
     }
 }
 
 /// Shows what an agent used, and what it may use: of each kind the limit of the longest time, and all limits.
-fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<Value, brigade::Error> {
+fn budget(workspace: &brigade::Workspace, limits: &[Limit]) -> Result<BudgetResult, brigade::Error> {
     const HOUR: Duration = Duration::from_secs(3600);
     let calls = workspace.agent_calls();
-    let mut members = Map::new();
-    for (name, of) in [("calls", Counted::Calls), ("seconds", Counted::Seconds), ("output", Counted::Output)]
-    {
+    let spending = |of: Counted| -> Result<Spending, brigade::Error> {
         let limit = limits.iter().filter(|limit| limit.of == of).max_by_key(|limit| limit.window);
         let window = limit.map_or(HOUR, |limit| limit.window);
         let spent = calls.spent(window)?;
         let used = match of {
-            Counted::Calls => json!(spent.calls),
-            Counted::Seconds => json!(spent.seconds),
-            Counted::Output => json!(spent.output),
+            Counted::Calls => Used::Count(spent.calls),
+            Counted::Seconds => Used::Seconds(spent.seconds),
+            Counted::Output => Used::Count(spent.output),
         };
-        let members_of = json!({
-            "used": used,
-            "limit": limit.map(|limit| limit.most),
-            "resets_at": resets_at(&spent, window),
-            "window_seconds": window.as_secs(),
-        });
-        members.insert(name.to_owned(), members_of);
-    }
-    let mut rows = Vec::new();
-    for limit in limits {
+        Ok(Spending {
+            used,
+            limit: limit.map(|limit| limit.most),
+            resets_at: resets_at(&spent, window),
+            window_seconds: window.as_secs(),
+        })
+    };
+    let row = |limit: &Limit| -> Result<LimitRow, brigade::Error> {
         let spent = calls.spent(limit.window)?;
-        let (used, _) = limit.used(&spent);
-        let what = match limit.of {
-            Counted::Calls => "calls",
-            Counted::Seconds => "seconds",
-            Counted::Output => "output",
-        };
-        rows.push(json!({
-            "what": what,
-            "window_seconds": limit.window.as_secs(),
-            "used": used,
-            "limit": limit.most,
-            "resets_at": resets_at(&spent, limit.window),
-            "resets_in_seconds": limit.window.saturating_sub(spent.oldest).as_secs(),
-        }));
-    }
-    members.insert("limits".to_owned(), json!(rows));
-    Ok(Value::Object(members))
+        Ok(LimitRow {
+            what: match limit.of {
+                Counted::Calls => "calls",
+                Counted::Seconds => "seconds",
+                Counted::Output => "output",
+            },
+            window_seconds: limit.window.as_secs(),
+            used: limit.used(&spent).0,
+            limit: limit.most,
+            resets_at: resets_at(&spent, limit.window),
+            resets_in_seconds: limit.window.saturating_sub(spent.oldest).as_secs(),
+        })
+    };
+    Ok(BudgetResult {
+        calls: spending(Counted::Calls)?,
+        seconds: spending(Counted::Seconds)?,
+        output: spending(Counted::Output)?,
+        limits: limits.iter().map(row).collect::<Result<_, _>>()?,
+    })
 }
 
 /// Returns when the oldest call leaves a window; `None` without calls in it.
 fn resets_at(spent: &Spent, window: Duration) -> Option<String> {
-    let left = window.saturating_sub(spent.oldest);
-    let now = SystemClock.now();
-    let micros = now.unix_micros().saturating_add(i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
-    (0 < spent.calls).then(|| Timestamp::from_unix_micros(micros).to_string())
+    let oldest = spent.oldest_at?.unix_micros();
+    let micros = oldest.saturating_add(i64::try_from(window.as_micros()).unwrap_or(i64::MAX));
+    Some(Timestamp::from_unix_micros(micros).to_string())
 }
 
 fn words(names: &[&String]) -> String {
@@ -479,16 +482,4 @@ fn words(names: &[&String]) -> String {
         [] => "none".to_owned(),
         names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     }
-}
-
-/// Shows a call to its agent.
-fn row(call: &brigade::Call) -> Value {
-    json!({
-        "call_id": call.id.to_string(),
-        "tool": call.tool_id,
-        "status": call.status.as_str(),
-        "reason": call.review_reason,
-        "run_id": call.claim.as_ref().map(|claim| claim.run_id.to_string()),
-        "created_at": call.created_at.map(|at| at.to_string()),
-    })
 }

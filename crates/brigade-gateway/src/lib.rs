@@ -36,6 +36,7 @@ mod message;
 mod offers;
 mod own;
 mod reading;
+mod results;
 mod serve;
 mod session;
 mod sessions;

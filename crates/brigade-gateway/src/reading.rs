@@ -99,6 +99,7 @@ fn text_of(row: &mut Value) -> Option<&mut String> {
 mod tests {
     use super::*;
     use crate::answer::About;
+    use brigade::codes::{self, reasons};
 
     fn answer(member: &str, rows: Value) -> Answer {
         let about =
@@ -135,13 +136,17 @@ mod tests {
 
     #[test]
     fn what_has_no_result_is_an_error_with_its_call() {
-        let pending =
-            Answer::failed(About::of_tool("resource.read", "pending").coded("approval_pending"), "waits");
+        let pending = Answer::failed(
+            About::of_tool("resource.read", "pending").coded(codes::APPROVAL_PENDING.as_str()),
+            "waits",
+        );
         let error = read(Reads::Resource).finish(pending, 10, false).unwrap_err();
         assert_eq!((error.code, &*error.message), (NOT_READ, "waits"));
         assert_eq!(error.data.unwrap()["code"], "approval_pending");
-        let wrong =
-            Answer::failed(About::of_tool("resource.read", "refused").coded("invalid_arguments"), "no");
+        let wrong = Answer::failed(
+            About::of_tool("resource.read", "refused").coded(reasons::INVALID_ARGUMENTS.as_str()),
+            "no",
+        );
         let error = read(Reads::Resource).finish(wrong, 10, false).unwrap_err();
         assert_eq!(error.code, ErrorCode::RESOURCE_NOT_FOUND);
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use brigade::codes::reasons;
 use brigade::core::{Fingerprint, Json};
 use brigade::profile::LiveSession;
 use brigade::{OwnName, Reads};
@@ -587,7 +588,7 @@ fn meant<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v Sho
             let tool = view.by_id(id).ok_or_else(unknown)?;
             if let (Some(alias), Json::Object(given)) = (alias, &*arguments) {
                 *arguments = Json::Object(alias.arguments_of(given.clone()).map_err(|problem| {
-                    let about = About::of_tool(id, "refused").coded("invalid_arguments");
+                    let about = About::of_tool(id, "refused").coded(reasons::INVALID_ARGUMENTS.as_str());
                     NotMeant::Said(Box::new(Answer::failed(
                         about,
                         format!("the arguments do not fit: {problem}"),
@@ -597,7 +598,7 @@ fn meant<'v>(view: &'v View, name: &str, arguments: &mut Json) -> Result<&'v Sho
             Ok(tool)
         }
         OwnName::Absent { id, why } => {
-            let about = About::of_tool(id, "refused").coded("not_available_here");
+            let about = About::of_tool(id, "refused").coded(reasons::NOT_AVAILABLE_HERE.as_str());
             Err(NotMeant::Said(Box::new(Answer::failed(about, format!("not available here: {why}")))))
         }
     }

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 
 use brigade::AgentTools;
+use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::{ProfileName, Slot};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::answer::{About, Answer};
 use crate::call::{Asker, blocking};
 use crate::gateway::Gateway;
+use crate::results::{self, ModeResult, SessionResult};
 use crate::view::{Kind, View};
 
 /// Shows what a session may do.
@@ -91,8 +93,8 @@ impl Gateway {
     async fn try_begin(self: &Arc<Self>, asker: &Asker, args: &Json) -> Result<Answer, Box<Answer>> {
         let view = self.checked(asker, INIT, args).await?;
         let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
-        let default = brigade::profile::builtin::definition(INIT)
-            .and_then(|row| row.input_schema().get("properties")?.get("mode")?.get("default")?.as_str());
+        let default =
+            brigade::profile::builtin::definition(INIT).and_then(|row| row.default_of("mode")?.as_str());
         let mode = args.get("mode").and_then(Json::as_str).or(default).unwrap_or_default();
         match step(INIT, shown, mode)? {
             Step::Same => {}
@@ -107,24 +109,18 @@ impl Gateway {
         let shown = view.shown.as_ref().ok_or_else(|| refused(INIT, "busy", "nothing can be called"))?;
         let of = |slot| shown.rights.last_of(slot).map_or("", short);
         let tools = || view.tools.iter().filter(|tool| tool.kind == Kind::Catalog);
-        let gates: Map<String, Value> =
-            tools().map(|tool| (tool.name.clone(), json!(tool.gate.as_str()))).collect();
-        let profiles: Vec<&str> =
-            shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect();
-        Ok(done(
-            INIT,
-            json!({
-                "mode": of(Slot::Mode),
-                "permission": of(Slot::Permission),
-                "access": of(Slot::Access),
-                "role": of(Slot::Role),
-                "system_prompt": view.instructions,
-                "available_tools": tools().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
-                "gates": gates,
-                "profiles": profiles,
-                "version": env!("CARGO_PKG_VERSION"),
-            }),
-        ))
+        let result = SessionResult {
+            mode: of(Slot::Mode),
+            permission: of(Slot::Permission),
+            access: of(Slot::Access),
+            role: of(Slot::Role),
+            system_prompt: &view.instructions,
+            available_tools: tools().map(|tool| tool.name.as_str()).collect(),
+            gates: tools().map(|tool| (tool.name.as_str(), tool.gate.as_str())).collect(),
+            profiles: shown.rights.profiles().iter().map(|profile| profile.name.as_str()).collect(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        Ok(done(INIT, &result))
     }
 
     /// `session.mode` to a mode that shows less: at once. `None` if a person has to agree.
@@ -146,7 +142,9 @@ impl Gateway {
         }
         let (workspace, reason) = (asker.workspace(&self.workspace, None), text(args, "reason").to_owned());
         let reason = blocking(move || workspace.agent_calls().masked(&reason)).await;
-        Ok(Some(done(MODE, switch("mode_switched", text(args, "target_mode"), &reason))))
+        let target_mode = text(args, "target_mode");
+        let result = ModeResult { action: "mode_switched", target_mode, reason: &reason, call_id: None };
+        Ok(Some(done(MODE, &result)))
     }
 
     async fn narrow(self: &Arc<Self>, asker: &Asker, profile: ProfileName) {
@@ -165,11 +163,8 @@ fn text<'a>(args: &'a Json, name: &str) -> &'a str {
     args.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-fn switch(action: &str, target_mode: &str, reason: &str) -> Value {
-    json!({"action": action, "target_mode": target_mode, "reason": reason})
-}
-
-fn done(tool: &str, structured: Value) -> Answer {
+fn done(tool: &str, result: &impl Serialize) -> Answer {
+    let structured = results::value(result);
     let text = structured.to_string();
     let about = About::of_tool(tool, "completed");
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
@@ -178,13 +173,17 @@ fn done(tool: &str, structured: Value) -> Answer {
 /// Says that a person was asked for another mode.
 pub(crate) fn requested(call: &brigade::Call) -> Answer {
     let args = &call.args;
-    let mut structured = switch("mode_switch_requested", text(args, "target_mode"), text(args, "reason"));
-    structured["call_id"] = json!(call.id.to_string());
+    let structured = results::value(&ModeResult {
+        action: "mode_switch_requested",
+        target_mode: text(args, "target_mode"),
+        reason: text(args, "reason"),
+        call_id: Some(call.id.to_string()),
+    });
     let text = format!(
         "another mode needs a person's approval: `brigade tools call approve {id}`. Then `call.wait` with call_id \
          `{id}` changes the mode of this session. Nothing has changed",
         id = call.id
     );
-    let about = About::of_call(call).coded("approval_pending");
+    let about = About::of_call(call).coded(codes::APPROVAL_PENDING.as_str());
     Answer { about, structured: Some(structured), ..Answer::default() }.text(text)
 }

@@ -1,5 +1,6 @@
 //! How a call stands that does not run now, and whether it goes on in another session alone.
 
+use brigade::codes;
 use brigade::core::{CallId, IdPrefix};
 use brigade::{Call, CallStatus, CheckpointStatus};
 
@@ -16,7 +17,7 @@ impl Gateway {
         let is_changed = changes_session(call) && asked_in.id != asker.session.id();
         let text = "the call changes the session that asked, and goes on there alone; it stays approved";
         (is_changed && self.goes_on(&asked_in.id))
-            .then(|| Answer::failed(About::of_call(call).coded("wrong_session"), text))
+            .then(|| Answer::failed(About::of_call(call).coded(codes::WRONG_SESSION.as_str()), text))
     }
 
     /// Returns how a call stands that does not run now.
@@ -36,20 +37,20 @@ impl Gateway {
                      runs it and returns its result. Nothing has run.",
                     call.tool_id
                 );
-                Answer::failed(about.coded("approval_pending"), text)
+                Answer::failed(about.coded(codes::APPROVAL_PENDING.as_str()), text)
             }
             CallStatus::Held => {
                 let text = format!("call {id} is held by a person: {reason}");
-                Answer::failed(about.coded("approval_held"), text)
+                Answer::failed(about.coded(codes::APPROVAL_HELD.as_str()), text)
             }
             CallStatus::Rejected => {
                 let who = if call.withdrawn { "" } else { "a person rejected " };
                 let text = format!("{who}call {id}: {reason}");
-                Answer::failed(about.coded("approval_rejected"), text)
+                Answer::failed(about.coded(codes::APPROVAL_REJECTED.as_str()), text)
             }
             CallStatus::Interrupted => {
                 let text = format!("the run of call {id} was cut off, and it is not known what it did");
-                Answer::failed(about.coded("outcome_unknown"), text)
+                Answer::failed(about.coded(codes::OUTCOME_UNKNOWN.as_str()), text)
             }
             CallStatus::Waiting => {
                 let checkpoint_ids = call.checkpoint_ids.iter().map(ToString::to_string).collect();
@@ -57,11 +58,11 @@ impl Gateway {
                 let text = format!(
                     "call {id} waits for a person's answer; `call.wait` with call_id `{id}` goes on when there is one"
                 );
-                Answer::failed(about.coded("checkpoint_pending"), text)
+                Answer::failed(about.coded(codes::CHECKPOINT_PENDING.as_str()), text)
             }
             _ => {
                 let text = format!("call {id} is {} for {}", call.status.as_str(), asker.agent);
-                Answer::failed(about.coded("busy"), text)
+                Answer::failed(about.coded(codes::BUSY.as_str()), text)
             }
         }
     }
@@ -81,7 +82,7 @@ impl Gateway {
         let reason = rejected.review_reason.as_deref().unwrap_or_default();
         let text = format!("a person rejected the checkpoint {} of call {}: {reason}", rejected.id, call.id);
         let checkpoint_ids = vec![rejected.id.to_string()];
-        let about = About { checkpoint_ids, ..About::of_call(call).coded("approval_rejected") };
+        let about = About { checkpoint_ids, ..About::of_call(call).coded(codes::APPROVAL_REJECTED.as_str()) };
         Some(Answer::failed(about, text))
     }
 }

@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::control::Control;
 use crate::gateway::Terms;
+use crate::results::{self, DescribeResult, ToolRow};
 
 /// How many names are proposed for an unknown one.
 const PROPOSED: usize = 3;
@@ -268,31 +269,31 @@ impl Shown {
     }
 
     /// Shows the tool in a list.
-    pub(crate) fn row(&self) -> Value {
-        json!({
-            "name": self.name,
-            "description": self.text(),
-            "source": self.sources.first(),
-            "skip_judge": definition(&self.id).is_none_or(|row| row.judge != Judge::Run),
-            "gate": self.gate.as_str(),
-            "reason": self.reason(),
-        })
+    pub(crate) fn row(&self) -> ToolRow {
+        ToolRow {
+            name: self.name.to_string(),
+            description: self.text().to_owned(),
+            source: self.sources.first().cloned(),
+            skip_judge: definition(&self.id).is_none_or(|row| row.judge != Judge::Run),
+            gate: self.gate.as_str(),
+            reason: self.reason(),
+        }
     }
 
     /// Shows everything about the tool.
     pub(crate) fn description(&self) -> Value {
-        json!({
-            "name": self.name,
-            "id": self.id,
-            "title": self.title(),
-            "description": self.text(),
-            "input_schema": &*self.listed().input_schema,
-            "output_schema": self.listed().output_schema.as_deref(),
-            "family": self.family,
-            "effects": self.effects,
-            "risk": self.risk.as_str(),
-            "gate": self.gate.as_str(),
-            "reason": self.reason(),
+        results::value(&DescribeResult {
+            name: &self.name,
+            id: &self.id,
+            title: self.title(),
+            description: self.text(),
+            input_schema: &self.listed().input_schema,
+            output_schema: self.listed().output_schema.as_deref(),
+            family: &self.family,
+            effects: &self.effects,
+            risk: self.risk.as_str(),
+            gate: self.gate.as_str(),
+            reason: self.reason(),
         })
     }
 

@@ -1,6 +1,21 @@
 //! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`Order`]), and reading
 //! settings of a repository as data ([`Settings`], [`Identity`]). Does not know what becomes of a repository: worktrees
 //! of tasks are in `brigade-crew`, and tools of agents in `brigade-builtin`.
+//!
+//! ```
+//! use brigade_exec::HostEnvironment;
+//! use brigade_fs::DiskFs;
+//! use brigade_git::Git;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let directory = DiskFs::open(&std::env::temp_dir())?;
+//! let host = HostEnvironment::new(std::env::vars_os());
+//! if let Some(git) = Git::find(&directory, &host)? {
+//!     let answer = git.order("version").run()?;
+//!     assert!(answer.stdout.starts_with(b"git version"));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

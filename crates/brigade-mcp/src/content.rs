@@ -93,7 +93,7 @@ pub fn shown_result(result: &Json, redactor: &Redactor) -> Option<Json> {
 }
 
 /// Masks the texts of a block of content, but not its bytes.
-fn masked(block: &Json, redactor: &Redactor) -> Json {
+pub(crate) fn masked(block: &Json, redactor: &Redactor) -> Json {
     let Some(members) = block.as_object() else { return redactor.redact_json(block) };
     Json::object(members.iter().map(|(name, value)| {
         let value = match (name.as_str(), value) {

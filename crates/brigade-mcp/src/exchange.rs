@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::content::McpAnswer;
 use super::pin::{ListedTool, Pin, PinChange};
+use super::result::ToolResult;
 
 /// Keeps how a server lists a tool at its first use. Answers with the pin that someone else has kept meanwhile, which
 /// counts instead; fails with the reason why nothing could be kept.
@@ -311,14 +312,13 @@ impl Exchange {
         let mut response = Object::new();
         let mut put = |key: &str, value: Json| drop(response.insert(key.to_owned(), value));
         if let Some(answer) = &self.answer {
-            let mut result = Object::from([
-                ("content".to_owned(), answer.content.iter().map(as_spoken).collect::<Vec<_>>().into()),
-                ("isError".to_owned(), answer.is_error.into()),
-            ]);
-            if let Some(structured) = &answer.structured {
-                result.insert("structuredContent".to_owned(), structured.clone());
-            }
-            put("result", Json::Object(result));
+            let result = ToolResult {
+                content: answer.content.iter().map(as_spoken).collect(),
+                structured_content: answer.structured.clone(),
+                is_error: Some(answer.is_error),
+                meta: None,
+            };
+            put("result", result.to_json());
         } else if let Some(error) = &self.error {
             put("error", error.clone());
         } else {

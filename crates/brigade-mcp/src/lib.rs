@@ -53,6 +53,7 @@ mod client;
 mod peer;
 mod pins;
 mod requester;
+mod result;
 mod rows;
 mod server;
 
@@ -76,6 +77,7 @@ pub use pins::{
     ServerCommand, ServerState, sentence,
 };
 pub use requester::{McpLog, Named, NoReply, Question, QuestionKind, Reply, Requester};
+pub use result::{ToolError, ToolResult};
 pub use rows::{
     ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
     ServerSummary, server_issues,

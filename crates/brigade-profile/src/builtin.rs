@@ -34,9 +34,10 @@ use brigade_core::{Json, words};
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments};
-pub use cmd::{COMMAND, command_entry};
+pub use cmd::{COMMAND, CommandOutput, command_entry};
 pub use fact::Fact;
 pub use framework::web_frameworks;
+pub use memory::MemoryAdded;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
 pub use path::{Guards, PathProblem, PathUse, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
@@ -238,6 +239,11 @@ impl Definition {
             }
         }
         Json::Object(given)
+    }
+
+    /// Returns the default of an argument.
+    pub fn default_of(&self, argument: &str) -> Option<&'static Json> {
+        self.input_schema().get("properties")?.get(argument)?.get("default")
     }
 
     /// Returns the JSON Schema of its arguments.

@@ -65,7 +65,7 @@ pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
-pub use session::{LiveSession, SessionProfiles, TaskLimits, is_of_execution};
+pub use session::{FlowRights, LiveSession, SessionProfiles, TaskLimits, is_of_execution};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use spending::{Counted, Limit, Over, Spent};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};

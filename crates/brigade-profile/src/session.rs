@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_core::json::{from_json, to_json};
-use brigade_core::{Fingerprint, Json, Place};
+use brigade_core::json::to_json;
+use brigade_core::{Fingerprint, Place};
 use brigade_policy::Located;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,26 @@ pub fn is_of_execution(session: &str) -> bool {
 /// The profiles of one session, besides those of its agent.
 ///
 /// Narrowing lays a profile over the others, so it never shows more, whatever changes later. Only a person replaces
-/// one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// one. A record of them is read whole or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SessionProfiles {
+    #[serde(with = "granted")]
     granted: BTreeMap<Slot, Granted>,
     laid: Vec<ProfileName>,
     tasks: Vec<TaskLimits>,
+}
+
+/// What the calls of an execution of a workflow may do: what those of the session may that asked for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRights {
+    /// The names of the profiles that the call had which began it.
+    pub profiles: Vec<String>,
+    /// The directory in the workspace that paths are relative to.
+    pub root: Option<String>,
+    /// The profiles of the session.
+    pub session: SessionProfiles,
 }
 
 /// The part of the caller's rights that an agent's manifest grants to its tasks.
@@ -107,12 +121,36 @@ impl TaskLimits {
 }
 
 /// A profile that a person gave a session in place of its agent's own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Granted {
     /// The agent's own when the person agreed.
     pub(crate) instead_of: Vec<ProfileName>,
     /// What the session has now.
     pub(crate) profile: ProfileName,
+}
+
+/// A record lists them; the slot of each is that of its profile.
+mod granted {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Granted, Slot};
+
+    pub(super) fn serialize<S: Serializer>(
+        granted: &BTreeMap<Slot, Granted>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(granted.values())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Slot, Granted>, D::Error> {
+        let all = Vec::<Granted>::deserialize(deserializer)?;
+        Ok(all.into_iter().map(|granted| (granted.profile.slot(), granted)).collect())
+    }
 }
 
 impl SessionProfiles {
@@ -127,40 +165,6 @@ impl SessionProfiles {
     pub fn grant(&mut self, own: Vec<ProfileName>, profile: ProfileName) {
         self.laid.retain(|laid| laid.slot() != profile.slot());
         self.granted.insert(profile.slot(), Granted { instead_of: own, profile });
-    }
-
-    /// Writes them for a record.
-    pub fn to_json(&self) -> Json {
-        let names = |names: &[ProfileName]| {
-            Json::from(names.iter().map(|name| Json::from(name.as_str())).collect::<Vec<_>>())
-        };
-        let granted = self.granted.values().map(|granted| {
-            Json::object([
-                ("profile", Json::from(granted.profile.as_str())),
-                ("instead_of", names(&granted.instead_of)),
-            ])
-        });
-        let tasks = self.tasks.iter().map(|limits| to_json(limits).unwrap_or_default());
-        Json::object([
-            ("granted", Json::from(granted.collect::<Vec<_>>())),
-            ("laid", names(&self.laid)),
-            ("tasks", Json::from(tasks.collect::<Vec<_>>())),
-        ])
-    }
-
-    /// Reads them from a record. `None` if it is none: nothing of it is left out.
-    pub fn from_json(json: &Json) -> Option<SessionProfiles> {
-        let name = |json: &Json| json.as_str()?.parse::<ProfileName>().ok();
-        let names =
-            |json: Option<&Json>| json?.as_array()?.iter().map(name).collect::<Option<Vec<ProfileName>>>();
-        let mut profiles = SessionProfiles::default();
-        for granted in json.get("granted")?.as_array()? {
-            profiles.grant(names(granted.get("instead_of"))?, name(granted.get("profile")?)?);
-        }
-        profiles.laid = names(json.get("laid"))?;
-        let tasks = json.get("tasks")?.as_array()?.iter().map(|limits| from_json(limits).ok());
-        profiles.tasks = tasks.collect::<Option<Vec<TaskLimits>>>()?;
-        Some(profiles)
     }
 
     /// Narrows to what the manifest of an agent allows a task. No later step takes it away.
@@ -247,6 +251,9 @@ impl LiveSession {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::Json;
+    use brigade_core::json::from_json;
+
     use super::*;
 
     #[test]
@@ -255,9 +262,26 @@ mod tests {
         let mut profiles = SessionProfiles::default();
         profiles.grant(vec![name("mode.chat")], name("mode.operator"));
         profiles.narrow(name("permission.plan"));
-        assert_eq!(SessionProfiles::from_json(&profiles.to_json()), Some(profiles));
-        let broken = Json::parse(r#"{"granted": [], "laid": ["mode.chat", "nothing"]}"#).unwrap();
-        assert_eq!(SessionProfiles::from_json(&broken), None);
-        assert_eq!(SessionProfiles::from_json(&Json::Null), None);
+        profiles.within(TaskLimits { agent: "cook".to_owned(), ..TaskLimits::default() });
+        let rights = FlowRights { profiles: vec!["mode.chat".to_owned()], root: None, session: profiles };
+        let written = concat!(
+            r#"{"profiles":["mode.chat"],"root":null,"#,
+            r#""session":{"granted":[{"instead_of":["mode.chat"],"profile":"mode.operator"}],"#,
+            r#""laid":["permission.plan"],"tasks":[{"agent":"cook","commands":null,"tools":null}]}}"#,
+        );
+        assert_eq!(to_json(&rights).unwrap().to_compact(), written);
+        assert_eq!(from_json::<FlowRights>(&Json::parse(written).unwrap()).unwrap(), rights);
+        // Another name, another type, a member that is missing or that nobody knows.
+        for (old, new) in [
+            ("permission.plan", "nothing"),
+            (r#"["permission.plan"]"#, "null"),
+            (r#""laid""#, r#""held""#),
+            (r#""session""#, r#""sessions""#),
+            (r#""instead_of""#, r#""instead""#),
+        ] {
+            let broken = Json::parse(&written.replace(old, new)).unwrap();
+            assert!(from_json::<FlowRights>(&broken).is_err(), "{old}");
+        }
+        assert!(from_json::<FlowRights>(&Json::Null).is_err());
     }
 }

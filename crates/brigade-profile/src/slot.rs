@@ -77,7 +77,8 @@ impl fmt::Display for Slot {
 }
 
 /// The name of a profile, `SLOT.NAME`. The part behind the dot has 1 to 64 ASCII letters, digits, `-` and `_`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct ProfileName {
     slot: Slot,
     text: String,
@@ -128,6 +129,20 @@ impl FromStr for ProfileName {
             return Err(InvalidProfileName::Name);
         }
         Ok(ProfileName { slot: *slot, text: text.to_owned() })
+    }
+}
+
+impl TryFrom<String> for ProfileName {
+    type Error = InvalidProfileName;
+
+    fn try_from(text: String) -> Result<ProfileName, InvalidProfileName> {
+        text.parse()
+    }
+}
+
+impl From<ProfileName> for String {
+    fn from(name: ProfileName) -> String {
+        name.text
     }
 }
 

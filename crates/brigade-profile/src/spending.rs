@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use brigade_core::Timestamp;
+
 use crate::gateway::AgentLimits;
 
 /// A limit that is used up.
@@ -91,4 +93,6 @@ pub struct Spent {
     pub output: u64,
     /// How long ago the oldest of these calls was asked for.
     pub oldest: Duration,
+    /// When it was asked for.
+    pub oldest_at: Option<Timestamp>,
 }

@@ -4,6 +4,7 @@ use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{ErrorKind, Explained, Hint};
 use brigade_fs::FsError;
 use rusqlite::ErrorCode as Sqlite;
+use rusqlite::types::Type;
 use thiserror::Error;
 
 use crate::file::STATE_DB;
@@ -63,8 +64,8 @@ pub enum StoreError {
 
 impl StoreError {
     /// Creates a refusal.
-    pub fn refused(code: &'static str, message: impl Into<String>) -> StoreError {
-        StoreError::Refused(Refusal { code, message: message.into() })
+    pub fn refused(code: ErrorCode, message: impl Into<String>) -> StoreError {
+        StoreError::Refused(Refusal { code: code.as_str(), message: message.into() })
     }
 
     /// Returns the code that a caller can act on.
@@ -106,9 +107,24 @@ impl Explained for StoreError {
     }
 }
 
+/// A value in a row that Brigade did not write so. It is not taken for an empty one, which the next change would store.
+#[derive(Debug, Error)]
+#[error("the value of column `{0}` in a row was changed and cannot be read; restore the file from a copy")]
+struct Damaged(&'static str);
+
+/// Returns the error for a column whose value cannot be read.
+pub(crate) fn damaged(column: &'static str) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(Damaged(column)))
+}
+
 impl From<rusqlite::Error> for StoreError {
     /// Keeps the meaning. Texts of the database name no values.
     fn from(error: rusqlite::Error) -> StoreError {
+        if let rusqlite::Error::FromSqlConversionFailure(_, _, source) = &error
+            && let Some(damaged) = source.downcast_ref::<Damaged>()
+        {
+            return StoreError::Database(damaged.to_string());
+        }
         let Some(code) = error.sqlite_error_code() else {
             return StoreError::Database(error.to_string());
         };

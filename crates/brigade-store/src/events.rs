@@ -1,10 +1,12 @@
 //! What happened to manifests and executions.
 
+use brigade_core::json::from_json;
 use brigade_core::{Json, Timestamp};
 use rusqlite::{Row, Transaction, params};
+use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
-use crate::store::{Store, time};
+use crate::error::{StoreError, damaged};
+use crate::store::{Store, json, time};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +17,19 @@ pub struct StoredEvent {
     pub event_type: String,
     /// More about it.
     pub payload: Json,
+    /// Where in a workflow. A record has it in the payload.
+    pub visited: Visited,
     /// When.
     pub recorded_at: Timestamp,
+}
+
+/// Where in a workflow something happened. Other executions and manifests have no states.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visited {
+    /// The state.
+    pub state: Option<String>,
+    /// How often the execution had come to it then.
+    pub visit: Option<i64>,
 }
 
 /// What an event is about.
@@ -61,11 +74,16 @@ pub(crate) fn add_event_with(
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
-    let payload: String = row.get("payload")?;
+    let payload = json(row, "payload")?;
     Ok(StoredEvent {
         sequence: row.get("sequence")?,
         event_type: row.get("event_type")?,
-        payload: Json::parse(&payload).unwrap_or_default(),
+        visited: match &payload {
+            Json::Object(_) => from_json(&payload).map_err(|_| damaged("payload"))?,
+            // Such as `null`, where there is no more to say.
+            _ => Visited::default(),
+        },
+        payload,
         recorded_at: time(row, "recorded_at")?,
     })
 }

@@ -1,12 +1,12 @@
 //! Executions of manifests: what was asked for, how they stand, and what was said to them.
 
-use brigade_core::{Json, Timestamp, words};
+use brigade_core::{Json, Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::events::{About, StoredEvent, add_event_with, page};
 use crate::manifests::{Deployed, Revision};
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, json, new_id, time};
 
 words! {
     /// How an execution stands.
@@ -128,14 +128,14 @@ impl Parent {
                        SELECT status = 'running' FROM flow WHERE id = ?1";
             let is_open = transaction.query_row(sql, [&parent.id], |row| row.get(0)).optional()?;
             if is_open != Some(true) {
-                return Err(StoreError::refused("already_ended", "the execution that asks has ended"));
+                return Err(StoreError::refused(codes::ALREADY_ENDED, "the execution that asks has ended"));
             }
         }
         match parent.map_or(0, |parent| parent.depth + 1) {
             depth if depth < DEEPEST => Ok(depth),
             _ => {
                 let message = format!("executions begin executions at most {DEEPEST} deep");
-                Err(StoreError::refused("too_deep", message))
+                Err(StoreError::refused(codes::TOO_DEEP, message))
             }
         }
     }
@@ -150,7 +150,7 @@ pub(crate) fn check_open(open: i64, most: i64) -> Result<(), StoreError> {
         return Ok(());
     }
     let message = format!("{open} executions are under way; wait for one, or cancel one");
-    Err(StoreError::refused("busy", message))
+    Err(StoreError::refused(codes::BUSY, message))
 }
 
 /// How an execution ends.
@@ -166,7 +166,7 @@ const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, inp
                        error_code, error, gateway, parent, depth, created_at, started_at, ended_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
-    let (input, status): (String, String) = (row.get("input")?, row.get("status")?);
+    let status: String = row.get("status")?;
     let at = |column: &str| -> rusqlite::Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_unix_micros))
     };
@@ -178,7 +178,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
         revision: row.get("revision")?,
         version: row.get("version")?,
         intent: row.get("intent")?,
-        input: Json::parse(&input).unwrap_or_default(),
+        input: json(row, "input")?,
         status: ExecutionStatus::of(&status).unwrap_or(ExecutionStatus::Failed),
         iterations: row.get("iterations")?,
         output: row.get("output")?,
@@ -197,7 +197,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Execution, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM execution WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused("not_found", "there is no such execution"))
+    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
 }
 
 fn note(
@@ -431,7 +431,7 @@ impl Store {
         self.change(|transaction| {
             let execution = by_id(transaction, owner, id)?;
             if execution.status.is_over() {
-                return Err(StoreError::refused("already_ended", "the execution has ended"));
+                return Err(StoreError::refused(codes::ALREADY_ENDED, "the execution has ended"));
             }
             let message = new_id(transaction, "msg")?;
             transaction.execute(
@@ -453,7 +453,10 @@ impl Store {
         self.change(|transaction| {
             let execution = by_id(transaction, owner, id)?;
             if !execution.status.is_over() {
-                return Err(StoreError::refused("not_ended", "the execution has not ended; cancel it first"));
+                return Err(StoreError::refused(
+                    codes::NOT_ENDED,
+                    "the execution has not ended; cancel it first",
+                ));
             }
             transaction.execute("UPDATE event SET execution = NULL WHERE execution = ?1", [id])?;
             transaction.execute("DELETE FROM execution WHERE id = ?1", [id])?;

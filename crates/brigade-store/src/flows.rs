@@ -3,16 +3,17 @@
 //! A transition is one transaction. Whoever drives an execution names its process with each write, and writes nothing
 //! any more once the execution has ended or another process has taken it over.
 
-use brigade_core::{Json, Object, Timestamp, words};
+use brigade_core::json::to_json;
+use brigade_core::{Json, Object, Timestamp, codes, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
-use crate::error::StoreError;
-use crate::events::{About, StoredEvent, add_event_with, page};
+use crate::error::{StoreError, damaged};
+use crate::events::{About, StoredEvent, Visited, add_event_with, page};
 use crate::executions::{Parent, check_open};
 use crate::manifests::{Deployed, Revision};
 use crate::questions::{self, Answer, Asked};
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, json, new_id, time};
 
 words! {
     /// How an execution of a workflow stands.
@@ -193,17 +194,16 @@ const COLUMNS: &str = "id, owner, caller, rights, parent, depth, manifest, name,
                        question, error_code, error, gateway, started_at, entered_at, ended_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
-    let json = |column: &str| -> rusqlite::Result<Json> {
-        Ok(Json::parse(&row.get::<_, String>(column)?).unwrap_or_default())
+    let object = |column: &'static str| match json(row, column)? {
+        Json::Object(members) => Ok(members),
+        _ => Err(damaged(column)),
     };
-    let object =
-        |column: &str| Ok::<_, rusqlite::Error>(json(column)?.as_object().cloned().unwrap_or_default());
     let status: String = row.get("status")?;
     Ok(Flow {
         id: row.get("id")?,
         owner: row.get("owner")?,
         caller: row.get("caller")?,
-        rights: json("rights")?,
+        rights: json(row, "rights")?,
         parent: row.get("parent")?,
         depth: row.get("depth")?,
         manifest: row.get("manifest")?,
@@ -211,7 +211,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
         revision: row.get("revision")?,
         version: row.get("version")?,
         intent: row.get("intent")?,
-        input: json("input")?,
+        input: json(row, "input")?,
         status: FlowStatus::of(&status).unwrap_or(FlowStatus::Failed),
         is_paused: row.get("is_paused")?,
         state: row.get("state")?,
@@ -221,7 +221,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
         outputs: object("outputs")?,
         feedback: row.get("feedback")?,
         human: row.get("human")?,
-        step: json("step")?,
+        step: json(row, "step")?,
         question: row.get("question")?,
         error_code: row.get("error_code")?,
         error: row.get("error")?,
@@ -236,7 +236,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Flow, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM flow WHERE id = ?1 AND (?2 IS NULL OR owner = ?2)");
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused("not_found", "there is no such execution"))
+    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such execution"))
 }
 
 fn note(
@@ -246,12 +246,14 @@ fn note(
     payload: &Json,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let visit = flow.visits.get(&flow.state).cloned().unwrap_or_default();
-    let mut members: Object =
-        [("state".to_owned(), Json::from(flow.state.as_str())), ("visit".to_owned(), visit)].into();
-    members.extend(payload.as_object().cloned().unwrap_or_default());
+    let visit = flow.visits.get(&flow.state).and_then(Json::as_i64);
+    let visited = Visited { state: Some(flow.state.clone()), visit };
+    let mut whole = to_json(&visited).expect("a visit is JSON");
+    if let (Json::Object(members), Json::Object(more)) = (&mut whole, payload) {
+        members.extend(more.clone());
+    }
     let about = About { manifest: Some(&flow.manifest), execution: Some(&flow.id) };
-    add_event_with(transaction, &about, event_type, &Json::Object(members), now)
+    add_event_with(transaction, &about, event_type, &whole, now)
 }
 
 /// Returns an execution that a process may still write.
@@ -261,7 +263,7 @@ fn held(transaction: &Transaction<'_>, id: &str, gateway: &str) -> Result<Option
 }
 
 fn ended(flow: &Flow) -> StoreError {
-    StoreError::refused("already_ended", format!("the execution is {} already", flow.status))
+    StoreError::refused(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status))
 }
 
 /// Merges members into a blackboard.
@@ -271,7 +273,7 @@ fn merged(flow: &Flow, writes: &Object) -> Result<String, StoreError> {
     let text = Json::Object(blackboard).to_compact();
     if MAX_BLACKBOARD < text.len() {
         let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-        return Err(StoreError::refused("too_large", message));
+        return Err(StoreError::refused(codes::TOO_LARGE, message));
     }
     Ok(text)
 }
@@ -316,7 +318,7 @@ impl Store {
             let blackboard = Json::Object(new.blackboard.clone()).to_compact();
             if MAX_BLACKBOARD < blackboard.len() {
                 let message = format!("a blackboard has at most {} KiB", MAX_BLACKBOARD >> 10);
-                return Err(StoreError::refused("too_large", message));
+                return Err(StoreError::refused(codes::TOO_LARGE, message));
             }
             transaction.execute(
                 "INSERT INTO flow (id, owner, caller, rights, parent, depth, manifest, name, revision, version, intent, \
@@ -566,7 +568,7 @@ impl Store {
             let question = flow.question.clone().filter(|_| !flow.status.is_over());
             let waiting =
                 question.map(|question| questions::waiting(transaction, &question)).transpose()?.flatten();
-            let none = || StoreError::refused("not_waiting", "the execution waits for no answer");
+            let none = || StoreError::refused(codes::NOT_WAITING, "the execution waits for no answer");
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
             questions::answer(transaction, &question, &answer, by, redactor, now)?;
@@ -652,7 +654,10 @@ impl Store {
         self.change(|transaction| {
             let flow = by_id(transaction, owner, id)?;
             if !flow.status.is_over() {
-                return Err(StoreError::refused("not_ended", "the execution has not ended; cancel it first"));
+                return Err(StoreError::refused(
+                    codes::NOT_ENDED,
+                    "the execution has not ended; cancel it first",
+                ));
             }
             transaction.execute("UPDATE event SET execution = NULL WHERE execution = ?1", [id])?;
             transaction.execute("DELETE FROM flow WHERE id = ?1", [id])?;

@@ -4,12 +4,12 @@ mod search;
 
 use std::collections::BTreeMap;
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
 use crate::events::{About, add_event};
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
 
@@ -84,7 +84,6 @@ pub struct Revision {
 pub(crate) const COLUMNS: &str = "m.id, m.kind, m.name, m.version, m.revision, m.description, m.labels, m.status, m.scope, m.author, m.created_at, m.updated_at";
 
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
-    let labels: String = row.get("labels")?;
     Ok(Deployed {
         id: row.get("id")?,
         kind: row.get("kind")?,
@@ -92,7 +91,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Deployed> {
         version: row.get("version")?,
         revision: row.get("revision")?,
         description: row.get("description")?,
-        labels: serde_json::from_str(&labels).unwrap_or_default(),
+        labels: stored(row, "labels")?,
         status: row.get("status")?,
         scope: row.get("scope")?,
         author: row.get("author")?,
@@ -122,7 +121,7 @@ fn find(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Option<De
 
 fn found(transaction: &Transaction<'_>, kind: &str, id: &str) -> Result<Deployed, StoreError> {
     find(transaction, kind, id)?
-        .ok_or_else(|| StoreError::refused("not_found", format!("there is no such {kind}")))
+        .ok_or_else(|| StoreError::refused(codes::NOT_FOUND, format!("there is no such {kind}")))
 }
 
 fn json(labels: &BTreeMap<String, String>) -> Result<String, StoreError> {
@@ -172,7 +171,7 @@ fn refuse_version(transaction: &Transaction<'_>, id: &str, version: &str) -> Res
         |row| row.get(0),
     )?;
     let message = "this version was deployed already; give another one, or `force`";
-    if taken { Err(StoreError::refused("version_taken", message)) } else { Ok(()) }
+    if taken { Err(StoreError::refused(codes::VERSION_TAKEN, message)) } else { Ok(()) }
 }
 
 impl Store {
@@ -185,7 +184,7 @@ impl Store {
             if let Some(old) = find(transaction, new.kind, new.name)? {
                 if !new.force {
                     let message = format!("another {} has this name; update it, or give `force`", new.kind);
-                    return Err(StoreError::refused("name_taken", message));
+                    return Err(StoreError::refused(codes::NAME_TAKEN, message));
                 }
                 write(transaction, &old.id, old.revision + 1, new, now)?;
                 return found(transaction, new.kind, &old.id);
@@ -196,7 +195,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MOST <= count {
-                return Err(StoreError::refused("too_many", format!("there are {count} already")));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} already")));
             }
             let id = new_id(transaction, new.kind)?;
             transaction.execute(
@@ -220,7 +219,7 @@ impl Store {
                 "SELECT {COLUMNS} FROM manifest m WHERE kind = ?1 AND name = ?2 AND deleted_at IS NULL"
             );
             let old = transaction.query_row(&sql, [new.kind, new.name], read).optional()?;
-            let missing = || StoreError::refused("not_found", format!("there is no such {}", new.kind));
+            let missing = || StoreError::refused(codes::NOT_FOUND, format!("there is no such {}", new.kind));
             let old = old.ok_or_else(missing)?;
             if !new.force {
                 refuse_version(transaction, &old.id, new.version)?;
@@ -264,7 +263,7 @@ impl Store {
                     read_revision,
                 )
                 .optional()?;
-            let missing = || StoreError::refused("not_found", format!("the {kind} has no such version"));
+            let missing = || StoreError::refused(codes::NOT_FOUND, format!("the {kind} has no such version"));
             Ok((deployed, revision.ok_or_else(missing)?))
         })
     }
@@ -292,7 +291,7 @@ impl Store {
             let sql = "SELECT revision, version, text, author, created_at FROM manifest_revision WHERE manifest = ?1 AND \
                        revision = ?2";
             let found = transaction.query_row(sql, params![id, revision], read_revision).optional()?;
-            found.ok_or_else(|| StoreError::refused("not_found", "there is no such revision"))
+            found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such revision"))
         })
     }
 

@@ -4,7 +4,7 @@ mod core;
 mod rank;
 mod rules;
 
-use brigade_core::{Timestamp, words};
+use brigade_core::{Timestamp, codes, words};
 use brigade_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -447,13 +447,15 @@ fn by_id(transaction: &Transaction<'_>, id: &str, owners: &Owners<'_>) -> Result
     found.retain(|(_, memory)| owners.have(memory));
     let is_exact = found.first().is_some_and(|(_, memory)| memory.id == id);
     match found.len() {
-        0 => Err(StoreError::refused("not_found", "there is no such memory")),
+        0 => Err(StoreError::refused(codes::NOT_FOUND, "there is no such memory")),
         1 => Ok(found.remove(0)),
         _ if is_exact => Ok(found.remove(0)),
         count if id.is_empty() => {
-            Err(StoreError::refused("ambiguous", format!("an id is needed; there are {count} memories")))
+            Err(StoreError::refused(codes::AMBIGUOUS, format!("an id is needed; there are {count} memories")))
         }
-        count => Err(StoreError::refused("ambiguous", format!("{count} memories have an id that begins so"))),
+        count => {
+            Err(StoreError::refused(codes::AMBIGUOUS, format!("{count} memories have an id that begins so")))
+        }
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Timestamp, words};
+use brigade_core::{Timestamp, codes, reasons, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 words! {
     /// How a question stands.
@@ -175,7 +175,7 @@ impl Asked {
     /// # Errors
     /// Returns `invalid_arguments` or `too_long`.
     pub fn check(&self) -> Result<(), StoreError> {
-        let invalid = |message: String| Err(StoreError::refused("invalid_arguments", message));
+        let invalid = |message: String| Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
         if self.questions.is_empty() || MAX_QUESTIONS < self.questions.len() {
             return invalid(format!("1 to {MAX_QUESTIONS} questions are asked at once"));
         }
@@ -207,7 +207,10 @@ impl Asked {
         });
         let longest = texts.chain([self.title.as_ref(), self.body.as_ref()]).flatten();
         if longest.into_iter().any(|text| MAX_TEXT < text.chars().count()) {
-            return Err(StoreError::refused("too_long", format!("a text has at most {MAX_TEXT} characters")));
+            return Err(StoreError::refused(
+                codes::TOO_LONG,
+                format!("a text has at most {MAX_TEXT} characters"),
+            ));
         }
         Ok(())
     }
@@ -244,7 +247,7 @@ impl Asked {
     /// # Errors
     /// Returns `invalid_answer` if it does not answer every question, with what is missing.
     pub fn answer(&self, given: &Given) -> Result<Answer, StoreError> {
-        let invalid = |message: String| StoreError::refused("invalid_answer", message);
+        let invalid = |message: String| StoreError::refused(codes::INVALID_ANSWER, message);
         let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_one = self.questions.len() == 1;
         for choice in &given.choices {
@@ -341,15 +344,15 @@ impl Answer {
 const COLUMNS: &str = "id, agent, session, asked, status, answer, answered_by, created_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
-    let (asked, status): (String, String) = (row.get("asked")?, row.get("status")?);
+    let status: String = row.get("status")?;
     let answer: Option<String> = row.get("answer")?;
     Ok(Question {
         id: row.get("id")?,
         agent: row.get("agent")?,
         session: row.get("session")?,
-        asked: serde_json::from_str(&asked).unwrap_or_default(),
+        asked: stored(row, "asked")?,
         status: QuestionStatus::of(&status).unwrap_or(QuestionStatus::Gone),
-        answer: answer.and_then(|answer| serde_json::from_str(&answer).ok()),
+        answer: answer.map(|_| stored(row, "answer")).transpose()?,
         answered_by: row.get("answered_by")?,
         created_at: time(row, "created_at")?,
     })
@@ -358,7 +361,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Question> {
 fn by_id(transaction: &Transaction<'_>, id: &str) -> Result<Question, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM question WHERE id = ?1");
     let found = transaction.query_row(&sql, [id], read).optional()?;
-    found.ok_or_else(|| StoreError::refused("not_found", "there is no such question"))
+    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such question"))
 }
 
 fn written(value: &impl Serialize) -> Result<String, StoreError> {
@@ -399,10 +402,10 @@ pub(crate) fn answer(
     match question.status {
         QuestionStatus::Waiting => {}
         QuestionStatus::Answered | QuestionStatus::Delivered => {
-            return Err(StoreError::refused("already_answered", "the question was answered already"));
+            return Err(StoreError::refused(codes::ALREADY_ANSWERED, "the question was answered already"));
         }
         QuestionStatus::Gone => {
-            return Err(StoreError::refused("gone", "the agent no longer waits for an answer"));
+            return Err(StoreError::refused(codes::GONE, "the agent no longer waits for an answer"));
         }
     }
     let text = written(&answer.masked(redactor))?;
@@ -478,7 +481,7 @@ impl Store {
                 && most <= asked_since(transaction, agent, now.unix_micros() - 60_000_000)?
             {
                 let message = format!("{most} questions a minute are allowed");
-                return Err(StoreError::refused("rate_limited", message));
+                return Err(StoreError::refused(reasons::RATE_LIMITED, message));
             }
             let id = insert(transaction, agent, session, &masked, now)?;
             by_id(transaction, &id)
@@ -510,7 +513,7 @@ impl Store {
     pub fn take_answer(&self, agent: &str, id: &str) -> Result<Question, StoreError> {
         let found = self.look(|transaction| by_id(transaction, id))?;
         if found.agent != agent {
-            return Err(StoreError::refused("not_found", "there is no such question"));
+            return Err(StoreError::refused(codes::NOT_FOUND, "there is no such question"));
         }
         if found.status != QuestionStatus::Answered {
             return Ok(found);

@@ -1,6 +1,6 @@
 //! Repositories, lanes and proofs: rows that are kept as documents of their types.
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ pub struct Kept<R> {
 }
 
 fn not_found<R: Record>() -> StoreError {
-    StoreError::refused("not_found", format!("there is no such {}", R::NAME))
+    StoreError::refused(codes::NOT_FOUND, format!("there is no such {}", R::NAME))
 }
 
 fn broken() -> StoreError {

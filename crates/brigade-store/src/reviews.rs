@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
@@ -107,7 +107,7 @@ impl Thread {
     ) -> Result<String, StoreError> {
         if MOST_COMMENTS <= self.comments.len() {
             let message = format!("the thread has {MOST_COMMENTS} comments already");
-            return Err(StoreError::refused("too_many", message));
+            return Err(StoreError::refused(codes::TOO_MANY, message));
         }
         let id = format!("{thread}-{}", self.comments.len() + 1);
         self.comments.push(Comment { id: id.clone(), author: author.to_owned(), body, created_at: now });
@@ -131,7 +131,7 @@ impl Store {
                 |other: &&Kept<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
             if let Some(open) = others.iter().find(is_open) {
                 let message = format!("the lane has a pull request already: {}", open.id);
-                return Err(StoreError::refused("already_open", message));
+                return Err(StoreError::refused(codes::ALREADY_OPEN, message));
             }
             let last = others.iter().map(|other| other.record.number).max().unwrap_or_default();
             Ok(PullRequest { number: last + 1, ..request })

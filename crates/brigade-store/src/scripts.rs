@@ -1,11 +1,11 @@
 //! Scripts that agents save. They run nowhere until a person makes a tool of one.
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::{Store, new_id, time};
+use crate::store::{Store, new_id, stored, time};
 
 /// The longest name, in bytes.
 pub const MAX_NAME: usize = 128;
@@ -99,14 +99,17 @@ impl ScriptText {
             let message = format!(
                 "a name has 1 to {MAX_NAME} bytes, no `/`, `\\` or control characters, and no blanks around it"
             );
-            return Err(StoreError::refused("invalid_name", message));
+            return Err(StoreError::refused(codes::INVALID_NAME, message));
         }
         if self.code.is_empty() || MAX_CODE < self.code.len() {
-            return Err(StoreError::refused("too_long", format!("the code has 1 to {} KiB", MAX_CODE >> 10)));
+            return Err(StoreError::refused(
+                codes::TOO_LONG,
+                format!("the code has 1 to {} KiB", MAX_CODE >> 10),
+            ));
         }
         if self.description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
             return Err(StoreError::refused(
-                "too_long",
+                codes::TOO_LONG,
                 format!("a description has at most {} KiB", MAX_DESCRIPTION >> 10),
             ));
         }
@@ -114,11 +117,11 @@ impl ScriptText {
         {
             let message =
                 format!("there are at most {MAX_TAGS} tags, each 1 to {MAX_TAG} of a-z, 0-9, `_` and `-`");
-            return Err(StoreError::refused("invalid_tags", message));
+            return Err(StoreError::refused(codes::INVALID_TAGS, message));
         }
         if self.language.as_ref().is_some_and(|language| !is_tag(language)) {
             let message = format!("a language is 1 to {MAX_TAG} of a-z, 0-9, `_` and `-`");
-            return Err(StoreError::refused("invalid_language", message));
+            return Err(StoreError::refused(codes::INVALID_LANGUAGE, message));
         }
         Ok(())
     }
@@ -127,14 +130,13 @@ impl ScriptText {
 const COLUMNS: &str = "id, owner, name, language, description, tags, version, created_at, updated_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Script> {
-    let tags: String = row.get("tags")?;
     Ok(Script {
         id: row.get("id")?,
         owner: row.get("owner")?,
         name: row.get("name")?,
         language: row.get("language")?,
         description: row.get("description")?,
-        tags: serde_json::from_str(&tags).unwrap_or_default(),
+        tags: stored(row, "tags")?,
         version: row.get("version")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
@@ -147,7 +149,7 @@ fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result
         "SELECT {COLUMNS} FROM script WHERE id = ?1 AND deleted_at IS NULL AND (?2 IS NULL OR owner = ?2)"
     );
     let found = transaction.query_row(&sql, params![id, owner], read).optional()?;
-    found.ok_or_else(|| StoreError::refused("not_found", "there is no such script"))
+    found.ok_or_else(|| StoreError::refused(codes::NOT_FOUND, "there is no such script"))
 }
 
 fn check_name(
@@ -161,7 +163,7 @@ fn check_name(
         params![owner, name, but],
         |row| row.get(0),
     )?;
-    if taken { Err(StoreError::refused("name_taken", "another script has this name")) } else { Ok(()) }
+    if taken { Err(StoreError::refused(codes::NAME_TAKEN, "another script has this name")) } else { Ok(()) }
 }
 
 fn add_version(
@@ -197,7 +199,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             if MAX_SCRIPTS <= count {
-                return Err(StoreError::refused("too_many", format!("there are {count} scripts already")));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there are {count} scripts already")));
             }
             let id = new_id(transaction, "script")?;
             transaction.execute(

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use brigade_core::Timestamp;
+use brigade_core::{Json, Timestamp};
 use brigade_fs::{FileId, Fs};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
+use serde::de::DeserializeOwned;
 
-use crate::error::StoreError;
+use crate::error::{StoreError, damaged};
 use crate::file::{self, Place};
 use crate::migrations::{self, VERSION};
 
@@ -245,11 +246,25 @@ pub(crate) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     row.get(column).map(Timestamp::from_unix_micros)
 }
 
+/// Reads a value that is stored as JSON.
+pub(crate) fn stored<T: DeserializeOwned>(row: &Row<'_>, column: &'static str) -> rusqlite::Result<T> {
+    serde_json::from_str(&row.get::<_, String>(column)?).map_err(|_| damaged(column))
+}
+
+/// Reads JSON whose form others know.
+pub(crate) fn json(row: &Row<'_>, column: &'static str) -> rusqlite::Result<Json> {
+    Json::parse(&row.get::<_, String>(column)?).map_err(|_| damaged(column))
+}
+
 #[cfg(test)]
 mod tests {
     use brigade_fs::DiskFs;
+    use brigade_redact::Redactor;
 
     use super::*;
+    use crate::manifests::NewManifest;
+    use crate::memory::CoreChange;
+    use crate::scripts::ScriptText;
     use crate::todos::{Todo, TodoStatus};
 
     #[test]
@@ -267,5 +282,64 @@ mod tests {
             (0..100).map(|number| Todo { id: number.to_string(), ..todo(&"x".repeat(1_000)) }).collect();
         assert_eq!(store.write_todos("session", &many, now).unwrap_err(), StoreError::Full);
         assert_eq!(store.read_todos("session").unwrap(), [todo("kept")]);
+    }
+
+    #[test]
+    fn a_value_that_was_changed_is_never_taken_for_an_empty_one() {
+        // Issue 11: the next change stored the empty one.
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&DiskFs::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
+        let (now, redactor) = (Timestamp::from_unix_micros(0), Redactor::new(&[]));
+        store.write_todos("session", &[], now).unwrap();
+        let focus = CoreChange { active_focus: Some(vec!["soup".to_owned()]), ..CoreChange::default() };
+        store.update_core("ada", &focus, &redactor, now).unwrap();
+        let text = ScriptText {
+            name: "a".into(),
+            code: "print()".into(),
+            description: None,
+            tags: Some(vec!["t".into()]),
+            language: None,
+        };
+        let script = store.save_script("ada", &text, now).unwrap().id;
+        let labels = [("a".to_owned(), "b".to_owned())].into();
+        let manifest = NewManifest {
+            kind: "agent",
+            name: "cook",
+            version: "1.0.0",
+            description: None,
+            labels: &labels,
+            text: "text",
+            author: "ada",
+            force: false,
+        };
+        store.deploy_manifest(&manifest, now).unwrap();
+        assert!(store.manifest("agent", "cook", None).is_ok());
+        for (table, column) in [
+            ("todo", "items"),
+            ("memory_core", "content"),
+            ("script", "tags"),
+            ("manifest", "labels"),
+            ("event", "payload"),
+        ] {
+            let sql = format!("UPDATE {table} SET {column} = '{{secret'");
+            assert_eq!(store.change(|transaction| Ok(transaction.execute(&sql, [])?)), Ok(1), "{table}");
+        }
+        let events = |id: &str| store.manifest_events(id, 1, 0).map(drop);
+        let id = "SELECT id FROM manifest";
+        let id: String = store.look(|rows| Ok(rows.query_row(id, [], |row| row.get(0))?)).unwrap();
+        for (column, read) in [
+            ("items", store.read_todos("session").map(drop)),
+            ("content", store.core("ada").map(drop)),
+            ("content", store.update_core("ada", &focus, &redactor, now).map(drop)),
+            ("tags", store.script(Some("ada"), &script).map(drop)),
+            ("labels", store.manifest("agent", "cook", None).map(drop)),
+            ("payload", events(&id)),
+        ] {
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains(&format!("`{column}`")) && !error.contains("secret"), "{column}: {error}");
+        }
+        // A list is written as a whole, so the next one stands.
+        store.write_todos("session", &[], now).unwrap();
+        assert_eq!(store.read_todos("session").unwrap(), []);
     }
 }

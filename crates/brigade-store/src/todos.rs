@@ -1,11 +1,11 @@
 //! The list of work of a session.
 
-use brigade_core::{Timestamp, words};
+use brigade_core::{Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::store::{Store, stored};
 
 words! {
     /// How far an entry is.
@@ -63,15 +63,18 @@ impl Store {
     /// Also fails on a disk error.
     pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
         if MAX_TODOS < todos.len() {
-            return Err(StoreError::refused("too_long", format!("a list has at most {MAX_TODOS} entries")));
+            return Err(StoreError::refused(
+                codes::TOO_LONG,
+                format!("a list has at most {MAX_TODOS} entries"),
+            ));
         }
         for (index, todo) in todos.iter().enumerate() {
             if MAX_TODO < todo.content.chars().count() {
                 let message = format!("an entry has at most {MAX_TODO} characters");
-                return Err(StoreError::refused("too_long", message));
+                return Err(StoreError::refused(codes::TOO_LONG, message));
             }
             if todos[..index].iter().any(|other| other.id == todo.id) {
-                return Err(StoreError::refused("duplicate_id", "an id stands twice in the list"));
+                return Err(StoreError::refused(codes::DUPLICATE_ID, "an id stands twice in the list"));
             }
         }
         let items = serde_json::to_string(todos).map_err(|error| StoreError::Database(error.to_string()))?;
@@ -93,10 +96,9 @@ impl Store {
     /// Fails on a disk error.
     pub fn read_todos(&self, session: &str) -> Result<Vec<Todo>, StoreError> {
         self.look(|transaction| {
-            let items: Option<String> = transaction
-                .query_row("SELECT items FROM todo WHERE session = ?1", [session], |row| row.get(0))
-                .optional()?;
-            Ok(items.and_then(|items| serde_json::from_str(&items).ok()).unwrap_or_default())
+            let sql = "SELECT items FROM todo WHERE session = ?1";
+            let items = transaction.query_row(sql, [session], |row| stored(row, "items")).optional()?;
+            Ok(items.unwrap_or_default())
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Volumes: folders of an agent beneath `.brigade/volumes/ID/`, with a limit, and the files in them.
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes, reasons};
 use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Volume> {
 const COLUMNS: &str = "id, owner, label, size_limit_bytes, created_at";
 
 fn not_found() -> StoreError {
-    StoreError::refused("not_found", "there is no such volume")
+    StoreError::refused(codes::NOT_FOUND, "there is no such volume")
 }
 
 fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result<Volume, StoreError> {
@@ -106,10 +106,13 @@ impl Store {
     ) -> Result<Volume, StoreError> {
         if label.trim().is_empty() || MAX_LABEL < label.len() || label.chars().any(char::is_control) {
             let message = format!("a label has 1 to {MAX_LABEL} bytes and no control characters");
-            return Err(StoreError::refused("invalid_arguments", message));
+            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
         }
         if size_limit_bytes == 0 || i64::try_from(size_limit_bytes).is_err() {
-            return Err(StoreError::refused("invalid_arguments", "`size_limit_bytes` must be at least 1"));
+            return Err(StoreError::refused(
+                reasons::INVALID_ARGUMENTS,
+                "`size_limit_bytes` must be at least 1",
+            ));
         }
         self.change(|transaction| {
             let (count, sum): (i64, i64) = transaction.query_row(
@@ -118,12 +121,12 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
             if i64::try_from(limits.max_count).is_ok_and(|most| most <= count) {
-                return Err(StoreError::refused("too_many", format!("there may be {} volumes", limits.max_count)));
+                return Err(StoreError::refused(codes::TOO_MANY, format!("there may be {} volumes", limits.max_count)));
             }
             let left = limits.max_bytes.saturating_sub(u64::try_from(sum).unwrap_or(u64::MAX));
             if left < size_limit_bytes {
                 let message = format!("{left} of {} bytes are left for new volumes", limits.max_bytes);
-                return Err(StoreError::refused("quota_exceeded", message));
+                return Err(StoreError::refused(codes::QUOTA_EXCEEDED, message));
             }
             let id = new_id(transaction, "vol")?;
             transaction.execute(
@@ -192,20 +195,20 @@ pub struct VolumeFiles {
 fn inside(path: &str) -> Result<RelPath, StoreError> {
     path.trim_start_matches('/')
         .parse()
-        .map_err(|_| StoreError::refused("path_outside", "the path leads out of the volume"))
+        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume"))
 }
 
 /// Turns what the disk says about a path into a code.
 fn explained(error: FsError) -> StoreError {
     match error.kind {
-        FsErrorKind::NotFound => StoreError::refused("not_found", "there is no such file or folder"),
+        FsErrorKind::NotFound => StoreError::refused(codes::NOT_FOUND, "there is no such file or folder"),
         FsErrorKind::Outside | FsErrorKind::DanglingLink => {
-            StoreError::refused("path_outside", "the path leads out of the volume")
+            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume")
         }
-        FsErrorKind::NotAFile => StoreError::refused("not_a_file", "this is not a file"),
-        FsErrorKind::NotADirectory => StoreError::refused("not_a_directory", "this is not a folder"),
+        FsErrorKind::NotAFile => StoreError::refused(codes::NOT_A_FILE, "this is not a file"),
+        FsErrorKind::NotADirectory => StoreError::refused(codes::NOT_A_DIRECTORY, "this is not a folder"),
         FsErrorKind::TooLarge { limit } => {
-            StoreError::refused("file_too_large", format!("the file has more than {limit} bytes"))
+            StoreError::refused(codes::FILE_TOO_LARGE, format!("the file has more than {limit} bytes"))
         }
         _ => error.into(),
     }
@@ -285,7 +288,7 @@ impl VolumeFiles {
         }
         if 0 < missing && self.max_entries < entries + missing {
             let message = format!("a volume holds at most {} files and folders", self.max_entries);
-            return Err(StoreError::refused("too_many", message));
+            return Err(StoreError::refused(codes::TOO_MANY, message));
         }
         Ok(())
     }
@@ -351,11 +354,11 @@ impl VolumeFiles {
         let new = bytes.len() as u64;
         if self.max_file_bytes < new {
             let message = format!("a file has at most {} bytes", self.max_file_bytes);
-            return Err(StoreError::refused("file_too_large", message));
+            return Err(StoreError::refused(codes::FILE_TOO_LARGE, message));
         }
         let old = match self.fs.link_metadata(&target) {
             Ok(found) if found.kind == FileKind::File => found.len,
-            Ok(_) => return Err(StoreError::refused("not_a_file", "a folder or a link has this name")),
+            Ok(_) => return Err(StoreError::refused(codes::NOT_A_FILE, "a folder or a link has this name")),
             Err(error) if error.is_not_found() => 0,
             Err(error) => return Err(explained(error)),
         };
@@ -363,7 +366,7 @@ impl VolumeFiles {
         self.check_room(&target, entries)?;
         if self.limit < used.saturating_sub(old).saturating_add(new) {
             let message = format!("{used} of {} bytes are used, and the file has {new}", self.limit);
-            return Err(StoreError::refused("quota_exceeded", message));
+            return Err(StoreError::refused(codes::QUOTA_EXCEEDED, message));
         }
         self.fs.create_dir_all(&target.parent()).map_err(explained)?;
         self.fs.write_atomic(&target, bytes, FileMode::Private).map_err(explained)
@@ -376,7 +379,7 @@ impl VolumeFiles {
     pub fn make_folder(&self, path: &str) -> Result<(), StoreError> {
         let folder = inside(path)?;
         if folder.is_root() {
-            return Err(StoreError::refused("invalid_arguments", "a folder has a name"));
+            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "a folder has a name"));
         }
         self.check_room(&folder, self.usage()?.1)?;
         self.fs.create_dir_all(&folder).map_err(explained)
@@ -390,7 +393,7 @@ impl VolumeFiles {
         let target = inside(path)?;
         if target.is_root() {
             let message = "the root of a volume stays; `volume.delete` deletes the volume";
-            return Err(StoreError::refused("invalid_arguments", message));
+            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, message));
         }
         let found = self.fs.link_metadata(&target).map_err(explained)?;
         if found.kind != FileKind::Directory {
@@ -398,7 +401,7 @@ impl VolumeFiles {
         }
         if !recursive {
             return Err(StoreError::refused(
-                "is_directory",
+                codes::IS_DIRECTORY,
                 "this is a folder; `recursive` deletes it with its content",
             ));
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use brigade_builtin::{Engine, Failure, Tasks};
 use brigade_call::{CallSession, Caller};
-use brigade_core::Json;
-use brigade_profile::{LiveSession, SessionProfiles};
+use brigade_core::{codes, json::from_json};
+use brigade_profile::{FlowRights, LiveSession};
 use brigade_redact::Redactor;
 use brigade_store::flows::Flow;
 use brigade_upkeep::gather;
@@ -14,32 +14,23 @@ use crate::desk::{Desk, OnBehalf};
 use crate::environment;
 use crate::hands::Hands;
 
-/// Writes what the calls of an execution may do: what those of the session may that asked for it.
-pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> Json {
-    let profiles = asked_in.map(|session| session.profiles.as_slice()).unwrap_or_default();
-    let names: Vec<Json> = profiles.iter().map(|name| Json::from(name.as_str())).collect();
-    let root = asked_in.and_then(|session| session.root.as_deref()).map_or(Json::Null, Json::from);
-    Json::object([
-        ("profiles", Json::from(names)),
-        ("root", root),
-        (
-            "session",
-            session
-                .map_or_else(|| SessionProfiles::default().to_json(), |session| session.profiles().to_json()),
-        ),
-    ])
+/// Returns what the calls of an execution may do: what those of the session may that asked for it.
+pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> FlowRights {
+    FlowRights {
+        profiles: asked_in.map(|session| session.profiles.clone()).unwrap_or_default(),
+        root: asked_in.and_then(|session| session.root.clone()),
+        session: session.map(LiveSession::profiles).unwrap_or_default(),
+    }
 }
 
 /// Returns who makes the calls of an execution.
 fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
-    let broken = || Failure::new("invalid_rights", "the record of what the execution may do cannot be read");
-    let session = flow.rights.get("session").and_then(SessionProfiles::from_json).ok_or_else(broken)?;
-    let names = flow.rights.get("profiles").and_then(Json::as_array).ok_or_else(broken)?;
-    let names = names.iter().map(|name| name.as_str().map(str::to_owned));
-    let profiles = names.collect::<Option<Vec<String>>>().ok_or_else(broken)?;
-    let root = flow.rights.get("root").and_then(Json::as_str).map(str::to_owned);
-    let session = Arc::new(LiveSession::like(flow.id.clone(), session, root));
-    Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, profiles))
+    let rights: FlowRights = from_json(&flow.rights).map_err(|error| {
+        let message = format!("the record of what the execution may do cannot be read: {error}");
+        Failure::new(codes::INVALID_RIGHTS, message)
+    })?;
+    let session = Arc::new(LiveSession::like(flow.id.clone(), rights.session, rights.root));
+    Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, rights.profiles))
 }
 
 /// Begins to drive an execution that belongs to this process, or to one that is gone.

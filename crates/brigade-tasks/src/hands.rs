@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brigade_builtin::{Failure, TASKS, Tasks, unbroken};
 use brigade_call::CallSession;
-use brigade_core::Json;
+use brigade_core::reasons;
 use brigade_crew::Cook;
 use brigade_facts::{Config, Host};
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -12,7 +12,7 @@ use brigade_kitchen::Tier;
 use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
 use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
-use brigade_profile::{Worker, WorkerPrompt, WorkerResult};
+use brigade_profile::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::Flow;
@@ -59,7 +59,7 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
             }
             None => "there is no `[[worker]]` in .brigade/tools/gateway.toml",
         };
-        Failure::new("not_available_here", format!("{message} (worker.cli)"))
+        Failure::new(reasons::NOT_AVAILABLE_HERE, format!("{message} (worker.cli)"))
     })
 }
 
@@ -146,7 +146,7 @@ impl Tasks for Hands<'_> {
         self.desk.running.cancel(id)
     }
 
-    fn rights(&self) -> Json {
+    fn rights(&self) -> FlowRights {
         flow::rights(self.desk.session.as_deref(), self.asked_in)
     }
 
@@ -180,7 +180,7 @@ pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs:
 pub(crate) fn cook(worker: &Worker) -> Result<Cook, Failure> {
     let unknown = |name: String| {
         Failure::new(
-            "not_available_here",
+            reasons::NOT_AVAILABLE_HERE,
             format!("`[[worker]]` names the adapter `{name}`, which is not there"),
         )
     };

@@ -65,6 +65,7 @@ mod receipt;
 mod running;
 
 use brigade_builtin::Failure;
+use brigade_core::codes;
 
 pub use desk::{Callers, Desk, OnBehalf};
 pub use flow::take_over;
@@ -74,7 +75,7 @@ pub use names::NamesOf;
 pub use running::Running;
 
 fn environment(error: &dyn std::fmt::Display) -> Failure {
-    Failure::new("environment", error.to_string())
+    Failure::new(codes::ENVIRONMENT, error.to_string())
 }
 
 /// Parses a path constant.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use brigade_builtin::Failure;
+use brigade_core::codes;
 use brigade_process::CancelToken;
 
 use crate::environment;
@@ -49,7 +50,7 @@ impl Running {
         let cancel = CancelToken::new().map_err(|error| environment(&error))?;
         let mut state = self.state();
         if state.is_ending {
-            return Err(Failure::new("busy", "the gateway is ending"));
+            return Err(Failure::new(codes::BUSY, "the gateway is ending"));
         }
         if state.tasks.contains_key(id) {
             return Ok(None);

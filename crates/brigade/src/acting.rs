@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
 use brigade_core::text::short;
-use brigade_core::{Json, Object};
+use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
-use brigade_mcp::shown_result;
+use brigade_mcp::ToolResult;
 #[cfg(feature = "builtin")]
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
@@ -33,8 +33,8 @@ pub(crate) struct Acting<'a> {
 
 /// What a built-in tool did.
 struct Done {
-    /// The result as MCP has it, raw.
-    document: Json,
+    /// The result, raw.
+    result: ToolResult,
     /// Code and message, raw, if it did not do what was asked.
     failure: Option<(&'static str, String)>,
     touched: Vec<TouchedFile>,
@@ -52,9 +52,9 @@ impl<'a> Acting<'a> {
         self.room.env.session.as_ref().filter(|session| session.id() == asked_in.id)
     }
 
-    /// Returns the result as MCP has it, raw.
-    pub(crate) fn result(&self) -> Option<&Json> {
-        self.done.as_ref().map(|done| &done.document)
+    /// Returns the result, raw.
+    pub(crate) fn result(&self) -> Option<&ToolResult> {
+        self.done.as_ref().map(|done| &done.result)
     }
 }
 
@@ -173,7 +173,9 @@ impl Use<'_> {
         };
         let result = match definition(self.id) {
             Some(row) => run(row, self.args, &mut context),
-            None => Err(Failure::new("not_available_here", format!("`{}` is not there any more", self.id))),
+            None => {
+                Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is not there any more", self.id)))
+            }
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),
@@ -184,13 +186,14 @@ impl Use<'_> {
         match result {
             Ok(output) => {
                 let text = output.text.unwrap_or_else(|| output.structured.to_compact());
-                Done { document: document(&text, Some(output.structured), None), failure: None, touched }
+                let result = ToolResult::of_text(&text, Some(output.structured));
+                Done { result, failure: None, touched }
             }
             Err(failure) => Done {
-                document: document(
+                result: ToolResult::failed(
                     &failed(failure.code, &failure.message),
-                    None,
-                    Some((failure.code, failure.data)),
+                    failure.code,
+                    failure.data,
                 ),
                 failure: Some((failure.code, failure.message)),
                 touched,
@@ -214,8 +217,8 @@ impl Use<'_> {
             &self.profiles,
         );
         let (code, message) = ("not_available_here", "this build has no built-in tools");
-        let document = document(&failed(code, message), None, Some((code, None)));
-        Done { document, failure: Some((code, message.to_owned())), touched: Vec::new() }
+        let result = ToolResult::failed(&failed(code, message), code, None);
+        Done { result, failure: Some((code, message.to_owned())), touched: Vec::new() }
     }
 }
 
@@ -235,16 +238,15 @@ pub fn documentation(url: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AtOnce {
-    /// The result as MCP has it, with its text masked.
-    pub result: Json,
+    /// The result, with its text masked.
+    pub result: ToolResult,
     /// The code, if it did not do what was asked.
     pub code: Option<String>,
 }
 
 /// Writes a result that no tool had to act for.
-pub(crate) fn answered<const N: usize>(members: [(&str, Json); N]) -> AtOnce {
-    let structured = Json::object(members);
-    AtOnce { result: document(&structured.to_compact(), Some(structured), None), code: None }
+pub(crate) fn answered(structured: Json) -> AtOnce {
+    AtOnce { result: ToolResult::of_text(&structured.to_compact(), Some(structured)), code: None }
 }
 
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
@@ -266,29 +268,12 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profi
         profiles,
     }
     .run();
-    let result = shown_result(&done.document, &redactor).unwrap_or_default();
-    AtOnce { result, code: done.failure.map(|(code, _)| code.to_owned()) }
+    AtOnce { result: done.result.shown(&redactor), code: done.failure.map(|(code, _)| code.to_owned()) }
 }
 
 /// Writes a failure. The code is last, because a word before a colon may look like the name of a secret.
 fn failed(code: &str, message: &str) -> String {
     format!("{message} ({code})")
-}
-
-/// Writes a result as MCP has it.
-pub(crate) fn document(text: &str, structured: Option<Json>, error: Option<(&str, Option<Json>)>) -> Json {
-    let block = Json::object([("type", Json::from("text")), ("text", Json::from(text))]);
-    let mut members = Object::new();
-    members.insert("content".to_owned(), Json::from(vec![block]));
-    if let Some(structured) = structured {
-        members.insert("structuredContent".to_owned(), structured);
-    }
-    if let Some((code, data)) = error {
-        let error = Json::object([("code", Json::from(code)), ("data", data.unwrap_or_default())]);
-        members.insert("isError".to_owned(), Json::from(true));
-        members.insert("_meta".to_owned(), Json::object([("brigade/error", error)]));
-    }
-    Json::Object(members)
 }
 
 impl Inside for Acting<'_> {
@@ -310,7 +295,7 @@ impl Inside for Acting<'_> {
         }
         .run();
         let duration = self.room.now().since(started);
-        let mut output = done.document.to_compact().into_bytes();
+        let mut output = done.result.to_json().to_compact().into_bytes();
         output.push(b'\n');
         let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);
@@ -325,13 +310,9 @@ impl Inside for Acting<'_> {
             ..receipt
         };
         let Some(done) = &self.done else { return receipt };
-        let text = |document: &Json| {
-            let block = document.get("content")?.as_array()?.first()?;
-            Some(short(&redactor.redact_str(block.get("text")?.as_str()?), SUMMARY))
-        };
         Receipt {
             touched: Some(done.touched.clone()),
-            stdout_summary: text(&done.document).unwrap_or_default(),
+            stdout_summary: short(&redactor.redact_str(&done.result.text()), SUMMARY),
             error_code: done.failure.as_ref().map(|(code, _)| (*code).to_owned()),
             ..receipt
         }

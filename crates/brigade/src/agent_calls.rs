@@ -439,7 +439,8 @@ impl AgentCalls {
         if may_start_a_program(&receipt.tool_id) && receipt.process.is_some() {
             let config = gather::config(&self.room)?;
             let redactor = Redactor::new(&gather::secrets(&self.room));
-            return Ok(commanded::result_of(&self.room, &config, &receipt, &redactor));
+            let result = commanded::result_of(&self.room, &config, &receipt, &redactor);
+            return Ok(result.map(|result| result.to_json()));
         }
         let request = receipt.mcp_request_id;
         if request.is_none() && !is_own {
@@ -478,7 +479,7 @@ impl AgentCalls {
             }
             if call.caller == self.room.env.caller {
                 spent.calls += 1;
-                spent.oldest = call.created_at.map_or(spent.oldest, |at| now.since(at));
+                spent.oldest_at = call.created_at.or(spent.oldest_at);
                 if let Some((started, ended)) = call.started_at.zip(call.completed_at) {
                     spent.seconds += ended.since(started).as_secs_f64();
                 }
@@ -486,6 +487,7 @@ impl AgentCalls {
             }
             ControlFlow::Continue(())
         })?;
+        spent.oldest = spent.oldest_at.map_or(spent.oldest, |at| now.since(at));
         for run in runs {
             if let Some(Ok(stored)) = view.receipt(run.as_str())?
                 && let Some(output) = &stored.receipt.output

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
 use brigade_call::{Call, CallStatus, Caller};
 use brigade_calls::{Error, ErrorKind, Request};
-use brigade_core::{CallId, Json, codes};
+use brigade_core::{CallId, Json, codes, reasons};
 use brigade_facts::{AgentTools, FactReader};
+use brigade_mcp::ToolResult;
 use brigade_process::CancelToken;
-use brigade_profile::builtin::definition;
+use brigade_profile::builtin::{CommandOutput, definition};
 use brigade_profile::{LiveSession, NameStyle, Over};
 use brigade_queue::StoredCall;
 use brigade_runtime::LogStream;
@@ -76,15 +77,15 @@ fn failed(error: &Error) -> Failure {
         Some(code) => format!("{error} ({code})"),
         None => error.to_string(),
     };
-    Failure::new("refused", message)
+    Failure::new(codes::REFUSED, message)
 }
 
 fn no_tool() -> Failure {
-    Failure::new("not_found", "there is no such tool")
+    Failure::new(codes::NOT_FOUND, "there is no such tool")
 }
 
 fn no_call() -> Failure {
-    Failure::new("not_found", "there is no such call")
+    Failure::new(codes::NOT_FOUND, "there is no such call")
 }
 
 fn row(call: &Call) -> FurtherCall {
@@ -98,7 +99,7 @@ fn row(call: &Call) -> FurtherCall {
 }
 
 fn environment(error: &Error) -> Failure {
-    Failure::new("environment", error.to_string())
+    Failure::new(codes::ENVIRONMENT, error.to_string())
 }
 
 impl CallsOf {
@@ -122,15 +123,15 @@ impl CallsOf {
     fn ask_as(&self, agent: &str, tool: &str, args: &Json) -> Result<AskedCall, Error> {
         let shown = self.shown(agent)?;
         if shown.callable(tool, args).is_none() {
-            return Ok(AskedCall::Done(CallResult::failed("not_found", "there is no such tool")));
+            return Ok(AskedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
         }
         if definition(tool).is_some_and(|row| !row.is_queued()) {
             let done = self.calls().at_once(&shown, tool, args)?;
-            return Ok(AskedCall::Done(of_answer(&done.result)));
+            return Ok(AskedCall::Done(of_result(done.result)));
         }
         Ok(match self.calls().ask(&shown, tool, args.clone())? {
             Asked::Stored { call, .. } => AskedCall::Queued(call.id.to_string()),
-            Asked::Answered(done) => AskedCall::Done(of_answer(&done.result)),
+            Asked::Answered(done) => AskedCall::Done(of_result(done.result)),
             Asked::Over(_) => AskedCall::Later,
         })
     }
@@ -147,7 +148,7 @@ impl CallsOf {
             CallStatus::Rejected => {
                 let why = call.review_reason.clone().unwrap_or_default();
                 Stands::Ended(CallResult::failed(
-                    "approval_rejected",
+                    codes::APPROVAL_REJECTED,
                     format!("call {} is rejected: {why}", call.id),
                 ))
             }
@@ -158,22 +159,27 @@ impl CallsOf {
                     (answer, _) => answer,
                 };
                 if let Some(answer) = answer {
-                    return Ok(Stands::Ended(of_answer(&answer)));
+                    let none = || {
+                        CallResult::failed(codes::INVALID_OUTPUT, "the answer is not the result of a tool")
+                    };
+                    return Ok(Stands::Ended(ToolResult::read(&answer).map_or_else(none, of_result)));
                 }
                 let printed = |stream| {
                     let run = run.as_ref()?;
                     let output = self.calls().output(run, stream, 0, PRINTED).ok().flatten()?;
-                    Some(Json::from(output.content))
+                    Some(output.content)
                 };
                 let exit_code = receipt.as_ref().and_then(|receipt| receipt.exit_code);
                 let failure = receipt.as_ref().and_then(|receipt| receipt.failure.clone());
                 let is_success = call.status == CallStatus::Completed;
-                let output = Json::object([
-                    ("stdout", printed(LogStream::Stdout).unwrap_or_default()),
-                    ("stderr", printed(LogStream::Stderr).unwrap_or_default()),
-                    ("exit_code", exit_code.map_or(Json::Null, Json::from)),
-                    ("timed_out", Json::from(call.status == CallStatus::TimedOut)),
-                ]);
+                let output = CommandOutput {
+                    stdout: printed(LogStream::Stdout),
+                    stderr: printed(LogStream::Stderr),
+                    exit_code,
+                    timed_out: call.status == CallStatus::TimedOut,
+                    truncated: None,
+                };
+                let output = output.to_json();
                 let code = receipt.and_then(|receipt| receipt.error_code);
                 let error = failure.filter(|_| !is_success);
                 let error = error.map(|why| (code.unwrap_or_else(|| "failed".to_owned()), why));
@@ -195,21 +201,19 @@ impl CallsOf {
     }
 }
 
-/// Reads a result as MCP has it.
-fn of_answer(answer: &Json) -> CallResult {
-    let blocks = answer.get("content").and_then(Json::as_array).unwrap_or_default();
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    let text = texts.join("\n");
-    if answer.get("isError").and_then(Json::as_bool) == Some(true) {
-        let error = answer.get("_meta").and_then(|meta| meta.get("brigade/error")?.get("code")?.as_str());
-        return CallResult::failed(error.unwrap_or("failed"), text);
+/// Turns a result into the end of a call.
+fn of_result(result: ToolResult) -> CallResult {
+    let text = result.text();
+    if result.is_error == Some(true) {
+        let code = result.error().map(|error| error.code);
+        return CallResult::failed(code.as_deref().unwrap_or("failed"), text);
     }
-    let output = answer.get("structuredContent").cloned().unwrap_or_else(|| Json::from(text));
+    let output = result.structured_content.unwrap_or_else(|| Json::from(text));
     CallResult { is_success: true, output, ..CallResult::default() }
 }
 
 fn id(call: &str) -> Result<CallId, Failure> {
-    call.parse().map_err(|_| Failure::new("environment", "the id of a call cannot be read"))
+    call.parse().map_err(|_| Failure::new(codes::ENVIRONMENT, "the id of a call cannot be read"))
 }
 
 impl Steps for CallsOf {
@@ -274,11 +278,11 @@ impl FurtherCalls for CallsOf {
         }
         match self.calls().ask(&shown, tool, args).map_err(failed)? {
             Asked::Stored { call, .. } => Ok(row(&call)),
-            Asked::Over(Over { what, .. }) => Err(Failure::new("rate_limited", what)),
+            Asked::Over(Over { what, .. }) => Err(Failure::new(reasons::RATE_LIMITED, what)),
             // Its answer needs no call, so there is none to name.
             Asked::Answered(done) => {
                 let message = "it was refused before it became a call";
-                Err(Failure::new("refused", message).data([("result", done.result)]))
+                Err(Failure::new(codes::REFUSED, message).data([("result", done.result.to_json())]))
             }
         }
     }

@@ -2,14 +2,15 @@
 //! a program that the configuration names.
 
 use brigade_call::{Call, Receipt};
-use brigade_core::Json;
+#[cfg(feature = "builtin")]
+use brigade_core::{Json, codes};
 use brigade_exec::{Finished, log_text};
-use brigade_profile::builtin::{COMMAND, definition};
+use brigade_mcp::ToolResult;
+use brigade_profile::builtin::{COMMAND, CommandOutput, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
-use crate::acting::document;
 use crate::room::{Room, rel};
 use brigade_facts::Config;
 
@@ -27,7 +28,7 @@ pub(crate) fn result_of(
     config: &Config,
     receipt: &Receipt,
     redactor: &Redactor,
-) -> Option<Json> {
+) -> Option<ToolResult> {
     receipt.process.as_ref()?;
     if receipt.tool_id != COMMAND {
         return provided(room, receipt, redactor);
@@ -39,10 +40,7 @@ pub(crate) fn result_of(
     let stdout = read(&receipt.stdout_log_path)?;
     let stderr = read(&receipt.stderr_log_path)?;
     let asked = receipt.args.get("max_output_bytes").and_then(|most| most.to_compact().parse().ok());
-    let default = || {
-        let schema = definition(COMMAND)?.input_schema();
-        schema.get("properties")?.get("max_output_bytes")?.get("default")?.to_compact().parse().ok()
-    };
+    let default = || definition(COMMAND)?.default_of("max_output_bytes")?.to_compact().parse().ok();
     let asked: u64 = asked.or_else(default).unwrap_or(u64::MAX);
     let most = config.gateway(&room.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(ROOM);
@@ -60,22 +58,22 @@ pub(crate) fn result_of(
         (false, None) => "[ended]".to_owned(),
     };
     let text: Vec<&str> = [out, err, &ended].into_iter().filter(|part| !part.is_empty()).collect();
-    let structured = Json::object([
-        ("stdout", Json::from(out)),
-        ("stderr", Json::from(err)),
-        ("exit_code", receipt.exit_code.map_or(Json::Null, Json::from)),
-        ("timed_out", Json::from(receipt.timed_out)),
-        ("truncated", Json::from(is_cut)),
-    ]);
-    Some(document(&text.join("\n"), Some(structured), None))
+    let structured = CommandOutput {
+        stdout: Some(out.to_owned()),
+        stderr: Some(err.to_owned()),
+        exit_code: receipt.exit_code,
+        timed_out: receipt.timed_out,
+        truncated: Some(is_cut),
+    };
+    Some(ToolResult::of_text(&text.join("\n"), Some(structured.to_json())))
 }
 
 /// Returns what a program answered that the configuration names for a tool.
 #[cfg(feature = "builtin")]
-fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<Json> {
+fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolResult> {
     if let Some(code) = receipt.error_code.as_deref() {
         let said = receipt.failure.as_deref().unwrap_or_default();
-        return Some(document(said, None, Some((code, None))));
+        return Some(ToolResult::failed(said, code, None));
     }
     if receipt.exit_code != Some(0) || receipt.timed_out {
         return None;
@@ -92,11 +90,11 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<Json>
         }
         _ => return None,
     };
-    Some(document(&output.structured.to_compact(), Some(output.structured), None))
+    Some(ToolResult::of_text(&output.structured.to_compact(), Some(output.structured)))
 }
 
 #[cfg(not(feature = "builtin"))]
-fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<Json> {
+fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
     None
 }
 
@@ -122,7 +120,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     let mut finished = finished;
     let receipt = &mut finished.receipt;
     let used = || -> Result<Vec<TouchedFile>, Failure> {
-        let disk = |error: brigade_fs::FsError| Failure::new("file_error", error.to_string());
+        let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
         let log = room.fs.open(&rel(path)).map_err(disk)?;
         if call.tool_id == SEARCH {
@@ -130,7 +128,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         }
         if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {
             let message = "the image is larger than `max_output_bytes` of the policy";
-            return Err(Failure::new("file_too_large", message));
+            return Err(Failure::new(codes::FILE_TOO_LARGE, message));
         }
         let length = usize::try_from(log.len().map_err(disk)?).unwrap_or(usize::MAX);
         let printed = log.read_range(0, length).map_err(disk)?;

@@ -2,7 +2,7 @@
 
 use brigade_call::Receipt;
 use brigade_calls::Error;
-use brigade_core::{Dialect, Json};
+use brigade_profile::builtin::MemoryAdded;
 
 use crate::acting::{self, AtOnce};
 
@@ -23,15 +23,7 @@ pub(crate) fn is_secret(tool: &str, error: &Error) -> bool {
 
 /// Answers a call whose content holds a secret.
 pub(crate) fn rejected() -> AtOnce {
-    acting::answered([
-        ("saved", Json::from(false)),
-        ("durability", Json::from("rejected")),
-        ("id", Json::Null),
-        ("tier", Json::Null),
-        ("deduped", Json::from(false)),
-        ("merged_into_id", Json::Null),
-        ("reason", Json::from(REASON)),
-    ])
+    acting::answered(MemoryAdded::rejected(REASON).to_json())
 }
 
 /// Returns whether calls of a tool may end without having done anything, as their results say.
@@ -41,7 +33,6 @@ pub(crate) fn may_be_rejected(tool: &str) -> bool {
 
 /// Returns whether a run did nothing: it failed, or its result is a rejection.
 pub(crate) fn is_rejected(receipt: &Receipt) -> bool {
-    let result = Json::parse_bytes(receipt.stdout_summary.as_bytes(), Dialect::Strict).ok();
-    let durability = result.as_ref().and_then(|result| result.get("durability")?.as_str());
-    receipt.error_code.is_some() || durability == Some("rejected")
+    let added = || MemoryAdded::read(&receipt.stdout_summary);
+    receipt.error_code.is_some() || added().is_some_and(|added| !added.saved)
 }

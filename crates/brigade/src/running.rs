@@ -11,7 +11,6 @@ use brigade_facts::Config;
 use brigade_fs::Fs;
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
-    shown_result,
 };
 use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
@@ -202,8 +201,10 @@ pub(crate) fn attempt(
     let said = mcp.as_ref().zip(server.exchange());
     let redactor = Redactor::new(&secrets);
     let own = match &acting {
-        Some(acting) => acting.result().and_then(|result| shown_result(result, &redactor)),
-        None => commanded::result_of(room, config, &finished.receipt, &redactor),
+        Some(acting) => acting.result().map(|result| result.shown(&redactor).to_json()),
+        None => {
+            commanded::result_of(room, config, &finished.receipt, &redactor).map(|result| result.to_json())
+        }
     };
     let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {

@@ -1,8 +1,8 @@
 //! Scripts that agents saved, and that a person makes tools of.
 
 use brigade_calls::{Error, ErrorKind};
-use brigade_catalog::Level;
-use brigade_core::{Json, codes};
+use brigade_catalog::{ApprovalMode, Family, Level, Tool};
+use brigade_core::codes;
 use brigade_fs::{FileMode, RelPath};
 use brigade_store::StoreError;
 
@@ -66,17 +66,19 @@ impl Tools {
             return Err(Error::new(ErrorKind::Usage, "the name of the script has no letters; give an id"));
         }
         let (code, schema) = (format!("{FOLDER}/{name}.{ending}"), format!("{FOLDER}/{name}.schema.json"));
-        let quoted = |text: &str| Json::from(text).to_compact();
-        let entry = format!(
-            "[[tool]]\nid = {id}\nname = {title}\ndescription = {description}\nfamily = \"script\"\ncommand = \
-             {command}\nsource_path = {source}\ninput_schema_path = {schema}\napproval_mode = \"always\"\n",
-            id = quoted(tool.unwrap_or(&name)),
-            title = quoted(&script.name),
-            description = quoted(&format!("{} (saved by {})", script.description, script.owner)),
-            command = quoted(&format!("{program} {code}")),
-            source = quoted(&code),
-            schema = quoted(&schema),
-        );
+        let bare = Tool::new(tool.unwrap_or(&name), Family::Script);
+        let bare = bare.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
+        let entry = Tool {
+            name: script.name.clone(),
+            enabled: false,
+            description: Some(format!("{} (saved by {})", script.description, script.owner)),
+            command: Some(format!("{program} {code}")),
+            source_path: Some(code.clone()),
+            input_schema_path: Some(schema.clone()),
+            approval_mode: Some(ApprovalMode::Always),
+            ..bare
+        };
+        let entry = entry.to_toml();
         let request = |dry_run| RegisterRequest {
             sources: vec![RegisterSource::Text(format!("{}.toml", script.id), entry.clone())],
             level: Level::Project,

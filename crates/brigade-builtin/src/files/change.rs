@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use memchr::memmem;
@@ -35,7 +35,7 @@ fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
         locked => locked,
     };
     locked.map_err(|error| match error.kind {
-        FsErrorKind::Locked { .. } => Failure::new("busy", "another call changes files; try again"),
+        FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, "another call changes files; try again"),
         _ => failed(LOCK, &error),
     })
 }
@@ -56,7 +56,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     let args: WriteArgs = arguments(input)?;
     let place = named(context, &args.path)?;
     if place.is_folder {
-        return Err(Failure::new("not_a_file", format!("`{}/` names a directory", place.shown)));
+        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}/` names a directory", place.shown)));
     }
     let _alone = alone(context)?;
     let folder =
@@ -74,7 +74,7 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
 fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
     let place = place(context, path, PathUse::Change)?;
     if place.path.is_root() {
-        return Err(Failure::new("not_a_file", "the path is the workspace itself"));
+        return Err(Failure::new(codes::NOT_A_FILE, "the path is the workspace itself"));
     }
     Ok(place)
 }
@@ -129,7 +129,7 @@ impl Edit {
     ) -> Result<usize, Failure> {
         let target = self.target_content.as_bytes();
         if target.is_empty() {
-            return Err(Failure::new("empty_target", "the text to replace is empty"));
+            return Err(Failure::new(codes::EMPTY_TARGET, "the text to replace is empty"));
         }
         let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
         // Where it overlaps itself, it stands at more than one place.
@@ -139,14 +139,14 @@ impl Edit {
             places => places.len(),
         };
         match count {
-            0 => return Err(Failure::new("target_not_found", "the text to replace does not occur")),
+            0 => return Err(Failure::new(codes::TARGET_NOT_FOUND, "the text to replace does not occur")),
             1 => {}
             _ if self.replace_all => {}
             count => {
                 let message =
                     format!("the text to replace occurs {count} times; give more of what is around it");
                 let count = [("count", Json::from(count))];
-                return Err(Failure::new("target_not_unique", message).data(count));
+                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data(count));
             }
         }
         let length = self.length_of_result(bytes.len(), places.len());
@@ -185,7 +185,7 @@ impl Editing {
         let place = named(context, path)?;
         let alone = alone(context)?;
         let folder = place.folder(context)?;
-        let missing = || Failure::new("not_found", format!("`{}` does not exist", place.shown));
+        let missing = || Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown));
         place.old(&folder)?.ok_or_else(missing)?;
         let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
         let old = file.look;
@@ -253,14 +253,14 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
     let MultiEditArgs { path, edits, expected_sha256 } = arguments(input)?;
     let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
     if edits.is_empty() {
-        return Err(Failure::new("empty_target", "there are no edits"));
+        return Err(Failure::new(codes::EMPTY_TARGET, "there are no edits"));
     }
     for (at, edit) in edits.iter().enumerate() {
         editing.apply(context, edit).map_err(|failure| {
             let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
             let count = failure.data.as_ref().and_then(|data| data.get("count")).cloned();
             let edit = [("edit", Json::from(at + 1)), ("count", count.unwrap_or_default())];
-            Failure::new(failure.code, message).data(edit)
+            Failure { message, ..failure }.data(edit)
         })?;
     }
     let mut members = ok(&editing.end(context)?);
@@ -284,17 +284,18 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let name = place.path.name();
     let error = |error| failed(&place.shown, &error);
     let look = place.look(&folder)?;
-    let look = look.ok_or_else(|| Failure::new("not_found", format!("`{}` does not exist", place.shown)))?;
+    let look =
+        look.ok_or_else(|| Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown)))?;
     match look.kind {
         FileKind::Directory if args.expected_sha256.is_some() => {
             return Err(Failure::new(
-                "not_a_file",
+                codes::NOT_A_FILE,
                 format!("`{}` is a directory, which has no sha256", place.shown),
             ));
         }
         FileKind::Directory if !args.recursive => {
             let message = format!("`{}` is a directory, which goes only with `recursive`", place.shown);
-            return Err(Failure::new("is_a_directory", message));
+            return Err(Failure::new(codes::IS_A_DIRECTORY, message));
         }
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
@@ -354,7 +355,8 @@ fn list(folder: &Folder, shown: &str, found: &mut Vec<(String, String)>) -> Resu
 }
 
 fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
-    let odd = || Failure::new("file_error", "a name in the directory is not UTF-8, so a person removes it");
+    let odd =
+        || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8, so a person removes it");
     let name = name.to_str().ok_or_else(odd)?;
     folder.path().join(name).map_err(|_| odd())
 }
@@ -369,7 +371,10 @@ fn look_through(
     for (name, kind) in folder.entries().map_err(|error| failed(shown, &error))? {
         *found += 1;
         if MOST < *found {
-            return Err(Failure::new("too_many_files", format!("`{shown}` holds more than {MOST} entries")));
+            return Err(Failure::new(
+                codes::TOO_MANY_FILES,
+                format!("`{shown}` holds more than {MOST} entries"),
+            ));
         }
         let path = beneath(folder, &name)?;
         if !context.guards.allows(path.as_str(), PathUse::Change) {

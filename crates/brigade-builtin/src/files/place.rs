@@ -1,6 +1,6 @@
 //! Where a path of an argument leads.
 
-use brigade_core::{Fingerprint, FingerprintStream, Json};
+use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, OpenFile, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 
@@ -18,26 +18,30 @@ pub(super) struct Place {
 
 impl From<PathProblem> for Failure {
     fn from(problem: PathProblem) -> Failure {
-        Failure::new(problem.code().as_str(), problem.to_string())
+        Failure::new(problem.code(), problem.to_string())
     }
 }
 
 /// Says why a file could not be used.
 pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     let (code, message) = match &error.kind {
-        FsErrorKind::NotFound => ("not_found", format!("`{shown}` does not exist")),
-        FsErrorKind::Outside => ("path_outside", format!("`{shown}` leads out of the workspace")),
-        FsErrorKind::NotAFile => ("not_a_file", format!("`{shown}` is no regular file")),
-        FsErrorKind::NotADirectory => ("not_a_directory", format!("a part of `{shown}` is not a directory")),
-        FsErrorKind::DanglingLink => ("not_found", format!("`{shown}` is a link to nothing")),
+        FsErrorKind::NotFound => (codes::NOT_FOUND, format!("`{shown}` does not exist")),
+        FsErrorKind::Outside => (codes::PATH_OUTSIDE, format!("`{shown}` leads out of the workspace")),
+        FsErrorKind::NotAFile => (codes::NOT_A_FILE, format!("`{shown}` is no regular file")),
+        FsErrorKind::NotADirectory => {
+            (codes::NOT_A_DIRECTORY, format!("a part of `{shown}` is not a directory"))
+        }
+        FsErrorKind::DanglingLink => (codes::NOT_FOUND, format!("`{shown}` is a link to nothing")),
         FsErrorKind::TooLarge { limit } => {
-            return Failure::new("file_too_large", format!("`{shown}` is larger than {limit} bytes"))
+            return Failure::new(codes::FILE_TOO_LARGE, format!("`{shown}` is larger than {limit} bytes"))
                 .data([("limit_bytes", Json::from(*limit))]);
         }
-        FsErrorKind::Exists => ("changed_since_read", format!("`{shown}` changed in the middle of the call")),
-        FsErrorKind::Permission => ("permission_denied", format!("permission denied for `{shown}`")),
-        FsErrorKind::NoSpace => ("disk_full", "the disk is full".to_owned()),
-        kind => ("file_error", format!("`{shown}`: {kind}")),
+        FsErrorKind::Exists => {
+            (codes::CHANGED_SINCE_READ, format!("`{shown}` changed in the middle of the call"))
+        }
+        FsErrorKind::Permission => (codes::PERMISSION_DENIED, format!("permission denied for `{shown}`")),
+        FsErrorKind::NoSpace => (codes::DISK_FULL, "the disk is full".to_owned()),
+        kind => (codes::FILE_ERROR, format!("`{shown}`: {kind}")),
     };
     Failure::new(code, message)
 }
@@ -69,7 +73,10 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
     if place.is_folder && !place.path.is_root() {
         let found = context.fs.link_metadata(&place.path).map(|found| found.kind);
         if found.is_ok_and(|kind| kind != FileKind::Directory) {
-            return Err(Failure::new("not_a_directory", format!("`{}` is not a directory", place.shown)));
+            return Err(Failure::new(
+                codes::NOT_A_DIRECTORY,
+                format!("`{}` is not a directory", place.shown),
+            ));
         }
     }
     Ok(place)
@@ -101,9 +108,11 @@ impl Place {
         let look = self.look(folder)?;
         match look.map(|look| look.kind) {
             None | Some(FileKind::File) => Ok(look),
-            Some(FileKind::Link) => Err(Failure::new("is_a_link", format!("`{}` is a link", self.shown))),
+            Some(FileKind::Link) => {
+                Err(Failure::new(codes::IS_A_LINK, format!("`{}` is a link", self.shown)))
+            }
             Some(FileKind::Directory | FileKind::Other) => {
-                Err(Failure::new("not_a_file", format!("`{}` is no regular file", self.shown)))
+                Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", self.shown)))
             }
         }
     }
@@ -124,7 +133,7 @@ pub(super) fn check_seen(
     match expected {
         Some(expected) if Some(expected.to_ascii_lowercase()) != actual => {
             let message = format!("`{shown}` is not what was read; read it again");
-            Err(Failure::new("changed_since_read", message).data([("sha256", Json::from(actual))]))
+            Err(Failure::new(codes::CHANGED_SINCE_READ, message).data([("sha256", Json::from(actual))]))
         }
         _ => Ok(()),
     }
@@ -161,7 +170,9 @@ impl Context<'_> {
     /// Returns why the call ends early, if somebody wants that.
     pub(crate) fn check_cancelled(&self) -> Result<(), Failure> {
         match self.cancel {
-            Some(cancel) if cancel.is_cancelled() => Err(Failure::new("cancelled", "the call was cancelled")),
+            Some(cancel) if cancel.is_cancelled() => {
+                Err(Failure::new(codes::CANCELLED, "the call was cancelled"))
+            }
             _ => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! Reading files and directories.
 
-use brigade_core::{FingerprintStream, Json};
+use brigade_core::{FingerprintStream, Json, codes};
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 use serde::Deserialize;
@@ -71,7 +71,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let args: ReadArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Read)?;
     if place.path.is_root() {
-        return Err(Failure::new("not_a_file", "the path is the workspace itself"));
+        return Err(Failure::new(codes::NOT_A_FILE, "the path is the workspace itself"));
     }
     let error = |error| failed(&place.shown, &error);
     let folder = place.folder(context)?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsErrorKind, OpenFile, RelPath};
 use brigade_profile::builtin::PathUse;
 use brigade_redact::Redactor;
@@ -99,13 +99,13 @@ fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
     // Neither a backtrace nor a large automaton: the time is linear in the text.
     let built = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).size_limit(10 << 20).build(text);
     built.map_err(|_| {
-        Failure::new("invalid_pattern", "the pattern is no regular expression of one line, or too large")
+        Failure::new(codes::INVALID_PATTERN, "the pattern is no regular expression of one line, or too large")
     })
 }
 
 fn glob_of(text: &str) -> Result<GlobMatcher, Failure> {
     let built = GlobBuilder::new(text).literal_separator(true).build();
-    let built = built.map_err(|_| Failure::new("invalid_pattern", "the pattern is no glob"))?;
+    let built = built.map_err(|_| Failure::new(codes::INVALID_PATTERN, "the pattern is no glob"))?;
     Ok(built.compile_matcher())
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, codes, reasons};
 use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, FsErrorKind, RelPath, fingerprint};
 use brigade_git::{Git, GitError, Identity, Order, Settings, Sight};
 use brigade_process::{LocalSockets, Network, SandboxProfile, system_read_paths};
@@ -18,9 +18,9 @@ const SMALL: u64 = 1 << 16;
 impl From<GitError> for Failure {
     fn from(error: GitError) -> Failure {
         let code = match error {
-            GitError::Interrupted { .. } => "cancelled",
-            GitError::Refused(_) => "not_available_here",
-            _ => "git_failed",
+            GitError::Interrupted { .. } => codes::CANCELLED,
+            GitError::Refused(_) => reasons::NOT_AVAILABLE_HERE,
+            _ => codes::GIT_FAILED,
         };
         Failure::new(code, error.to_string())
     }
@@ -87,13 +87,13 @@ impl Standing {
 
 /// Finds git.
 pub(crate) fn find_git(context: &Context<'_>) -> Result<Git, Failure> {
-    let absent = || Failure::new("not_available_here", "no program `git` is on PATH");
+    let absent = || Failure::new(reasons::NOT_AVAILABLE_HERE, "no program `git` is on PATH");
     let host = context.environment.ok_or_else(absent)?;
     Git::find(context.fs, host)?.ok_or_else(absent)
 }
 
 fn no_repository() -> Failure {
-    Failure::new("not_available_here", "the workspace is no git repository; `git init` makes it one")
+    Failure::new(reasons::NOT_AVAILABLE_HERE, "the workspace is no git repository; `git init` makes it one")
 }
 
 impl Repository {
@@ -291,13 +291,14 @@ impl Repository {
 
     /// Tells for each of these paths what a commit would take: the bytes of the file and whether it can be executed.
     pub(crate) fn contents(&self, paths: &[Vec<u8>]) -> Result<Vec<(String, String)>, Failure> {
-        let fs = DiskFs::open(&self.top).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let fs =
+            DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         let of = |path: &Vec<u8>| -> Result<String, Failure> {
             let Some(name) = text_of(path).and_then(|path| path.parse::<RelPath>().ok()) else {
                 let order = self.order("hash-object", Reach::Read).words(["--no-filters", "--"]);
                 return Ok(String::from_utf8_lossy(&order.word(OsStr::from_bytes(path)).ask()?.stdout).into());
             };
-            let failed = |error: FsError| Failure::new("git_failed", error.to_string());
+            let failed = |error: FsError| Failure::new(codes::GIT_FAILED, error.to_string());
             Ok(match fs.link_metadata(&name) {
                 Ok(found) if found.kind == FileKind::File => {
                     let hash = fingerprint(&*fs.open(&name).map_err(failed)?).map_err(failed)?;
@@ -342,7 +343,7 @@ impl Repository {
             return Ok(());
         }
         Err(Failure::new(
-            "needs_filter",
+            codes::NEEDS_FILTER,
             "a changed file needs a filter of git, such as that of LFS, and no filter runs here; a person commits it",
         ))
     }
@@ -350,7 +351,8 @@ impl Repository {
     /// Refuses changes (a letter and a path each) that add files where ones are that git does not track, ignored ones
     /// included: git would replace those.
     pub(crate) fn check_untracked(&self, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
-        let fs = DiskFs::open(&self.top).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let fs =
+            DiskFs::open(&self.top).map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         let kind = |path: &[u8]| -> Result<Option<FileKind>, Failure> {
             let name = text_of(path).and_then(|path| path.parse::<RelPath>().ok());
             // What cannot be looked at counts as a file that is there.
@@ -358,7 +360,7 @@ impl Repository {
             match fs.link_metadata(&name) {
                 Ok(found) => Ok(Some(found.kind)),
                 Err(error) if error.is_not_found() || error.kind == FsErrorKind::NotADirectory => Ok(None),
-                Err(error) => Err(Failure::new("git_failed", error.to_string())),
+                Err(error) => Err(Failure::new(codes::GIT_FAILED, error.to_string())),
             }
         };
         let mut known = BTreeSet::new();
@@ -384,7 +386,7 @@ impl Repository {
             if !is_free(path)? {
                 let path = String::from_utf8_lossy(path);
                 let message = format!("a file that git does not track is where a new one would be: `{path}`");
-                return Err(Failure::new("dirty_tree", message));
+                return Err(Failure::new(codes::DIRTY_TREE, message));
             }
         }
         Ok(())
@@ -394,12 +396,14 @@ impl Repository {
     pub(crate) fn check_idle(&self) -> Result<(), Failure> {
         const STATES: [&str; 5] =
             ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
-        let fs =
-            DiskFs::open(&self.git_dir).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let fs = DiskFs::open(&self.git_dir)
+            .map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         let is_there =
             |name: &&&str| name.parse::<RelPath>().is_ok_and(|path| fs.exists(&path).unwrap_or(true));
         match STATES.iter().find(is_there) {
-            Some(_) => Err(Failure::new("busy", "the repository is in the middle of a merge or a rebase")),
+            Some(_) => {
+                Err(Failure::new(codes::BUSY, "the repository is in the middle of a merge or a rebase"))
+            }
             None => Ok(()),
         }
     }
@@ -423,7 +427,7 @@ impl Repository {
                 let message = format!(
                     "the settings of the repository hold `{name}`, which could lead elsewhere or start a program"
                 );
-                Err(Failure::new("unsafe_repository", message))
+                Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
             }
             None => Ok(()),
         }
@@ -447,8 +451,8 @@ impl Repository {
             .finish();
         let index = format!("brigade-{}.index", &random.to_hex()[..16]);
         let result = self.commit_with(&index, old.as_deref(), &identity, paths, message);
-        let fs =
-            DiskFs::open(&self.git_dir).map_err(|error| Failure::new("git_failed", error.to_string()))?;
+        let fs = DiskFs::open(&self.git_dir)
+            .map_err(|error| Failure::new(codes::GIT_FAILED, error.to_string()))?;
         for name in [index.clone(), format!("{index}.lock")] {
             if let Ok(path) = name.parse::<RelPath>() {
                 let _ = fs.remove(&path);
@@ -502,7 +506,7 @@ impl Repository {
         let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
         let moved = order.words(["-m", &reason, "HEAD", &new, old.unwrap_or_default()]).ask()?;
         if moved.code != Some(0) {
-            return Err(Failure::new("moved", "the branch moved in the middle of the call; ask again"));
+            return Err(Failure::new(codes::MOVED, "the branch moved in the middle of the call; ask again"));
         }
         self.order("update-index", Reach::Repository).words(update).input(input).run()?;
         Ok(Some(new))

@@ -1,7 +1,7 @@
 //! What a search program printed, as the result of `web.search`.
 
-use brigade_core::Json;
 use brigade_core::json::Dialect;
+use brigade_core::{Json, codes};
 
 use crate::context::{Failure, Output};
 
@@ -16,7 +16,7 @@ const LONGEST: usize = 2_000;
 pub fn search_answer(query: &str, most: usize, printed: &str) -> Result<Output, Failure> {
     let failed = |what: &str| {
         let message = format!("the search program printed no list of results: {what}");
-        Failure::new("provider_failed", message)
+        Failure::new(codes::PROVIDER_FAILED, message)
     };
     let printed = Json::parse_bytes(printed.as_bytes(), Dialect::Strict);
     let printed = printed.map_err(|error| failed(&error.to_string()))?;

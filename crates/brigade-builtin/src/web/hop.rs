@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use brigade_core::codes;
 use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
 use brigade_profile::CallLimits;
 use ureq::config::Config;
@@ -58,11 +59,11 @@ pub(super) fn refused(problem: WebProblem, hop: usize) -> Failure {
         0 => problem.to_string(),
         _ => format!("the page leads to another one, which is refused: {problem}"),
     };
-    Failure::new(problem.code(), message)
+    Failure::new(problem, message)
 }
 
 pub(super) fn timed_out() -> Failure {
-    Failure::new("timed_out", "the page did not come in time")
+    Failure::new(codes::TIMED_OUT, "the page did not come in time")
 }
 
 /// Fetches a page, and those that it leads to.
@@ -81,11 +82,11 @@ pub(super) fn fetch(wanted: Wanted) -> Result<Page, Failure> {
         let next = url.join(&leads_to).map_err(|problem| refused(problem, hop + 1))?;
         if url.is_secure() && !next.is_secure() {
             let message = "the page leads from https to http, where anybody on the way could change it";
-            return Err(Failure::new("insecure_redirect", message));
+            return Err(Failure::new(codes::INSECURE_REDIRECT, message));
         }
         url = next;
     }
-    Err(Failure::new("too_many_redirects", format!("the page leads on more than {REDIRECTS} times")))
+    Err(Failure::new(codes::TOO_MANY_REDIRECTS, format!("the page leads on more than {REDIRECTS} times")))
 }
 
 /// Returns the addresses of a host, all of which may be connected to.
@@ -98,7 +99,7 @@ fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, 
     let found = (name.as_str(), url.port()).to_socket_addrs();
     let mut found: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
     if found.is_empty() {
-        return Err(Failure::new("host_not_found", "the host has no address"));
+        return Err(Failure::new(codes::HOST_NOT_FOUND, "the host has no address"));
     }
     // One address inside is enough: whoever names it could offer the others only to look harmless.
     if !found.iter().all(|address| is_public(address.ip())) {
@@ -155,7 +156,7 @@ fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page
     let leads_to = header(headers, LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
     let encoding = header(headers, CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
     if leads_to.is_none() && encoding.is_some_and(|name| !name.is_empty()) {
-        return Err(Failure::new("not_text", "the page came compressed, which was not asked for"));
+        return Err(Failure::new(codes::NOT_TEXT, "the page came compressed, which was not asked for"));
     }
     let mut body = Vec::new();
     if leads_to.is_none() {
@@ -171,6 +172,6 @@ fn failed(error: &Error) -> Failure {
     match error {
         Error::Timeout(_) => timed_out(),
         Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => timed_out(),
-        error => Failure::new("fetch_failed", format!("the page could not be fetched: {error}")),
+        error => Failure::new(codes::FETCH_FAILED, format!("the page could not be fetched: {error}")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_redact::Redactor;
 use brigade_store::memory::{blank, search_words};
 use brigade_store::texts::{Section, TextIndex};
@@ -29,12 +29,12 @@ struct SearchArgs {
 pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let SearchArgs { query, max_results } = arguments(input)?;
     if blank(&query) {
-        return Err(Failure::new("blank_query", "the query has no words to search for"));
+        return Err(Failure::new(codes::BLANK_QUERY, "the query has no words to search for"));
     }
     let folder = context.search_folder.clone().ok_or_else(|| {
         let message =
             "there is no provider: name one as `search` under `[web]` in .brigade/tools/gateway.toml";
-        Failure::new("not_available_here", message)
+        Failure::new(reasons::NOT_AVAILABLE_HERE, message)
     })?;
     let Texts { texts, is_all } = texts_beneath(context, &folder)?;
     let all = texts.iter().flat_map(|(path, text)| sections(path, text).map(titled(path)));

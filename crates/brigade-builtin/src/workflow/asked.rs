@@ -1,6 +1,6 @@
 //! What templates of an execution see, and what a person is asked.
 
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes};
 use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 use brigade_store::flows::Flow;
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Decision, Question};
@@ -61,7 +61,8 @@ fn option(label: &str, description: &str) -> AskedOption {
 /// Returns what a state of a person asks.
 pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Asked, Box<Outcome>> {
     let prompt = scope.render(&Template::of(state.prompt.as_deref().unwrap_or_default()));
-    let prompt = prompt.map_err(|error| Box::new(Outcome::failed("too_long", error.to_string())))?;
+    let prompt =
+        prompt.map_err(|error| Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string())))?;
     let mut labels: Vec<String> = Vec::new();
     for transition in &state.transitions {
         let label = match transition.condition {

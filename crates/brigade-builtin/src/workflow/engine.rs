@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use brigade_core::{Clock, Json, Object, Timestamp};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Clock, Json, Object, Timestamp, codes};
 use brigade_manifest::{
     DECLINED, Next, Outcome, Scope, Standing, State, StateKind, Verdict, Workflow, WorkflowSpec, consent,
     decide, read,
@@ -19,17 +20,15 @@ use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::{Flow, FlowStatus, Follows, Held, Transit};
 use brigade_store::questions::QuestionStatus;
 use brigade_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
 
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
-use crate::context::Failure;
+use crate::context::{Failure, Started};
 use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// The code of a step of which nobody knows what it did.
-const OUTCOME_UNKNOWN: &str = "outcome_unknown";
 
 /// What drives executions of workflows.
 pub struct Engine<'a> {
@@ -49,19 +48,23 @@ pub struct Engine<'a> {
     pub waits: bool,
 }
 
-/// How far one call of a state is.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// How far one call of a state is. A record that was changed is not taken for a call that was never made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Branch {
     /// Its call.
     call: Option<String>,
     /// Whether the call was begun by an execution's driver.
+    #[serde(rename = "begun")]
     is_begun: bool,
     /// The task or execution that the call began.
     execution: Option<String>,
     /// When that was.
     began_at: Option<i64>,
-    /// Why there is no call, or what a person said about it: a word and a sentence. A blank word is success.
-    settled: Option<(String, String)>,
+    /// Why there is no call, or what a person said about it, as a word. A blank word is success.
+    code: Option<String>,
+    /// The same as a sentence.
+    message: Option<String>,
 }
 
 /// What became of a branch, or of a state.
@@ -93,38 +96,24 @@ impl From<Held> for Reached {
 }
 
 impl Branch {
-    fn read(json: &Json) -> Branch {
-        let text = |name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
-        Branch {
-            call: text("call"),
-            is_begun: json.get("begun").and_then(Json::as_bool) == Some(true),
-            execution: text("execution"),
-            began_at: json.get("began_at").and_then(Json::as_i64),
-            settled: text("code").zip(text("message")),
-        }
-    }
-
-    fn to_json(&self) -> Json {
-        let text = |text: Option<&str>| text.map_or(Json::Null, Json::from);
-        let (code, message) =
-            self.settled.as_ref().map(|(code, message)| (code.as_str(), message.as_str())).unzip();
-        Json::object([
-            ("call", text(self.call.as_deref())),
-            ("begun", Json::from(self.is_begun)),
-            ("execution", text(self.execution.as_deref())),
-            ("began_at", self.began_at.map_or(Json::Null, Json::from)),
-            ("code", text(code)),
-            ("message", text(message)),
-        ])
+    fn settle(&mut self, code: &str, message: &str) {
+        (self.code, self.message) = (Some(code.to_owned()), Some(message.to_owned()));
     }
 }
 
-fn branches(flow: &Flow) -> Vec<Branch> {
-    flow.step.as_array().unwrap_or_default().iter().map(Branch::read).collect()
+/// Returns how far the calls of a state are. None of them is made yet when it begins.
+fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
+    if flow.step.is_null() {
+        return Ok(Vec::new());
+    }
+    from_json(&flow.step).map_err(|error| {
+        let message = format!("the record of what the state has begun cannot be read: {error}");
+        Failure::new(codes::INVALID_STEP, message)
+    })
 }
 
 fn to_step(branches: &[Branch]) -> Json {
-    Json::from(branches.iter().map(Branch::to_json).collect::<Vec<_>>())
+    to_json(branches).expect("branches are JSON")
 }
 
 /// Ends what the state of an execution began: its tasks and executions, and what those began.
@@ -132,7 +121,8 @@ fn to_step(branches: &[Branch]) -> Json {
 /// # Errors
 /// Fails on a disk error.
 pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
-    for branch in branches(flow) {
+    // A record that cannot be read names no tasks. They are children of the execution as well.
+    for branch in branches(flow).unwrap_or_default() {
         let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
         let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
         match store.end_execution(&id, &ending, now) {
@@ -145,9 +135,6 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
     Ok(())
 }
 
-/// The code of what a fault of Brigade itself ended.
-pub const BROKE_OFF: &str = "broke_off";
-
 /// Does work whose panic is a failure: who waits for it hears of it.
 ///
 /// # Errors
@@ -156,7 +143,7 @@ pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     done.unwrap_or_else(|_| {
         let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
-        Err(Failure::new(BROKE_OFF, message))
+        Err(Failure::new(codes::BROKE_OFF, message))
     })
 }
 
@@ -226,10 +213,8 @@ impl Engine<'_> {
 
     /// Takes back what an execution that has ended still waits for.
     fn let_go(&self, flow: &Flow) -> Result<(), Failure> {
-        branches(flow)
-            .iter()
-            .filter_map(|branch| branch.call.as_ref())
-            .for_each(|call| self.steps.withdraw(call));
+        let all = branches(flow).unwrap_or_default();
+        all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
         end_tree(self.store, self.tasks, flow, self.clock.now())?;
         self.steps.changed();
         Ok(())
@@ -290,7 +275,10 @@ impl Engine<'_> {
     /// Does what a state asks for, as far as it goes now.
     fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<Reached, Failure> {
         let Some(state) = spec.states.get(&flow.state) else {
-            return Ok(Reached::outcome(Outcome::failed("no_state", "the workflow has no such state")));
+            return Ok(Reached::outcome(Outcome::failed(
+                codes::NO_STATE.as_str(),
+                "the workflow has no such state",
+            )));
         };
         let scope = scope(flow, spec, None);
         if state.kind == StateKind::Human {
@@ -301,7 +289,7 @@ impl Engine<'_> {
             Ok(wanted) => wanted,
             Err(outcome) => return Ok(Reached::Outcome(outcome)),
         };
-        let mut all = branches(flow);
+        let mut all = branches(flow)?;
         all.resize(wanted.len(), Branch::default());
         if let Some(reached) = self.answered(flow, &mut all)? {
             return Ok(reached);
@@ -362,7 +350,7 @@ impl Engine<'_> {
             QuestionStatus::Gone => Reached::outcome(declined()),
             QuestionStatus::Waiting if is_late() => Reached::outcome(match &state.default_response {
                 Some(response) => answered(response.clone()),
-                None => Outcome::failed("timed_out", "nobody answered in time"),
+                None => Outcome::failed(codes::TIMED_OUT.as_str(), "nobody answered in time"),
             }),
             QuestionStatus::Waiting => Reached::Later,
         })
@@ -382,11 +370,11 @@ impl Engine<'_> {
             }
             match said.as_str() {
                 AGAIN => *branch = Branch::default(),
-                SUCCEEDED => branch.settled = Some((String::new(), String::new())),
-                _ => {
-                    let message = "a person says that it did not do what it should".to_owned();
-                    branch.settled = Some((OUTCOME_UNKNOWN.to_owned(), message));
-                }
+                SUCCEEDED => branch.settle("", ""),
+                _ => branch.settle(
+                    codes::OUTCOME_UNKNOWN.as_str(),
+                    "a person says that it did not do what it should",
+                ),
             }
         }
         let payload = Json::object([("answer", Json::from(said))]);
@@ -396,7 +384,7 @@ impl Engine<'_> {
     }
 
     fn is_unknown(&self, branch: &Branch) -> Result<bool, Failure> {
-        if branch.settled.is_some() {
+        if branch.code.is_some() {
             return Ok(false);
         }
         Ok(match (&branch.execution, &branch.call) {
@@ -420,11 +408,11 @@ impl Engine<'_> {
         index: usize,
     ) -> Result<Reached, Failure> {
         let branch = all[index].clone();
-        if let Some((code, message)) = &branch.settled {
+        if let Some(code) = &branch.code {
             let done = Outcome { is_success: true, ..Outcome::default() };
             return Ok(Reached::outcome(match code.as_str() {
                 "" => done,
-                code => Outcome::failed(code, message.as_str()),
+                code => Outcome::failed(code, branch.message.as_deref().unwrap_or_default()),
             }));
         }
         if let Some(id) = &branch.execution {
@@ -464,7 +452,7 @@ impl Engine<'_> {
                 match stands {
                     _ if self.cancel.is_cancelled() => Ok(Reached::Lost),
                     _ if timed_out => Ok(Reached::outcome(Outcome::failed(
-                        "timed_out",
+                        codes::TIMED_OUT.as_str(),
                         "the state took longer than its timeout",
                     ))),
                     Stands::Ended(result) => self.ended(flow, order, all, index, result),
@@ -477,7 +465,8 @@ impl Engine<'_> {
 
     /// Runs a call, and cancels it when the execution has ended or its time is over.
     fn watched(&self, flow: &Flow, call: &str, timeout: Option<Duration>) -> Result<(Stands, bool), Failure> {
-        let token = CancelToken::new().map_err(|error| Failure::new("environment", error.to_string()))?;
+        let token =
+            CancelToken::new().map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
         let (alive, gone) = channel::<()>();
         let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
         let stands = std::thread::scope(|scope| {
@@ -509,9 +498,9 @@ impl Engine<'_> {
         index: usize,
         result: CallResult,
     ) -> Result<Reached, Failure> {
-        let began = result.output.get("execution_id").and_then(Json::as_str).filter(|_| result.is_success);
-        if let Some(began) = began.filter(|_| order.then != Then::Result) {
-            all[index].execution = Some(began.to_owned());
+        let begins = result.is_success && order.then != Then::Result;
+        if let Some(began) = begins.then(|| from_json::<Started>(&result.output).ok()).flatten() {
+            all[index].execution = Some(began.execution_id);
             all[index].began_at = Some(self.clock.now().unix_micros());
             return self.save(flow, all, None);
         }
@@ -520,8 +509,8 @@ impl Engine<'_> {
             return Ok(Reached::outcome(outcome));
         }
         // One of several is not asked for again when the others are looked at.
-        let (code, message) = (outcome.code.clone(), outcome.message.clone());
-        all[index].settled = Some((code.unwrap_or_else(|| FAILED.to_owned()), message.unwrap_or_default()));
+        let code = outcome.code.as_deref().unwrap_or(FAILED);
+        all[index].settle(code, outcome.message.as_deref().unwrap_or_default());
         self.save(flow, all, None)
     }
 
@@ -530,7 +519,7 @@ impl Engine<'_> {
         let now = self.clock.now();
         let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
         let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
-        let late = || Outcome::failed("timed_out", "the state took longer than its timeout");
+        let late = || Outcome::failed(codes::TIMED_OUT.as_str(), "the state took longer than its timeout");
         if order.then == Then::Flow {
             let child = self.store.flow(None, id)?;
             if child.status.is_over() {
@@ -610,7 +599,9 @@ fn of_flow(flow: &Flow) -> Outcome {
 /// Makes one outcome of those of all calls.
 fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcome {
     let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
-        return outcomes.pop().unwrap_or_else(|| Outcome::failed("no_output", "the state has nothing to do"));
+        return outcomes
+            .pop()
+            .unwrap_or_else(|| Outcome::failed(codes::NO_OUTPUT.as_str(), "the state has nothing to do"));
     };
     let of = |(order, outcome): (&Order, &Outcome)| Verdict {
         score: outcome.score.unwrap_or(1.0),

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use brigade_core::{Json, Object, Timestamp};
+use brigade_core::json::to_json;
+use brigade_core::{Json, Object, Timestamp, codes, reasons};
 use brigade_manifest::Workflow;
+use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus, NewFlow};
 use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::questions::Given;
@@ -12,7 +14,7 @@ use serde::Deserialize;
 use super::WORKFLOWS;
 use super::engine::end_tree;
 use crate::agent::{event, page, without_faults};
-use crate::context::{Context, Failure, Output};
+use crate::context::{Context, Failure, Output, Started};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
 use crate::stored::at;
@@ -75,11 +77,11 @@ struct PutArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such execution")
+    Failure::new(codes::NOT_FOUND, "there is no such execution")
 }
 
 fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
-    context.tasks.ok_or_else(|| Failure::new("not_available_here", "nothing here drives workflows"))
+    context.tasks.ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "nothing here drives workflows"))
 }
 
 /// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
@@ -99,7 +101,7 @@ fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
     match value {
         None | Some(Json::Null) => Ok(Object::new()),
         Some(Json::Object(members)) => Ok(members),
-        Some(_) => Err(Failure::new("invalid_arguments", format!("`{name}` is an object"))),
+        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is an object"))),
     }
 }
 
@@ -115,19 +117,19 @@ pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
              and asks a person where it must",
             offered.name
         );
-        return Err(Failure::new("argument_refused", message));
+        return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
     }
     let store = context.store()?;
     let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
     let read = without_faults::<Workflow>(&revision.text)?;
     let workflow =
-        read.manifest.ok_or_else(|| Failure::new("invalid_manifest", "the manifest has faults"))?;
-    let (intent, within) = (args.intent.as_deref(), |_: &mut Json| Ok(()));
-    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, within)?;
-    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
+    let intent = args.intent.as_deref();
+    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
+    Ok(Output::of(&Started::new(flow.id)))
 }
 
-/// Begins an execution of a workflow, whose rights `within` narrows.
+/// Begins an execution of a workflow within these limits.
 pub(crate) fn begin(
     context: &Context<'_>,
     manifest: &Deployed,
@@ -135,9 +137,9 @@ pub(crate) fn begin(
     workflow: &Workflow,
     intent: Option<&str>,
     input: Json,
-    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+    limits: TaskLimits,
 ) -> Result<Flow, Failure> {
-    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), within)
+    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), Some(limits))
 }
 
 fn begin_with(
@@ -147,13 +149,13 @@ fn begin_with(
     intent: Option<&str>,
     input: Json,
     blackboard: Object,
-    within: impl FnOnce(&mut Json) -> Result<(), Failure>,
+    limits: Option<TaskLimits>,
 ) -> Result<Flow, Failure> {
     if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
-        return Err(Failure::new("too_long", format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
+        return Err(Failure::new(codes::TOO_LONG, format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
     }
     if MAX_INPUT < input.to_compact().len() {
-        return Err(Failure::new("too_large", format!("an input has at most {} KiB", MAX_INPUT >> 10)));
+        return Err(Failure::new(codes::TOO_LARGE, format!("an input has at most {} KiB", MAX_INPUT >> 10)));
     }
     let (tasks, store) = (driver(context)?, context.store()?);
     let parent = context.parent(&store)?;
@@ -162,7 +164,8 @@ fn begin_with(
         masked.as_object().cloned().unwrap_or_default()
     };
     let (mut rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
-    within(&mut rights)?;
+    limits.into_iter().for_each(|limits| rights.session.within(limits));
+    let rights = to_json(&rights).expect("rights are JSON");
     let input = context.redactor.redact_json(&input);
     let intent = intent.map(|intent| context.redactor.redact_str(intent));
     let blackboard = mask(blackboard);
@@ -252,10 +255,10 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
     let rows = events.iter().map(|one| match event(one) {
         Json::Object(mut members) => {
-            let state = one.payload.get("state").cloned().unwrap_or_default();
-            let visit = one.payload.get("visit").and_then(Json::as_i64).unwrap_or_default();
+            let state = one.visited.state.as_deref().map_or(Json::Null, Json::from);
             members.insert("sequence".to_owned(), Json::from(one.sequence));
             members.insert("state_name".to_owned(), state);
+            let visit = one.visited.visit.unwrap_or_default();
             members.insert("iteration_number".to_owned(), Json::from(visit));
             Json::Object(members)
         }
@@ -275,7 +278,7 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
     if timeout_seconds < 1 || poll_interval_seconds < 1 {
         let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
-        return Err(Failure::new("invalid_arguments", message));
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
     }
     let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
     let begun: Timestamp = context.clock.now();
@@ -288,7 +291,7 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             break;
         }
         if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
-            return Err(Failure::new("cancelled", "the call was cancelled; the workflow goes on"));
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow goes on"));
         }
         driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
         flow = found(&execution_id, context)?;
@@ -310,7 +313,7 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
     if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
         let flow = store.flow(None, &flow.id)?;
-        return Err(Failure::new("already_ended", format!("the execution is {} already", flow.status)));
+        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status)));
     }
     end_tree(&store, tasks, &flow, now)?;
     // One of another process is ended by it as soon as it sees that.

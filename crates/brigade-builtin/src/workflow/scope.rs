@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brigade_core::{Json, words};
+use brigade_core::{Json, codes, reasons, words};
 use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
 use brigade_manifest::{Manifest, Workflow, read};
 use brigade_store::manifests::{Deployed, NewManifest};
@@ -49,7 +49,7 @@ struct ScopeArgs {
 }
 
 fn not_found() -> Failure {
-    Failure::new("not_found", "there is no such workflow")
+    Failure::new(codes::NOT_FOUND, "there is no such workflow")
 }
 
 pub(super) fn scope_of(workflow: &Deployed) -> Scope {
@@ -71,7 +71,7 @@ fn host(context: &Context<'_>, makes: bool) -> Result<Option<DiskFs>, Failure> {
     let Some(folder) = context.environment.and_then(|environment| environment.config_folder()) else {
         return Ok(None);
     };
-    let broken = |error: &dyn std::fmt::Display| Failure::new("environment", error.to_string());
+    let broken = |error: &dyn std::fmt::Display| Failure::new(codes::ENVIRONMENT, error.to_string());
     let folder = folder.join(FOLDER);
     match DiskFs::open(&folder) {
         Ok(fs) => return Ok(Some(fs)),
@@ -101,7 +101,7 @@ fn hosted(name: &str, context: &Context<'_>) -> Result<Option<String>, Failure> 
     match fs.read(&file, LARGEST) {
         Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(Failure::new("environment", error.to_string())),
+        Err(error) => Err(Failure::new(codes::ENVIRONMENT, error.to_string())),
     }
 }
 
@@ -193,7 +193,7 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
         Ok((workflow, _)) if !is_offered(&workflow, context) => Err(not_found()),
         Ok((workflow, _)) if scope_of(&workflow) == Scope::Global => {
             let message = "the workflow is offered to all workspaces of the host; demote it first";
-            Err(Failure::new("in_wider_scope", message))
+            Err(Failure::new(codes::IN_WIDER_SCOPE, message))
         }
         _ => Ok(()),
     }
@@ -203,7 +203,7 @@ pub(super) fn check_change(name: &str, context: &Context<'_>) -> Result<(), Fail
 pub(super) fn all_hosted(context: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let Some(fs) = host(context, false)? else { return Ok(Vec::new()) };
     let entries =
-        fs.list_dir(&RelPath::root()).map_err(|error| Failure::new("environment", error.to_string()))?;
+        fs.list_dir(&RelPath::root()).map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
     let names = entries.iter().filter_map(|entry| entry.name.strip_suffix(".yaml"));
     let mut found = Vec::new();
     for name in names {
@@ -245,7 +245,7 @@ fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
         word => Scope::of(word),
     };
     let message = format!("`target_scope` is one of {}", Scope::EXPECTED);
-    Ok((name, target.ok_or_else(|| Failure::new("invalid_arguments", message))?))
+    Ok((name, target.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, message))?))
 }
 
 /// Returns the workflow of this workspace that is to be offered otherwise.
@@ -274,7 +274,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     let now = scope_of(&workflow);
     if target.rank() <= now.rank() {
         return Err(Failure::new(
-            "not_wider",
+            codes::NOT_WIDER,
             format!("the workflow is offered in the scope {} already", now.as_str()),
         ));
     }
@@ -289,19 +289,23 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
     if let Some(needed) = narrower {
         let message =
             format!("it runs the workflow {needed}, which is not offered there; promote that first");
-        return Err(Failure::new("refers_to_narrower", message));
+        return Err(Failure::new(codes::REFERS_TO_NARROWER, message));
     }
     if target == Scope::Global {
-        let none =
-            || Failure::new("not_available_here", "there is no home directory, so nothing is offered to all");
+        let none = || {
+            Failure::new(
+                reasons::NOT_AVAILABLE_HERE,
+                "there is no home directory, so nothing is offered to all",
+            )
+        };
         let (fs, file) =
             (host(context, true)?.ok_or_else(none)?, file(&workflow.name).ok_or_else(not_found)?);
         if hosted(&workflow.name, context)?.is_some_and(|known| known != text) {
             let message = "another workspace offers a workflow of this name to all";
-            return Err(Failure::new("name_taken", message));
+            return Err(Failure::new(codes::NAME_TAKEN, message));
         }
         let written = fs.write_atomic(&file, text.as_bytes(), FileMode::Private);
-        written.map_err(|error| Failure::new("environment", error.to_string()))?;
+        written.map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
     }
     let workflow = store.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
     Ok(output(&workflow, "promoted", target))
@@ -313,7 +317,7 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     let now = scope_of(&workflow);
     if now.rank() <= target.rank() {
         let message = format!("the workflow is offered in the scope {} alone", now.as_str());
-        return Err(Failure::new("not_narrower", message));
+        return Err(Failure::new(codes::NOT_NARROWER, message));
     }
     let users: Vec<String> = all(context)?
         .into_iter()
@@ -323,14 +327,14 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         .collect();
     if !users.is_empty() {
         let message = format!("workflows that are offered more widely run it: {}", users.join(", "));
-        return Err(Failure::new("in_use", message));
+        return Err(Failure::new(codes::IN_USE, message));
     }
     if now == Scope::Global
         && let (Some(fs), Some(file)) = (host(context, false)?, file(&workflow.name))
     {
         match fs.remove(&file) {
             Err(error) if !error.is_not_found() => {
-                return Err(Failure::new("environment", error.to_string()));
+                return Err(Failure::new(codes::ENVIRONMENT, error.to_string()));
             }
             Ok(()) | Err(_) => {}
         }

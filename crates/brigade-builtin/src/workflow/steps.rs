@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object};
+use brigade_core::{Json, Object, codes, reasons};
 use brigade_manifest::{
     Outcome, Scope, State, StateCommand, StateKind, Template, TooLong, words_with_options,
 };
 use brigade_process::CancelToken;
-use brigade_profile::builtin::COMMAND;
+use brigade_profile::builtin::{COMMAND, CommandOutput};
 
 use crate::context::Failure;
 
@@ -149,11 +149,11 @@ struct Filled<'a> {
 }
 
 fn long(error: TooLong) -> Box<Outcome> {
-    Box::new(Outcome::failed("too_long", error.to_string()))
+    Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string()))
 }
 
 fn no_command(error: impl Into<String>) -> Box<Outcome> {
-    Box::new(Outcome::failed("invalid_command", error))
+    Box::new(Outcome::failed(reasons::INVALID_COMMAND.as_str(), error))
 }
 
 impl Filled<'_> {
@@ -263,7 +263,7 @@ fn check_options(templates: &[Template], words: &[String], count: usize) -> Resu
                  write `--` before it",
                 at + 1
             );
-            Err(Box::new(Outcome::failed("argument_looks_like_option", message)))
+            Err(Box::new(Outcome::failed(reasons::ARGUMENT_LOOKS_LIKE_OPTION.as_str(), message)))
         }
         None => Ok(()),
     }
@@ -272,8 +272,9 @@ fn check_options(templates: &[Template], words: &[String], count: usize) -> Resu
 /// Returns what a state gave whose call has ended. What a program printed as JSON is read as `output.json`.
 pub(super) fn outcome_of(result: CallResult) -> Outcome {
     let CallResult { is_success, mut output, exit_code, error } = result;
-    let code = output.get("exit_code").and_then(Json::as_i64).or(exit_code);
-    let printed = output.get("stdout").and_then(Json::as_str).and_then(|text| Json::parse(text.trim()).ok());
+    let ended = CommandOutput::read(&output);
+    let code = ended.exit_code.or(exit_code);
+    let printed = ended.stdout.and_then(|text| Json::parse(text.trim()).ok());
     let printed = printed.filter(|json| json.as_object().is_some());
     let (mut score, mut confidence) = (None, None);
     if let (Some(printed), Json::Object(members)) = (printed, &mut output) {
@@ -282,8 +283,7 @@ pub(super) fn outcome_of(result: CallResult) -> Outcome {
         members.extend(printed.get("blackboard").map(|writes| ("blackboard".to_owned(), writes.clone())));
         members.insert("json".to_owned(), printed);
     }
-    let timed_out = output.get("timed_out").and_then(Json::as_bool) == Some(true);
-    let (code_word, message) = match (error, timed_out, code) {
+    let (code_word, message) = match (error, ended.timed_out, code) {
         (Some((code, message)), ..) => (Some(code), Some(message)),
         (None, true, _) => {
             (Some("timed_out".to_owned()), Some("the command was ended at its time limit".to_owned()))

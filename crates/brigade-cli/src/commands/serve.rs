@@ -47,7 +47,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "full|compact|search", hide_possible_values = true)]
     list: Option<ListWord>,
 
-    /// How names are written; plain has _ for .
+    /// How names are written; `plain` has `_` instead of dots
     #[arg(long, value_name = "dotted|plain", hide_possible_values = true)]
     names: Option<NamesWord>,
 

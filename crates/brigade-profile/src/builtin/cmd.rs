@@ -2,6 +2,8 @@
 
 use brigade_catalog::Seconds;
 use brigade_command::Argv;
+use brigade_core::json::{from_json, to_json};
+use serde::{Deserialize, Serialize};
 
 use super::*;
 
@@ -10,6 +12,35 @@ pub const COMMAND: &str = "cmd.run";
 
 /// The most seconds that a command may take.
 pub const MOST_SECONDS: f64 = 600.0;
+
+/// What a command printed and how it ended: the structured result of [`COMMAND`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    /// What it printed.
+    pub stdout: Option<String>,
+    /// What it printed to standard error.
+    pub stderr: Option<String>,
+    /// How it ended; negative if a signal ended it.
+    pub exit_code: Option<i64>,
+    /// Whether it was ended at its time limit.
+    #[serde(default)]
+    pub timed_out: bool,
+    /// Whether it printed more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+}
+
+impl CommandOutput {
+    /// Reads the result of any tool as that of a command. Nothing if it has these members with other types.
+    pub fn read(json: &Json) -> CommandOutput {
+        from_json(json).unwrap_or_default()
+    }
+
+    /// Writes the result as a document.
+    pub fn to_json(&self) -> Json {
+        to_json(self).expect("a result is JSON")
+    }
+}
 
 /// Makes the entry of a call that runs a command: a tool whose command the arguments name. `None` for every other tool.
 ///

@@ -1,6 +1,54 @@
 //! What agents remember.
 
+use brigade_core::json::{from_json, to_json};
+use serde::{Deserialize, Serialize};
+
 use super::*;
+
+/// The structured result of `memory.add`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryAdded {
+    /// Whether it is remembered.
+    pub saved: bool,
+    /// How long, as a word.
+    pub durability: String,
+    /// Its id.
+    pub id: Option<String>,
+    /// Its tier.
+    pub tier: Option<i64>,
+    /// Whether an equal memory was there.
+    pub deduped: bool,
+    /// The memory that it became a part of.
+    pub merged_into_id: Option<String>,
+    /// Why it is not remembered.
+    pub reason: Option<String>,
+}
+
+impl MemoryAdded {
+    /// Says that nothing is remembered.
+    pub fn rejected(reason: &str) -> MemoryAdded {
+        MemoryAdded {
+            saved: false,
+            durability: "rejected".to_owned(),
+            id: None,
+            tier: None,
+            deduped: false,
+            merged_into_id: None,
+            reason: Some(reason.to_owned()),
+        }
+    }
+
+    /// Reads the text of a result. `None` if it is that of another tool, or was cut.
+    pub fn read(text: &str) -> Option<MemoryAdded> {
+        from_json(&Json::parse(text).ok()?).ok()
+    }
+
+    /// Writes the result as a document.
+    pub fn to_json(&self) -> Json {
+        to_json(self).expect("a result is JSON")
+    }
+}
 
 /// What agents remember.
 pub(super) const ROWS: &[Definition] = &[

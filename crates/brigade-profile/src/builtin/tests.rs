@@ -120,3 +120,27 @@ fn a_command_runs_with_all_its_words_or_not_at_all() {
         assert!(brigade_command::Argv::parse(&command(args)).is_err(), "{args}");
     }
 }
+
+#[test]
+fn results_are_read_as_they_are_written() {
+    let rejected = MemoryAdded::rejected("it holds a secret");
+    let text = rejected.to_json().to_compact();
+    assert_eq!(MemoryAdded::read(&text), Some(rejected));
+    // A text that was cut, and the result of another tool.
+    assert_eq!(MemoryAdded::read(&text[..text.len() - 2]), None);
+    assert_eq!(MemoryAdded::read(r#"{"saved": false}"#), None);
+
+    let output =
+        CommandOutput { exit_code: Some(3), stdout: Some("x".to_owned()), ..CommandOutput::default() };
+    let text = r#"{"exit_code":3,"stderr":null,"stdout":"x","timed_out":false}"#;
+    assert_eq!(output.to_json().to_compact(), text);
+    assert_eq!(CommandOutput::read(&output.to_json()), output);
+    let whole = CommandOutput { truncated: Some(false), ..output };
+    assert!(whole.to_json().to_compact().contains(r#""truncated":false"#));
+    // Another tool may give the same names another meaning.
+    for other in [r#"{"stdout": 5}"#, r#"["x"]"#, r#"{"code": 7}"#] {
+        assert_eq!(CommandOutput::read(&Json::parse(other).unwrap()), CommandOutput::default(), "{other}");
+    }
+    let default = |argument| definition(COMMAND).unwrap().default_of(argument).map(Json::to_compact);
+    assert_eq!((default("max_output_bytes"), default("command")), (Some("1048576".to_owned()), None));
+}

@@ -102,6 +102,10 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
         "workflow_ended",
     ];
     assert_eq!((names.as_slice(), total), (expect.as_slice(), expect.len()));
+    let visited = |state: &str| Visited { state: Some(state.to_owned()), visit: Some(1) };
+    assert_eq!((&events[6].visited, &events[7].visited), (&visited("A"), &visited("B")));
+    let payload = r#"{"by":"person","state":"A","visit":1}"#;
+    assert_eq!(events[3].payload, Json::parse(payload).unwrap(), "the payload says it as well");
     assert_eq!(store.flows(Some("ada"), Some("greet"), 1, 0).unwrap().1, 1);
     store.remove_flow(Some("ada"), id).unwrap();
     assert_eq!(store.flows(None, None, 1, 0).unwrap().1, 0);

@@ -1,13 +1,13 @@
 //! The core memory of an agent with an identity: a few lines about its work that it rewrites.
 
-use brigade_core::Timestamp;
+use brigade_core::{Timestamp, codes, reasons};
 use brigade_redact::Redactor;
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{MAX_CONTENT, has_secret};
 use crate::error::StoreError;
-use crate::store::{Store, time};
+use crate::store::{Store, stored, time};
 
 /// The most rows of one of its lists.
 const MAX_ROWS: usize = 50;
@@ -65,19 +65,19 @@ impl CoreChange {
 
     fn check(&self, redactor: &Redactor) -> Result<(), StoreError> {
         if self.updated().is_empty() {
-            return Err(StoreError::refused("invalid_arguments", "at least one part must be given"));
+            return Err(StoreError::refused(reasons::INVALID_ARGUMENTS, "at least one part must be given"));
         }
         let lists = [&self.critical_conventions, &self.user_preferences, &self.active_focus, &self.notes];
         if lists.into_iter().flatten().any(|rows| MAX_ROWS < rows.len()) {
-            return Err(StoreError::refused("too_long", format!("a list has at most {MAX_ROWS} rows")));
+            return Err(StoreError::refused(codes::TOO_LONG, format!("a list has at most {MAX_ROWS} rows")));
         }
         for text in self.project_summary.iter().chain(lists.into_iter().flatten().flatten()) {
             if MAX_CONTENT < text.chars().count() {
                 let message = format!("a text has at most {MAX_CONTENT} characters");
-                return Err(StoreError::refused("too_long", message));
+                return Err(StoreError::refused(codes::TOO_LONG, message));
             }
             if has_secret(text, redactor) {
-                return Err(StoreError::refused("secret", "a text has a secret, which is never stored"));
+                return Err(StoreError::refused(codes::SECRET, "a text has a secret, which is never stored"));
             }
         }
         Ok(())
@@ -98,13 +98,12 @@ impl Store {
     ) -> Result<i64, StoreError> {
         change.check(redactor)?;
         self.change(|transaction| {
-            let old: Option<(i64, String)> = transaction
+            let old: Option<(i64, CoreMemory)> = transaction
                 .query_row("SELECT version, content FROM memory_core WHERE owner = ?1", [agent], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
+                    Ok((row.get("version")?, stored(row, "content")?))
                 })
                 .optional()?;
-            let (version, content) = old.unwrap_or_default();
-            let mut core: CoreMemory = serde_json::from_str(&content).unwrap_or_default();
+            let (version, mut core) = old.unwrap_or_default();
             let CoreChange { project_summary, critical_conventions, user_preferences, active_focus, notes } =
                 change.clone();
             let put = |slot: &mut Vec<String>, new: Option<Vec<String>>| {
@@ -137,13 +136,9 @@ impl Store {
     pub fn core(&self, agent: &str) -> Result<Option<(CoreMemory, i64, Timestamp)>, StoreError> {
         self.look(|transaction| {
             let sql = "SELECT version, content, updated_at FROM memory_core WHERE owner = ?1";
-            let found = transaction
-                .query_row(sql, [agent], |row| {
-                    Ok((row.get::<_, String>("content")?, row.get("version")?, time(row, "updated_at")?))
-                })
-                .optional()?;
-            Ok(found
-                .map(|(text, version, at)| (serde_json::from_str(&text).unwrap_or_default(), version, at)))
+            let read =
+                |row: &Row<'_>| Ok((stored(row, "content")?, row.get("version")?, time(row, "updated_at")?));
+            Ok(transaction.query_row(sql, [agent], read).optional()?)
         })
     }
 }

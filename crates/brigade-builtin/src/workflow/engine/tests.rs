@@ -31,34 +31,66 @@ impl Steps for Broken {
     fn changed(&self) {}
 }
 
-#[test]
-fn an_execution_whose_driver_panics_has_failed_and_says_so() {
-    // Issue 17: it stood as running for ever.
-    let bench = Bench::new();
-    let tasks = Still::default();
+/// Begins an execution of [`STEP`], and returns its id.
+fn begun(bench: &Bench, tasks: &Still) -> String {
     let manifest = Json::object([("manifest_yaml", Json::from(STEP))]);
     bench.call("workflow.create", &manifest.to_compact());
-    let id = bench.with_tasks("agent:ada", Some(&tasks), |context| {
+    bench.with_tasks("agent:ada", Some(tasks), |context| {
         let row = brigade_profile::builtin::definition("workflow.run").unwrap();
         let begun = crate::run(row, &Json::parse(r#"{"name": "step"}"#).unwrap(), context).unwrap();
         text(&begun.structured, "execution_id").to_owned()
-    });
-    let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+    })
+}
+
+/// Drives an execution, and returns the code of what ended it.
+fn driven(bench: &Bench, tasks: &Still, steps: &Broken, store: &Store, id: &str) -> &'static str {
     let cancel = CancelToken::new().unwrap();
     let engine = Engine {
-        store: &store,
-        steps: &steps,
-        tasks: &tasks,
+        store,
+        steps,
+        tasks,
         clock: &Clockwork,
         redactor: &bench.redactor,
         cancel: &cancel,
         waits: true,
     };
-    assert_eq!(engine.run(&id).unwrap_err().code, BROKE_OFF);
+    engine.run(id).unwrap_err().code
+}
+
+#[test]
+fn an_execution_whose_driver_panics_has_failed_and_says_so() {
+    // Issue 17: it stood as running for ever.
+    let bench = Bench::new();
+    let tasks = Still::default();
+    let id = begun(&bench, &tasks);
+    let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), codes::BROKE_OFF.as_str());
     let flow = store.flow(None, &id).unwrap();
     assert_eq!(flow.status, FlowStatus::Failed);
     let (_, events, _) = store.flow_events(None, &id, 50, 0).unwrap();
     let ended = events.last().unwrap();
-    assert_eq!(ended.payload.get("code"), Some(&Json::from(BROKE_OFF)), "{events:?}");
+    assert_eq!(ended.payload.get("code"), Some(&Json::from(codes::BROKE_OFF.as_str())), "{events:?}");
     assert_eq!(*steps.withdrawn.lock().unwrap(), ["call-1"]);
+}
+
+#[test]
+fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
+    // Issue 11: what could not be read was taken for a state that has begun nothing.
+    let branch = Branch { call: Some("call-1".to_owned()), is_begun: true, ..Branch::default() };
+    let whole =
+        r#"[{"begun":true,"began_at":null,"call":"call-1","code":null,"execution":null,"message":null}]"#;
+    let read = |text: &str| from_json::<Vec<Branch>>(&Json::parse(text).unwrap());
+    assert_eq!(to_step(std::slice::from_ref(&branch)), Json::parse(whole).unwrap());
+    assert_eq!(read(whole).unwrap(), [branch]);
+    for step in ["{}", "\"a\"", "[7]", r#"[{"begun":true,"call":1}]"#, r#"[{"call":"call-1"}]"#] {
+        let (bench, tasks) = (Bench::new(), Still::default());
+        let id = begun(&bench, &tasks);
+        let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+        let gateway = store.flow(None, &id).unwrap().gateway;
+        let step = Json::parse(step).unwrap();
+        store.write_step(&id, &gateway, &step, None, Clockwork.now()).unwrap();
+        assert_eq!(driven(&bench, &tasks, &steps, &store, &id), "invalid_step", "{step:?}");
+        let flow = store.flow(None, &id).unwrap();
+        assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_step")));
+    }
 }

@@ -1,0 +1,177 @@
+//! The structured results of the gateway's own tools. Their schemas are in `control/tools.json` and in the rows of the
+//! session tools.
+
+use std::collections::BTreeMap;
+
+use brigade::Call;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A tool in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) source: Option<String>,
+    pub(crate) skip_judge: bool,
+    pub(crate) gate: &'static str,
+    pub(crate) reason: &'static str,
+}
+
+/// `tools.list`
+#[derive(Debug, Serialize)]
+pub(crate) struct ToolsResult {
+    pub(crate) tools: Vec<ToolRow>,
+    pub(crate) total: usize,
+    pub(crate) offset: u64,
+    pub(crate) limit: u64,
+}
+
+/// `tools.search`
+#[derive(Debug, Serialize)]
+pub(crate) struct SearchResult {
+    pub(crate) query: String,
+    pub(crate) tools: Vec<ToolRow>,
+    pub(crate) total: usize,
+}
+
+/// `tools.describe`
+#[derive(Debug, Serialize)]
+pub(crate) struct DescribeResult<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) input_schema: &'a serde_json::Map<String, Value>,
+    pub(crate) output_schema: Option<&'a serde_json::Map<String, Value>>,
+    pub(crate) family: &'a str,
+    pub(crate) effects: &'a [String],
+    pub(crate) risk: &'static str,
+    pub(crate) gate: &'static str,
+    pub(crate) reason: &'static str,
+}
+
+/// `call.status`, and a row of `call.list`
+#[derive(Debug, Serialize)]
+pub(crate) struct CallRow {
+    call_id: String,
+    tool: String,
+    status: String,
+    reason: Option<String>,
+    run_id: Option<String>,
+    created_at: Option<String>,
+}
+
+impl CallRow {
+    pub(crate) fn of(call: &Call) -> CallRow {
+        CallRow {
+            call_id: call.id.to_string(),
+            tool: call.tool_id.clone(),
+            status: call.status.as_str().to_owned(),
+            reason: call.review_reason.clone(),
+            run_id: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
+            created_at: call.created_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+/// `call.list`
+#[derive(Debug, Serialize)]
+pub(crate) struct CallsResult {
+    pub(crate) calls: Vec<CallRow>,
+    pub(crate) offset: u64,
+    pub(crate) limit: u64,
+}
+
+/// `call.cancel`
+#[derive(Debug, Serialize)]
+pub(crate) struct CancelResult {
+    pub(crate) call_id: String,
+    pub(crate) cancelled: bool,
+}
+
+/// `call.wait` whose time is over
+#[derive(Debug, Serialize)]
+pub(crate) struct WaitResult {
+    pub(crate) call_id: String,
+    pub(crate) tool: String,
+    pub(crate) status: String,
+    pub(crate) timed_out: bool,
+}
+
+/// `output.read`
+#[derive(Debug, Serialize)]
+pub(crate) struct OutputResult {
+    pub(crate) content: String,
+    pub(crate) offset: u64,
+    pub(crate) total_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_offset: Option<usize>,
+}
+
+/// What an agent used of something: whole numbers, or seconds
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Used {
+    Count(u64),
+    Seconds(f64),
+}
+
+/// What an agent used, and may use, in the longest time that is limited
+#[derive(Debug, Serialize)]
+pub(crate) struct Spending {
+    pub(crate) used: Used,
+    pub(crate) limit: Option<u64>,
+    pub(crate) resets_at: Option<String>,
+    pub(crate) window_seconds: u64,
+}
+
+/// A limit of an agent
+#[derive(Debug, Serialize)]
+pub(crate) struct LimitRow {
+    pub(crate) what: &'static str,
+    pub(crate) window_seconds: u64,
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
+    pub(crate) resets_at: Option<String>,
+    pub(crate) resets_in_seconds: u64,
+}
+
+/// `budget.status`
+#[derive(Debug, Serialize)]
+pub(crate) struct BudgetResult {
+    pub(crate) calls: Spending,
+    pub(crate) seconds: Spending,
+    pub(crate) output: Spending,
+    pub(crate) limits: Vec<LimitRow>,
+}
+
+/// `session.init`
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionResult<'a> {
+    pub(crate) mode: &'a str,
+    pub(crate) permission: &'a str,
+    pub(crate) access: &'a str,
+    pub(crate) role: &'a str,
+    pub(crate) system_prompt: &'a str,
+    pub(crate) available_tools: Vec<&'a str>,
+    pub(crate) gates: BTreeMap<&'a str, &'static str>,
+    pub(crate) profiles: Vec<&'a str>,
+    pub(crate) version: &'static str,
+}
+
+/// `session.mode`
+#[derive(Debug, Serialize)]
+pub(crate) struct ModeResult<'a> {
+    pub(crate) action: &'static str,
+    pub(crate) target_mode: &'a str,
+    pub(crate) reason: &'a str,
+    /// The call that a person is asked to approve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) call_id: Option<String>,
+}
+
+/// Writes a result.
+pub(crate) fn value(result: &impl Serialize) -> Value {
+    serde_json::to_value(result).expect("plain members are JSON")
+}
