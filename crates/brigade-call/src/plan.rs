@@ -13,7 +13,7 @@ mod typed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, Masks, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
@@ -36,7 +36,10 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
-use secret::{holds_mark, secret_blockers, secret_fields, telling};
+use secret::{holds_mark, secret_blockers, secret_fields};
+
+pub use install::install_command;
+pub use secret::telling_values;
 
 pub use mcp::unset_for_mcp;
 pub use typed::{meant_in_schema, typed_value};
@@ -52,9 +55,12 @@ pub struct Plan {
     kind: CallKind,
     tool_id: String,
     family: String,
+    /// The command as it is, with bound values that stand in it.
     command: Option<String>,
+    /// What is stored and shown.
     summary: PlanSummary,
     args: Json,
+    /// The rendered arguments as they are, with bound values that stand in their templates.
     arguments: BTreeMap<String, String>,
     argv: Option<Argv>,
     contract: ContractLabels,
@@ -78,6 +84,8 @@ pub struct Plan {
     server: Option<ServerFact>,
     session: Option<CallSession>,
     judge: Option<Judged>,
+    /// Hides bound values in what is shown of the command.
+    masks: Masks,
 }
 
 /// A plan as reports show it.
@@ -249,14 +257,22 @@ fn finish(
         PinFact::None | PinFact::Pinned(_) => None,
     };
     // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
-    let shown = tool.without_secrets();
-    let contract = ContractLabels::of(&shown);
+    let exact = tool.without_secrets();
+    let contract = ContractLabels::of(&exact);
+    let masks = Masks::of(&telling_values(&facts.bound_values));
+    let shown = |text: &String| {
+        let mut text = text.clone();
+        masks.hide(&mut text);
+        text
+    };
+    let mut blockers = blockers;
+    blockers.iter_mut().for_each(|blocker| masks.hide(&mut blocker.message));
     let summary = PlanSummary {
         tool_id: tool.id.as_str().to_owned(),
         family: Some(family.clone()),
-        command: shown.command.clone(),
+        command: exact.command.as_ref().map(shown),
         args: args.clone(),
-        arguments: arguments.clone(),
+        arguments: arguments.iter().map(|(name, text)| (name.clone(), shown(text))).collect(),
         effective_timeout: Number::from(facts.decision.effective_timeout.get()),
         contract: contract.clone(),
     };
@@ -264,7 +280,7 @@ fn finish(
         kind,
         tool_id: tool.id.as_str().to_owned(),
         family,
-        command: shown.command.clone(),
+        command: exact.command.clone(),
         summary,
         args,
         arguments,
@@ -289,6 +305,7 @@ fn finish(
         server: facts.server,
         session: facts.session,
         judge: None,
+        masks,
     }
 }
 
@@ -415,7 +432,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             }
             let meant = typed::meant_names(schema, &violations);
             let mut messages = Vec::new();
-            let bound = Redactor::bound_only(&telling(&facts.bound_values));
+            let bound = Redactor::bound_only(&telling_values(&facts.bound_values));
             for violation in &violations {
                 let (path, message) =
                     typed::shown_violation(&violation.path.to_string(), violation.to_string(), &bound);
@@ -437,7 +454,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
 }
 
 /// The shortest bound value, in bytes, that an argument is searched for.
-pub const SHORTEST_BOUND: usize = 4;
+const SHORTEST_BOUND: usize = 4;
 
 fn render_arguments(
     facts: &PlanFacts<'_>,
