@@ -49,7 +49,7 @@ impl Checkpoints {
             .errors
             .iter()
             .map(|bad| BrokenCheckpoint {
-                checkpoint_path: self.seams.absolute(&bad.path),
+                checkpoint_path: self.seams.absolute(&bad.place),
                 error: bad.problem.clone(),
             })
             .collect();

@@ -55,7 +55,7 @@ impl Runs {
             let known = RunStatus::ALL.iter().map(RunStatus::as_str).chain(counts.keys().map(String::as_str));
             check_status(status.as_str(), known)?;
         }
-        let page = view.list_runs(self.seams.journal(), filter, before.as_deref())?;
+        let page = view.list_runs(filter, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.seams, &view, &run));
         let absolute = |path: &str| self.seams.absolute(path);
