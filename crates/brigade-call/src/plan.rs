@@ -2,6 +2,7 @@
 
 mod asked;
 mod builtin;
+mod entry;
 mod install;
 mod mcp;
 mod missing;
@@ -16,7 +17,7 @@ use std::path::Path;
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
@@ -36,8 +37,10 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
+use entry::entry_blockers;
 use secret::{holds_mark, secret_blockers, secret_fields};
 
+pub use entry::entry_blocker;
 pub use install::install_command;
 pub use secret::telling_values;
 
@@ -91,6 +94,7 @@ pub struct Plan {
 /// A plan as reports show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PlanSummary {
     /// The tool.
     pub tool_id: String,
@@ -309,36 +313,6 @@ fn finish(
     }
 }
 
-/// Returns an error of an entry as a reason against its calls.
-pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
-    let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
-    let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
-    let message = format!("{names}{}", issue.message);
-    let mut blocker = Blocker::new(reasons::INVALID_ENTRY, message).at(issue.place.clone());
-    blocker.field.clone_from(&issue.field);
-    blocker.hint.clone_from(&issue.hint);
-    blocker
-}
-
-fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
-    for issue in &facts.entry_errors {
-        blockers.push(entry_blocker(issue));
-    }
-    // What makes an entry unusable may stand elsewhere in its file.
-    if facts.tool.is_broken && facts.entry_errors.is_empty() {
-        blockers.push(Objection::BrokenEntry.blocker(|_| facts.tool.origin.place.clone()));
-    }
-    let auth_label = facts.tool.auth_label.as_deref();
-    if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
-        blockers.push(
-            Blocker::new(reasons::UNSAFE_AUTH_LABEL, "auth_label looks like a value, not like a name")
-                .at(facts.tool.place_of("auth_label"))
-                .field("auth_label")
-                .hint("give it a name, and bind the value through `env_labels`"),
-        );
-    }
-}
-
 /// Returns the arguments when they are an object.
 fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Option<&'f Json> {
     let problem = match &facts.args {
@@ -452,9 +426,6 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
     }
     Vec::new()
 }
-
-/// The shortest bound value, in bytes, that an argument is searched for.
-const SHORTEST_BOUND: usize = 4;
 
 fn render_arguments(
     facts: &PlanFacts<'_>,
@@ -698,7 +669,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
             Blocker::new(brigade_core::codes::PATH_OUTSIDE, format!("{field} leads out of the workspace"))
                 .at(facts.tool.place_of(field))
                 .field(field)
-                .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
+                .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
         );
     }
     if facts.directory == DirectoryFact::Missing {

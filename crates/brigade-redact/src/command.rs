@@ -47,8 +47,8 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
 
 /// Returns whether a stored text shows an exact one: it is the same, or has a mark where parts of the other stand.
 ///
-/// Which values are bound may differ between the process that stored the text and this one, so nothing is masked anew. A
-/// mark tells nothing of what it covers: compare a fingerprint of the exact text, too.
+/// Which values are bound may differ between the process that stored the text and this one, so nothing is masked anew.
+/// A mark tells nothing of what it covers: compare a fingerprint of the exact text, too.
 ///
 /// ```
 /// use brigade_redact::shows;

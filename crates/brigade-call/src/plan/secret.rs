@@ -9,8 +9,10 @@ use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};
 
-use super::SHORTEST_BOUND;
 use crate::template::Template;
+
+/// The shortest bound value, in bytes, that an argument is searched for.
+const SHORTEST_BOUND: usize = 4;
 
 /// Refuses fields of the contract that hold a secret, and lists them.
 pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
