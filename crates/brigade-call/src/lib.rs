@@ -71,8 +71,8 @@ pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words, spelled};
 pub use judged::Judged;
 pub use next::Blocked;
 pub use plan::{
-    MissingTool, Plan, PlanSummary, SHORTEST_BOUND, absent_name, entry_blocker, meant_in_schema, plan,
-    plan_missing, standing_blockers, typed_value, unset_for_mcp, words_of_arguments,
+    MissingTool, Plan, PlanSummary, absent_name, entry_blocker, install_command, meant_in_schema, plan,
+    plan_missing, standing_blockers, telling_values, typed_value, unset_for_mcp, words_of_arguments,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{

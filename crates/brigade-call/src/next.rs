@@ -109,12 +109,16 @@ impl Receipt {
                 Some(id.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint))
             }
             _ if Caller::from_record(self.caller.as_deref()).agent().is_some() => None,
-            RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
-                let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
-                self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
-            }
+            RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => self.replay_step(plan),
             _ => None,
         }
+    }
+
+    /// Returns the step that queues the call of the run anew, if it would be accepted now. `plan` plans it, if its tool
+    /// exists.
+    pub fn replay_step(&self, plan: impl FnOnce() -> Option<Plan>) -> Option<NextStep> {
+        let can_be = plan().is_some_and(|plan| plan.blockers().is_empty() && !plan.holds_secret());
+        self.id.parse().ok().filter(|_| can_be).map(NextStep::Replay)
     }
 }
 

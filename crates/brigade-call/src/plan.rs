@@ -2,6 +2,7 @@
 
 mod asked;
 mod builtin;
+mod entry;
 mod install;
 mod mcp;
 mod missing;
@@ -13,10 +14,10 @@ mod typed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brigade_catalog::{Family, Tool};
+use brigade_catalog::{Family, Masks, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
+use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
@@ -36,7 +37,12 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
-use secret::{holds_mark, secret_blockers, secret_fields, telling};
+use entry::entry_blockers;
+use secret::{holds_mark, secret_blockers, secret_fields};
+
+pub use entry::entry_blocker;
+pub use install::install_command;
+pub use secret::telling_values;
 
 pub use mcp::unset_for_mcp;
 pub use typed::{meant_in_schema, typed_value};
@@ -52,9 +58,12 @@ pub struct Plan {
     kind: CallKind,
     tool_id: String,
     family: String,
+    /// The command as it is, with bound values that stand in it.
     command: Option<String>,
+    /// What is stored and shown.
     summary: PlanSummary,
     args: Json,
+    /// The rendered arguments as they are, with bound values that stand in their templates.
     arguments: BTreeMap<String, String>,
     argv: Option<Argv>,
     contract: ContractLabels,
@@ -78,11 +87,14 @@ pub struct Plan {
     server: Option<ServerFact>,
     session: Option<CallSession>,
     judge: Option<Judged>,
+    /// Hides bound values in what is shown of the command.
+    masks: Masks,
 }
 
 /// A plan as reports show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PlanSummary {
     /// The tool.
     pub tool_id: String,
@@ -249,14 +261,22 @@ fn finish(
         PinFact::None | PinFact::Pinned(_) => None,
     };
     // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
-    let shown = tool.without_secrets();
-    let contract = ContractLabels::of(&shown);
+    let exact = tool.without_secrets();
+    let contract = ContractLabels::of(&exact);
+    let masks = Masks::of(&telling_values(&facts.bound_values));
+    let shown = |text: &String| {
+        let mut text = text.clone();
+        masks.hide(&mut text);
+        text
+    };
+    let mut blockers = blockers;
+    blockers.iter_mut().for_each(|blocker| masks.hide(&mut blocker.message));
     let summary = PlanSummary {
         tool_id: tool.id.as_str().to_owned(),
         family: Some(family.clone()),
-        command: shown.command.clone(),
+        command: exact.command.as_ref().map(shown),
         args: args.clone(),
-        arguments: arguments.clone(),
+        arguments: arguments.iter().map(|(name, text)| (name.clone(), shown(text))).collect(),
         effective_timeout: Number::from(facts.decision.effective_timeout.get()),
         contract: contract.clone(),
     };
@@ -264,7 +284,7 @@ fn finish(
         kind,
         tool_id: tool.id.as_str().to_owned(),
         family,
-        command: shown.command.clone(),
+        command: exact.command.clone(),
         summary,
         args,
         arguments,
@@ -289,36 +309,7 @@ fn finish(
         server: facts.server,
         session: facts.session,
         judge: None,
-    }
-}
-
-/// Returns an error of an entry as a reason against its calls.
-pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
-    let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
-    let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
-    let message = format!("{names}{}", issue.message);
-    let mut blocker = Blocker::new(reasons::INVALID_ENTRY, message).at(issue.place.clone());
-    blocker.field.clone_from(&issue.field);
-    blocker.hint.clone_from(&issue.hint);
-    blocker
-}
-
-fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
-    for issue in &facts.entry_errors {
-        blockers.push(entry_blocker(issue));
-    }
-    // What makes an entry unusable may stand elsewhere in its file.
-    if facts.tool.is_broken && facts.entry_errors.is_empty() {
-        blockers.push(Objection::BrokenEntry.blocker(|_| facts.tool.origin.place.clone()));
-    }
-    let auth_label = facts.tool.auth_label.as_deref();
-    if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
-        blockers.push(
-            Blocker::new(reasons::UNSAFE_AUTH_LABEL, "auth_label looks like a value, not like a name")
-                .at(facts.tool.place_of("auth_label"))
-                .field("auth_label")
-                .hint("give it a name, and bind the value through `env_labels`"),
-        );
+        masks,
     }
 }
 
@@ -415,7 +406,7 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
             }
             let meant = typed::meant_names(schema, &violations);
             let mut messages = Vec::new();
-            let bound = Redactor::bound_only(&telling(&facts.bound_values));
+            let bound = Redactor::bound_only(&telling_values(&facts.bound_values));
             for violation in &violations {
                 let (path, message) =
                     typed::shown_violation(&violation.path.to_string(), violation.to_string(), &bound);
@@ -435,9 +426,6 @@ fn schema_blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mut Ve
     }
     Vec::new()
 }
-
-/// The shortest bound value, in bytes, that an argument is searched for.
-pub const SHORTEST_BOUND: usize = 4;
 
 fn render_arguments(
     facts: &PlanFacts<'_>,
@@ -681,7 +669,7 @@ fn path_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
             Blocker::new(brigade_core::codes::PATH_OUTSIDE, format!("{field} leads out of the workspace"))
                 .at(facts.tool.place_of(field))
                 .field(field)
-                .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
+                .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
         );
     }
     if facts.directory == DirectoryFact::Missing {

@@ -132,7 +132,9 @@ impl Plan {
         let differs = |(name, text): (&String, &String)| {
             (call.arguments.get(name) != Some(text)).then(|| format!("`{name}`"))
         };
-        let names: Vec<String> = self.arguments().iter().filter_map(differs).collect();
+        let names =
+            (!self.has_arguments(&call.arguments)).then(|| self.arguments().iter().filter_map(differs));
+        let names: Vec<String> = names.into_iter().flatten().collect();
         (!names.is_empty()).then(|| {
             let message = format!(
                 "nobody changed the arguments, but Brigade v0.30 writes values in another way, such as `True` for \
@@ -147,8 +149,8 @@ impl Plan {
     /// their visible fields are compared.
     pub fn changes_since_queued(&self, call: &Call) -> Vec<Change> {
         let mut changes = Vec::new();
-        if &call.arguments != self.arguments() || &call.args != self.args() || call.tool_id != self.tool_id()
-        {
+        let has_arguments = self.has_arguments(&call.arguments) && &call.args == self.args();
+        if !has_arguments || call.tool_id != self.tool_id() {
             changes.push(Change::Args);
         }
         let [contract, source] = call.fingerprints_differ(self.binding());

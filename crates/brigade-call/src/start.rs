@@ -195,7 +195,7 @@ impl Objection {
             Objection::Secret => of_command(reasons::SECRET_IN_CATALOG),
             Objection::ProgramNotFound { word, home } => {
                 let create = "create it and make it executable (`chmod +x`), or name its interpreter first in `command`";
-                let install = "install it, add its folder to PATH, or name its path in `command`";
+                let install = "install it, add its directory to PATH, or name its path in `command`";
                 let other = if word.contains('/') { create } else { install };
                 let near = || near_program(word).map(|near| format!("did you mean `{near}`?"));
                 let hint = no_home(word, home.as_deref()).or_else(near).unwrap_or_else(|| other.to_owned());
@@ -205,7 +205,7 @@ impl Objection {
                 .hint("let its user read it, so that an approval can bind its bytes"),
             Objection::DirectoryMissing => of("cwd", reasons::MISSING_CWD),
             Objection::DirectoryOutside => of("cwd", codes::PATH_OUTSIDE)
-                .hint("list its folder under `outside` in [paths] of .brigade/tools/policy.toml"),
+                .hint("list its directory under `outside` in [paths] of .brigade/tools/policy.toml"),
             Objection::Policy(blocker) | Objection::Unbound(blocker) => blocker.clone(),
             Objection::NotApproved => Blocker::new(reasons::KITCHEN_NOT_APPROVED, self.to_string()),
             Objection::ProgramChanged => of_command(reasons::KITCHEN_PROGRAM_CHANGED),

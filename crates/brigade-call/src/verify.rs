@@ -308,7 +308,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     };
     let mut changes = approval.binding.changes(plan.binding());
     // The record that a person sees must match the approval, too.
-    let shown_differs = &call.arguments != plan.arguments() || call.tool_id != plan.tool_id();
+    let shown_differs = !plan.has_arguments(&call.arguments) || call.tool_id != plan.tool_id();
     if shown_differs && !changes.contains(&Change::Args) {
         changes.insert(0, Change::Args);
     }
@@ -317,7 +317,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
             changes.push(change);
         }
     };
-    differs(call.command.as_deref() != plan.command(), Change::Contract);
+    differs(!plan.has_command(call), Change::Contract);
     differs(call.caller != approval.binding.caller, Change::Caller);
     let bound = call.session.as_ref().and_then(|session| session.bound(&call.tool_id));
     differs(bound != approval.binding.session, Change::Session);

@@ -45,7 +45,8 @@ impl Runs {
             let message = format!("the receipt is not what was recorded: {}", finding.detail);
             return Err(Error::new(ErrorKind::Refused, message).hint(NextStep::VerifyRuns));
         }
-        let statement = Statement::of(stored.receipt, stored.path, stored.sha256);
+        let path = stored.name();
+        let statement = Statement::of(stored.receipt, path, stored.sha256);
         let payload = Json::Object(statement.to_members()).to_canonical().into_bytes();
         let key = match host_keys(&self.seams) {
             Ok(keys) => keys.read(&*self.seams.fs)?,

@@ -270,7 +270,7 @@ impl CallList {
     /// # Errors
     /// Returns file errors.
     pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
-        Ok(self.view.for_each_text(self.seams.journal(), &self.filter, &*self.seams, found)?)
+        Ok(self.view.for_each_text(&self.filter, &*self.seams, found)?)
     }
 
     /// Returns why the list may be empty, such as an unknown tool.

@@ -10,7 +10,6 @@ use brigade_queue::{Answer, QueueError, StoredCall, StoredCheckpoint};
 use brigade_redact::Redactor;
 use brigade_upkeep::{Seams, counts, gather};
 
-use crate::calls;
 use crate::error::{Error, ErrorKind, if_any};
 use crate::refusal::{Refusal, RunRefusal};
 use crate::report::{
@@ -18,6 +17,7 @@ use crate::report::{
     ResumeReport, Unfilled,
 };
 use crate::running::{Runner, run_stored};
+use crate::{calls, history};
 
 /// What a rejection is for, if a call cannot go on.
 const END: &str = "end the call";
@@ -49,7 +49,7 @@ impl Checkpoints {
             .errors
             .iter()
             .map(|bad| BrokenCheckpoint {
-                checkpoint_path: self.seams.absolute(&bad.path),
+                checkpoint_path: self.seams.absolute(&bad.place),
                 error: bad.problem.clone(),
             })
             .collect();
@@ -196,9 +196,9 @@ fn answer(seams: &Seams, prefix: &IdPrefix, answer: &Answer) -> Result<Checkpoin
         }
         QueueError::NothingBound { id, call } => {
             let reject = Hint::to(END, NextStep::Reject(call.clone()));
-            let hint = match stored.checkpoint.run_id.parse() {
-                Ok(run) => Hint::to("queue it anew", NextStep::Replay(run)).or_else(reject),
-                Err(_) => reject,
+            let hint = match history::replay_of(seams, &stored.checkpoint.run_id) {
+                Some(replay) => Hint::to("queue it anew", replay).or_else(reject),
+                None => reject,
             };
             Error::from(QueueError::NothingBound { id, call }).hint(hint).refusing(seams, refusal())
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use brigade_call::{CALLS, Caller, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, RunStatus, group_inputs};
+use brigade_call::{
+    CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, RunStatus, group_inputs,
+};
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
     Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
@@ -53,7 +55,7 @@ impl Runs {
             let known = RunStatus::ALL.iter().map(RunStatus::as_str).chain(counts.keys().map(String::as_str));
             check_status(status.as_str(), known)?;
         }
-        let page = view.list_runs(self.seams.journal(), filter, before.as_deref())?;
+        let page = view.list_runs(filter, before.as_deref())?;
         let RunPage { runs: shown, latest, next_before, errors: bad } = page;
         let latest = latest.map(|run| listed_summary(&self.seams, &view, &run));
         let absolute = |path: &str| self.seams.absolute(path);
@@ -143,7 +145,7 @@ impl Runs {
         newest.map(|stored| run_report(&self.seams, stored)).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "nothing has run yet")
                 .coded(codes::RUN_MISSING)
-                .hint(NextStep::RunNext)
+                .hint(NextStep::ListCalls)
                 .refusing(&self.seams, Refusal::RunShow)
         })
     }
@@ -273,12 +275,18 @@ fn shown_run(seams: &Seams, receipt: Receipt, next: Option<NextStep>) -> RunShow
 
 /// Returns the next step that would be accepted after a run now.
 fn next_of_run(seams: &Seams, receipt: &Receipt) -> Option<NextStep> {
-    let plan = || {
-        let config = gather::config(seams).ok()?;
-        let asked = Again::run(receipt);
-        Some(gather::plan_again(seams, &config, &asked, seams.caller.clone()).ok()?.plan)
-    };
-    receipt.next_step(plan)
+    receipt.next_step(|| plan_of_replay(seams, receipt))
+}
+
+/// Returns the step that queues the call of a run anew, if it would be accepted now.
+pub(crate) fn replay_of(seams: &Seams, run_id: &str) -> Option<NextStep> {
+    let receipt = find_run(seams, &IdPrefix::new(run_id)).ok()?.receipt;
+    receipt.replay_step(|| plan_of_replay(seams, &receipt))
+}
+
+fn plan_of_replay(seams: &Seams, receipt: &Receipt) -> Option<Plan> {
+    let config = gather::config(seams).ok()?;
+    Some(gather::plan_again(seams, &config, &Again::run(receipt), seams.caller.clone()).ok()?.plan)
 }
 
 /// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.

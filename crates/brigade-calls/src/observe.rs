@@ -37,7 +37,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let tool =
         load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
     let queue = seams.queue();
-    let found = queue.read()?.observed_runs(seams.journal(), tool.id.as_str(), runs)?;
+    let found = queue.read()?.observed_runs(tool.id.as_str(), runs)?;
     let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
     let used = ToolUse::of(tool, seen, seams.fs.root());
     let fits =

@@ -39,7 +39,7 @@ pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, r
 pub use levels::{Shadowed, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA,
+    InvalidToolId, InvalidVersion, Level, Masks, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA,
     Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement,
     label_key, same_label,
 };

@@ -22,5 +22,5 @@ pub use reads::Reads;
 pub use runtime::{Runtime, Runtimes};
 pub use scalar::{InvalidSeconds, InvalidToolId, Seconds, ToolId};
 pub use settings::{SCHEMA, Settings};
-pub use tool::{FIELDS_FOR_CALLS, Tool};
+pub use tool::{FIELDS_FOR_CALLS, Masks, Tool};
 pub use version::{InvalidVersion, Version, VersionRequirement};

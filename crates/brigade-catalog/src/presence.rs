@@ -283,7 +283,8 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
             }
             (Answer::Outside, need) => {
                 let field = if let Need::File { field, .. } = need { field } else { "a path" };
-                let message = format!("{field} leads out of the folder in which files of the entry may be");
+                let message =
+                    format!("{field} leads out of the directory in which files of the entry may be");
                 missing.push(reason("file_missing", message));
             }
             (Answer::Disabled, _) => {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
-use crate::model::{Cost, Install, Runtime, SourceDetail, Tool};
+use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
 
 /// A field that appears to contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,13 +87,7 @@ impl Tool {
             let redactor = &redactor;
             move |text: &mut String| mask(redactor, is_secret, text)
         };
-        let install = shown.install.as_deref_mut();
-        let (check, alternatives) =
-            install.map_or((None, None), |install| (install.check.as_mut(), Some(&mut install.command)));
-        let commands = [shown.command.as_mut(), shown.version_command.as_mut(), check].into_iter().flatten();
-        for command in commands.chain(alternatives.into_iter().flatten()) {
-            *command = shown_command(command).into_owned();
-        }
+        shown.commands_mut().for_each(|command| *command = shown_command(command).into_owned());
         let labels = [
             &mut shown.cwd,
             &mut shown.runtime_id,
@@ -119,11 +113,43 @@ impl Tool {
         Cow::Owned(shown)
     }
 
-    /// Returns the description as it is stored and shown, like [`Tool::without_secrets`].
+    /// Returns the tool as reports show it: [without its secrets](Tool::without_secrets), and with its
+    /// [masks](Tool::masks) over commands, templates and prose. Labels and paths stay what they are.
+    pub fn shown(&self) -> Cow<'_, Tool> {
+        self.masked_by(&self.masks)
+    }
+
+    /// Like [`shown`](Tool::shown), with these masks.
+    pub fn masked_by(&self, masks: &Masks) -> Cow<'_, Tool> {
+        let shown = self.without_secrets();
+        if masks.is_empty() {
+            return shown;
+        }
+        let mut shown = shown.into_owned();
+        let prose =
+            [&mut shown.description, &mut shown.domain].into_iter().flatten().chain([&mut shown.name]);
+        prose.for_each(|text| masks.hide(text));
+        shown.argument_template.values_mut().for_each(|text| masks.hide(text));
+        details_mut(&mut shown.source, &mut shown.install, &mut shown.cost).for_each(|text| masks.hide(text));
+        shown.commands_mut().for_each(|text| masks.hide(text));
+        Cow::Owned(shown)
+    }
+
+    /// Returns the description as it is stored and shown, like [`Tool::shown`].
     pub fn shown_description(&self) -> Option<String> {
         let mut text = self.description.clone()?;
         mask(&Redactor::new(&[]), is_secret_prose, &mut text);
+        self.masks.hide(&mut text);
         Some(text)
+    }
+
+    /// Returns every command line of the entry, to change it.
+    fn commands_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let install = self.install.as_deref_mut();
+        let (check, alternatives) =
+            install.map_or((None, None), |install| (install.check.as_mut(), Some(&mut install.command)));
+        let commands = [self.command.as_mut(), self.version_command.as_mut(), check].into_iter().flatten();
+        commands.chain(alternatives.into_iter().flatten())
     }
 
     /// Returns every command line of the entry, with its field.
@@ -342,6 +368,31 @@ mod tests {
             "[tool.argument_template]\na = \"--token={a}\"\npassword = \"{p}\"\ntoken = \"--token\"\nh = \"Authorization: Bearer {a}\"\nu = \"https://{u}:{p}@host\"",
             &[],
         );
+    }
+
+    #[test]
+    fn bound_values_are_masked_where_an_entry_is_shown_and_nowhere_else() {
+        let text = "[[tool]]\nid = \"t\"\nname = \"T hunter2ab\"\nfamily = \"script\"\n\
+                    command = \"x hunter2ab\"\nversion_command = \"x -V hunter2ab\"\n\
+                    description = \"as hunter2ab\"\ncwd = \"hunter2ab\"\n\
+                    [tool.argument_template]\na = \"{a}hunter2ab\"\n\
+                    [tool.install]\ncheck = \"x hunter2ab\"\ncommand = [\"y hunter2ab\"]\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let masked = catalog.clone().masked_by(&Masks::of(&["hunter2ab".into()]));
+        let (plain, tool) = (&catalog.tools()[0], &masked.tools()[0]);
+        assert_eq!((plain, plain), (tool, &*tool.without_secrets()));
+        assert!(matches!(plain.shown(), Cow::Borrowed(_)));
+        let shown = tool.shown();
+        assert_eq!(
+            shown.commands().iter().map(|(_, line)| *line).collect::<Vec<_>>(),
+            ["x [redacted]", "x -V [redacted]", "x [redacted]", "y [redacted]"]
+        );
+        assert_eq!((&*shown.name, shown.description.as_deref()), ("T [redacted]", Some("as [redacted]")));
+        assert_eq!(
+            (&*shown.argument_template["a"], shown.cwd.as_deref()),
+            ("{a}[redacted]", Some("hunter2ab"))
+        );
+        assert_eq!(tool.shown_description(), shown.description);
     }
 
     #[test]

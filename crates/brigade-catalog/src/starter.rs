@@ -121,7 +121,10 @@ impl Explained for NoStarter {
                 Some(near) => format!("did you mean `{near}`?").into(),
                 None => NextStep::ListHarnesses.into(),
             },
-            NoStarter::NoneDetected => "name one with --harness, or use --empty".into(),
+            NoStarter::NoneDetected => {
+                let named = Hint::to("name a harness", NextStep::InitFor("HARNESS".to_owned()));
+                named.or_else(Hint::to("begin with an empty catalog", NextStep::InitEmpty))
+            }
         };
         vec![hint]
     }

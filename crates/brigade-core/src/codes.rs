@@ -106,7 +106,7 @@ table! {
     ALREADY_RUN = "already_run": "The call was run or is running. A call runs only once.";
     NEWER_VERSION = "newer_version": "A newer version of Brigade wrote the record. Use that version to change it.";
     CALL_BLOCKED = "call_blocked": "The call cannot be queued, approved or run. Each blocker has its own code.";
-    RUNTIME_NOT_READY = "runtime_not_ready": "The runtime is running, but was not ready within the time of `--wait`.";
+    RUNTIME_NOT_READY = "runtime_not_ready": "The runtime is running, but was not ready within the time that was waited.";
     RUNTIME_BLOCKED = "runtime_blocked": "The runtime cannot be started. Each blocker has its own code.";
     PROCESSES_ALIVE = "processes_alive": "Some processes could not be ended.";
     RUN_FAILED = "run_failed": "The program ran and failed.";

@@ -33,6 +33,10 @@ macro_rules! next_steps {
 next_steps! {
     /// Create a catalog.
     Init = "init";
+    /// Create a catalog for a harness.
+    InitFor(String) = "init-for";
+    /// Create an empty catalog.
+    InitEmpty = "init-empty";
     /// Add the built-in tools to the catalog.
     AddDefaults = "add-defaults";
     /// Queue the installation of a tool.
@@ -244,6 +248,7 @@ impl NextStep {
         match self {
             N::Edit(place) => Some(place.to_string()),
             N::ReadFile(text)
+            | N::InitFor(text)
             | N::ShowTool(text)
             | N::DescribeTool(text)
             | N::DescribeToolLive(text)
@@ -290,6 +295,7 @@ impl NextStep {
             }
             N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
             N::Init
+            | N::InitEmpty
             | N::AddDefaults
             | N::ListTools
             | N::ListContracts

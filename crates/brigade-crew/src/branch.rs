@@ -68,7 +68,11 @@ impl Kitchen<'_> {
         works: &[DoneWork],
         is_over: bool,
     ) -> Result<Option<String>, PlaceError> {
-        let Ok(repository) = Repository::open(&*self.fs, self.environment)? else { return Ok(None) };
+        let repository = match Repository::open(&*self.fs, self.environment) {
+            Ok(repository) => repository,
+            Err(PlaceError::WithoutGit(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let tip = repository.commit_of(&format!("refs/heads/{branch}"))?;
         let Some(from) = tip.clone().or(repository.commit_of("HEAD")?) else { return Ok(None) };
         let lost = repository.lost(works, &from)?;

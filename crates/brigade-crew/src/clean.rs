@@ -139,10 +139,10 @@ impl Kitchen<'_> {
             return Err(PlaceError::InPlace);
         };
         let options = git_options(branch, settings, &[]);
-        match GitPlace::open_to_clean(self.fs.root(), self.environment, options)? {
-            Ok(place) => Ok(place),
-            Err(_) => Err(PlaceError::InPlace),
-        }
+        GitPlace::open_to_clean(self.fs.root(), self.environment, options).map_err(|error| match error {
+            PlaceError::WithoutGit(_) => PlaceError::InPlace,
+            error => error,
+        })
     }
 
     /// Lists the tasks of a PRD that have a worktree, or a folder of ours.

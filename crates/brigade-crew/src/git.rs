@@ -103,46 +103,40 @@ pub struct GitPlace {
 }
 
 impl GitPlace {
-    /// Opens the repository of a workspace, and makes the branch if it is not there. Without git, a repository or a
-    /// commit, tells which of them.
+    /// Opens the repository of a workspace, and makes the branch if it is not there.
     ///
     /// # Errors
-    /// Fails if the name is none of a branch, the branch is held by a rebase or checked out with changes, git fails or
-    /// is too old, or the disk fails.
+    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the name is none of a
+    /// branch, the branch is held by a rebase or checked out with changes, git fails or is too old, or the disk fails.
     pub fn open(
         workspace: &Path,
         host: &HostEnvironment,
         options: GitOptions,
-    ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
-        let mut place = match GitPlace::open_to_clean(workspace, host, options)? {
-            Ok(place) => place,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Result<GitPlace, PlaceError> {
+        let mut place = GitPlace::open_to_clean(workspace, host, options)?;
         place.notes.extend(place.make_branch()?);
         place.finish_checkout()?;
         for checkout in place.repository.checkouts_of(&place.options.branch)? {
             place.require_clean(&checkout, &place.options.branch)?;
         }
-        Ok(Ok(place))
+        Ok(place)
     }
 
     /// Does the same for removing worktrees alone: makes no branch, and looks at no checkout.
     ///
     /// # Errors
-    /// Fails if the name is none of a branch, git fails or is too old, or the disk fails.
+    /// Returns [`PlaceError::WithoutGit`] without git, a repository or a commit. Also fails if the name is none of a
+    /// branch, git fails or is too old, or the disk fails.
     pub fn open_to_clean(
         workspace: &Path,
         host: &HostEnvironment,
         options: GitOptions,
-    ) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
+    ) -> Result<GitPlace, PlaceError> {
         let workspace = DiskFs::open(workspace)?;
         if !is_branch_name(&options.branch) {
             return Err(PlaceError::BranchName(options.branch));
         }
-        let repository = match Repository::open(&workspace, host)? {
-            Ok(repository) => repository,
-            Err(why) => return Ok(Err(why)),
-        };
+        let repository = Repository::open(&workspace, host)?;
         let inside = options.worktrees.parse::<RelPath>().ok();
         let path = worktrees_path(workspace.root(), &options.worktrees);
         let kitchen = DiskFs::make(&workspace.root().join(".brigade/kitchen"))?;
@@ -153,7 +147,7 @@ impl GitPlace {
             worktrees.write_cache(&mine, b"*\n")?;
         }
         let folders = Folders { kitchen, worktrees, inside };
-        Ok(Ok(GitPlace {
+        Ok(GitPlace {
             repository,
             folders,
             workspace,
@@ -163,7 +157,7 @@ impl GitPlace {
             options,
             moving: Mutex::new(()),
             made: Mutex::default(),
-        }))
+        })
     }
 
     /// Makes the branch if it is not there. Returns what is noteworthy of that.

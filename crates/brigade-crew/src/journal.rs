@@ -24,6 +24,7 @@ mod saved;
 mod sealed;
 pub(crate) mod seen;
 
+use crate::lock::HOLDER;
 use crate::paths::PrdFiles;
 
 /// How many bytes of a line are read. A record is far smaller.
@@ -511,7 +512,7 @@ impl PrdJournal {
     ) -> Result<Vec<Written>, JournalError> {
         let (fs, files) = (self.fs.clone(), self.files.clone());
         fs.create_dir_all(files.folder())?;
-        let holder = format!("{} brigade kitchen", std::process::id());
+        let holder = format!("{} {HOLDER}", std::process::id());
         let _lock = fs.lock(&files.journal_lock(), &holder, self.lock_timeout)?;
         let file = LineFile::new(&*fs, files.folder(), "journal");
         if self.is_stale || !self.read.catch_up(&file, LastLine::Counts)? {

@@ -22,6 +22,9 @@ use crate::paths::PrdFiles;
 /// The longest text of a holder.
 const MAX_HOLDER: u64 = 1_000;
 
+/// Names us in locks.
+pub(crate) const HOLDER: &str = include_str!("holder.txt");
+
 /// How long a process that is gone may still hold its lock through what it was about to start.
 const LEFT_BY_THE_DEAD: Duration = Duration::from_secs(5);
 

@@ -21,6 +21,7 @@ use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
 use crate::init::TASKS;
 use crate::kitchen::{Kitchen, rel};
+use crate::workplace::PlaceError;
 
 /// The most files and folders that are looked at, and the deepest.
 const MAX_FILES: usize = 50_000;
@@ -86,8 +87,8 @@ impl Standpoint {
     fn of(kitchen: &Kitchen<'_>) -> Standpoint {
         let opened = Repository::open(&*kitchen.fs, kitchen.environment);
         let (repository, problem) = match opened {
-            Ok(Ok(repository)) => (Some(repository), None),
-            Ok(Err(_)) => (None, None),
+            Ok(repository) => (Some(repository), None),
+            Err(PlaceError::WithoutGit(_)) => (None, None),
             Err(error) => (None, Some(format!("the commit is not known: {error}"))),
         };
         let head = repository.as_ref().and_then(|repository| repository.commit_of("HEAD").ok()?);

@@ -69,6 +69,14 @@ pub struct PlanRequest {
     pub cancel: Option<CancelToken>,
 }
 
+/// What the executive planned.
+enum Drafted {
+    /// A PRD.
+    Valid(Box<Draft>),
+    /// Something with these faults.
+    Invalid(Vec<Invalid>),
+}
+
 /// A PRD of the executive that can be used.
 struct Draft {
     text: String,
@@ -135,12 +143,12 @@ impl Kitchen<'_> {
                     return Ok(report);
                 }
                 Some(given) => match self.draft(&chef, &asked, given, &closed)? {
-                    Ok(draft) => {
-                        self.write_prd(draft, out.as_ref(), &mut report)?;
+                    Drafted::Valid(draft) => {
+                        self.write_prd(*draft, out.as_ref(), &mut report)?;
                         self.forget(&conversation)?;
                         return Ok(report);
                     }
-                    Err(faults) => faults,
+                    Drafted::Invalid(faults) => faults,
                 },
                 None if evidence.exit == Exit::Interrupted => {
                     report.interrupted = true;
@@ -278,32 +286,39 @@ impl Kitchen<'_> {
         Ok(candidates.into_iter().map(|candidate| self.fs.root().join(candidate.path.as_path())).collect())
     }
 
-    /// Reads what the executive planned. The inner error has its faults.
+    /// Reads what the executive planned.
     fn draft(
         &self,
         chef: &Chef,
         asked: &Asked,
         given: Planned,
         before: &[PathBuf],
-    ) -> Result<Result<Draft, Vec<Invalid>>, Failure> {
+    ) -> Result<Drafted, Failure> {
         let mut own_file = None;
         let json = match given {
             Planned::Prd(json) => *json,
-            Planned::Questions(_) => return Ok(Err(vec![Invalid::plain("there is no PRD")])),
+            Planned::Questions(_) => return Ok(Drafted::Invalid(vec![Invalid::plain("there is no PRD")])),
             Planned::Path(path) => {
                 let (file, bytes) = match self.named_file(&path) {
                     Ok(found) => found,
-                    Err(why) => return Ok(Err(vec![Invalid::plain(format!("`{path}`: {why}"))])),
+                    Err(why) => {
+                        return Ok(Drafted::Invalid(vec![Invalid::plain(format!("`{path}`: {why}"))]));
+                    }
                 };
                 let reading = read(file.as_str(), &bytes, Lints::NONE);
                 if !reading.errors.is_empty() {
-                    return Ok(Err(reading.errors.iter().map(Invalid::of).collect()));
+                    return Ok(Drafted::Invalid(reading.errors.iter().map(Invalid::of).collect()));
                 }
                 let is_new = !before.contains(&self.fs.root().join(file.as_path()));
                 own_file = Some(file).filter(|_| is_new);
                 match Json::parse_bytes(&bytes, Dialect::Strict) {
                     Ok(json) => json,
-                    Err(error) => return Ok(Err(vec![Invalid::plain(format!("not JSON: {}", error.kind))])),
+                    Err(error) => {
+                        return Ok(Drafted::Invalid(vec![Invalid::plain(format!(
+                            "not JSON: {}",
+                            error.kind
+                        ))]));
+                    }
                 }
             }
         };
@@ -313,9 +328,9 @@ impl Kitchen<'_> {
         if !reading.errors.is_empty() {
             // A result file goes with its run, and this is what a person looks at.
             self.fs.write_atomic(&asked.draft_file(), text.as_bytes(), FileMode::Private)?;
-            return Ok(Err(reading.errors.iter().map(Invalid::of).collect()));
+            return Ok(Drafted::Invalid(reading.errors.iter().map(Invalid::of).collect()));
         }
-        Ok(Ok(Draft { text, reading, own_file }))
+        Ok(Drafted::Valid(Box::new(Draft { text, reading, own_file })))
     }
 
     /// Reads a file that the executive named.

@@ -20,6 +20,7 @@ use brigade_redact::Redactor;
 use serde::Deserialize;
 
 use crate::kitchen::rel;
+use crate::lock::HOLDER;
 use crate::paths::KITCHEN;
 
 /// The largest file that is read before it is written again.
@@ -478,7 +479,7 @@ impl Projections {
         let folder = rel(KITCHEN);
         self.fs.create_dir_all(&folder)?;
         let path = folder.join("lists.lock").expect("a file name in a directory is a path");
-        self.fs.lock(&path, "brigade kitchen", LOCK_TIMEOUT)
+        self.fs.lock(&path, HOLDER, LOCK_TIMEOUT)
     }
 }
 

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use report::{KitchenReceiptsReport, KitchenVerifyReport};
 
+use crate::lock::HOLDER;
 use crate::paths::RUNS;
 use crate::run_log::{LogRow, is_part};
 
@@ -237,7 +238,7 @@ impl<'f> Receipts<'f> {
         // Writing to memory cannot fail.
         let _ = write_document(&mut bytes, receipt);
         self.fs.create_dir_all(&self.folder)?;
-        let _lock = self.fs.lock(&self.inside("ledger.lock"), "brigade kitchen", LOCK_TIMEOUT)?;
+        let _lock = self.fs.lock(&self.inside("ledger.lock"), HOLDER, LOCK_TIMEOUT)?;
         self.fs.create_new_durable(&self.inside(&format!("{}.json", receipt.id)), &bytes)?;
         self.chain(receipt, &bytes, clock)
     }
@@ -365,7 +366,7 @@ impl<'f> Receipts<'f> {
         if left.is_empty() {
             return Ok(());
         }
-        let _lock = self.fs.lock(&self.inside("ledger.lock"), "brigade kitchen", LOCK_TIMEOUT)?;
+        let _lock = self.fs.lock(&self.inside("ledger.lock"), HOLDER, LOCK_TIMEOUT)?;
         for run in self.unchained()? {
             let Some(receipt) = self.read(&run)? else { continue };
             let bytes = self.fs.read(&self.inside(&format!("{run}.json")), MAX_RECEIPT)?;

@@ -262,12 +262,13 @@ impl Kitchen<'_> {
         }
         let options =
             GitOptions { done: order.done.to_vec(), ..git_options(branch, settings, order.own_files) };
-        match GitPlace::open(self.fs.root(), self.environment, options)? {
+        match GitPlace::open(self.fs.root(), self.environment, options) {
             Ok(place) => Ok(Box::new(place)),
-            Err(why) => {
+            Err(PlaceError::WithoutGit(why)) => {
                 tracing::info!(?why, "tasks are worked on in place");
                 Ok(in_place())
             }
+            Err(error) => Err(error),
         }
     }
 }

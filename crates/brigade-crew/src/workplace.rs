@@ -27,6 +27,8 @@ use brigade_git::GitError;
 use brigade_kitchen::{PrdName, TaskId};
 use thiserror::Error;
 
+use crate::git::WithoutGit;
+
 /// A task of a PRD, and what stands in its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskName {
@@ -299,6 +301,9 @@ pub enum PlaceError {
     /// Two branches cannot be merged without a person.
     #[error("the branches conflict in {}", .0.join(", "))]
     Conflict(Vec<String>),
+    /// There is no git, no repository or no commit.
+    #[error("{0}")]
+    WithoutGit(WithoutGit),
     /// Something that needs git was asked for in place.
     #[error("the tasks are worked on in place, without a branch")]
     InPlace,

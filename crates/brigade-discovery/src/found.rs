@@ -9,6 +9,7 @@ use crate::harness::{Extent, harness};
 /// A tool source that some harness knows. It is a description; nothing of it can be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DiscoveredEntry {
     /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`; where definitions of one name differ, the `ref` of the first
     /// origin.

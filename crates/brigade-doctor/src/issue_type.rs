@@ -178,7 +178,7 @@ issue_types! {
             "What its entry says to look at is not on this host. `availability = \"conditional\"` says that it need not be.",
             Remedy::Tool(NextStep::ShowTool);
         ToolOutdated = "tool_outdated", Warning, "A tool in a version that does not suit",
-            "The installed version does not satisfy `version` of the entry. `tools check ID --run-checks` asks again.",
+            "The installed version does not satisfy `version` of the entry. Running the checks asks again.",
             Remedy::Tool(NextStep::ShowTool);
         MissingContract = "missing_contract", Warning, "A callable tool without a contract",
             "Calls need a contract. Add an input schema, effects and an approval mode.", Remedy::Edit;
@@ -272,10 +272,10 @@ issue_types! {
         StaleProjection = "stale_projection", Warning, "A projection that is out of date",
             "The source or the rendering has changed since the file was written.", Remedy::Tool(NextStep::Apply);
         ConflictedProjection = "conflicted_projection", Warning, "A projection with local edits",
-            "Applying would overwrite the edits. Move them to the source, or run the command without --dry-run to overwrite them.",
+            "Applying would overwrite the edits. Move them to the source, or apply without a dry run to overwrite them.",
             Remedy::Tool(NextStep::TryApplyForced);
         UnmanagedProjection = "unmanaged_projection", Warning, "A file that Brigade did not write is at the projection's path",
-            "Move the file, or run the command without --dry-run to overwrite it.", Remedy::Tool(NextStep::TryApplyForced);
+            "Move the file, or apply without a dry run to overwrite it.", Remedy::Tool(NextStep::TryApplyForced);
         SkillUnreadable = "skill_unreadable", Warning, "A skill that the harness may reject",
             "Its name, directory or front matter does not follow the Agent Skills format and cannot be fixed automatically.", Remedy::Edit;
         ProjectionNotRead = "projection_not_read", Info, "A projection at a path that the harness does not read",
@@ -479,7 +479,7 @@ issue_types! {
             "The tools of agent programs are unknown until the next sync. The next `tools sync` replaces a damaged cache; delete one that a newer version wrote.",
             Remedy::Step(NextStep::SyncRegistry);
         ClientEntryStale = "client_entry_stale", Warning, "A client's entry is not as it was written",
-            "The client does not reach this workspace's gateway. Connect it again, or remove the entry with `connect --remove`.",
+            "The client does not reach this workspace's gateway. Connect it again, or remove the entry.",
             Remedy::Object(NextStep::Connect);
         ClientBypassesGateway = "client_bypasses_gateway", Warning, "A client also starts a server of the catalog itself",
             "Such calls are not planned, approved or receipted. Remove the server from the client's file; the gateway offers its tools.",
@@ -488,7 +488,7 @@ issue_types! {
             "The same MCP server, skill or command is not the same in each program. Make the definitions alike, or rename one; `tools discover` shows them. Found at the last `tools sync`.",
             Remedy::Edit;
         RegisteredSourceChanged = "registered_source_changed", Warning, "The source of a registered tool changed",
-            "The tool keeps its registered definition. Register it again with `--replace` to take the new one; it is then disabled until reviewed. Found at the last `tools sync`.",
+            "The tool keeps its registered definition. Register it again in its place to take the new one; it is then disabled until reviewed. Found at the last `tools sync`.",
             Remedy::Edit;
         RegisteredSourceGone = "registered_source_gone", Warning, "The source of a registered tool is gone",
             "The tool stays; remove it if you no longer need it. Found at the last `tools sync`.",

@@ -54,7 +54,7 @@ impl<'a> Opening<'a> {
     /// Returns what decides about the reads of a call.
     pub(crate) fn of(call: &'a VerifiedCall, opened: &'a OpenedProgram) -> Opening<'a> {
         let binding = call.binding();
-        let words = call.plan().arguments().values().map(String::as_str);
+        let words = call.plan().argument_words();
         Opening {
             decision: call.decision(),
             files: &binding.files,

@@ -25,7 +25,8 @@ const OWN_STATE: [&str; 6] = [
 ];
 
 /// The note in a receipt if the search did not cover every directory.
-const PART: &str = "the workspace has too many folders to find every repository in it: some may be writable";
+const PART: &str =
+    "the workspace has too many directories to find every repository in it: some may be writable";
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {

@@ -69,7 +69,7 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
                 bytes_left -= length;
                 fs.read(&path, CHECKPOINT_LIMIT).map_err(|error| error.to_string())
             }
-            (FileKind::Directory, _) => Err("a folder, and not a file".to_owned()),
+            (FileKind::Directory, _) => Err("a directory, and not a file".to_owned()),
             _ => Err("not a regular file".to_owned()),
         };
         files.push(DroppedFile { name, bytes });

@@ -372,7 +372,7 @@ fn start<'e>(
         return Err("not started: the program was not opened".to_owned());
     };
     let temporary =
-        PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
+        PrivateFolder::create().map_err(|error| format!("no private temporary directory: {error}"))?;
     let checkpoints = execution.fs.root().join(execution.checkpoint_dir.as_path());
     // `.brigade` itself may be a link, and no mount can be put through one.
     let checkpoints = without_links(&checkpoints).unwrap_or(checkpoints);

@@ -87,7 +87,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
     let start = keep.start;
     let decision = start.decision().ok_or("not started: the policy did not decide on it")?;
     let temporary =
-        PrivateFolder::create().map_err(|error| format!("no private temporary folder: {error}"))?;
+        PrivateFolder::create().map_err(|error| format!("no private temporary directory: {error}"))?;
     let folders = RunFolders {
         workspace: keep.fs.root(),
         temporary: temporary.path(),

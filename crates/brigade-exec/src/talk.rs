@@ -50,7 +50,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     }
     let temporary = match PrivateFolder::create() {
         Ok(temporary) => temporary,
-        Err(error) => return refused(format!("no private temporary folder: {error}")),
+        Err(error) => return refused(format!("no private temporary directory: {error}")),
     };
     let folders = RunFolders {
         workspace: talk.workspace,

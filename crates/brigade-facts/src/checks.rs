@@ -113,7 +113,7 @@ impl KeptChecks {
         match self.state {
             State::Sound => None,
             State::Damaged => {
-                Some(format!("{CHECKS} is damaged and is not used; the next --run-checks replaces it"))
+                Some(format!("{CHECKS} is damaged and is not used; the next run of the checks replaces it"))
             }
             State::Newer => Some(format!("{CHECKS} is of a newer version of Brigade and is left alone")),
         }

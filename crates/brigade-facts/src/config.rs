@@ -20,7 +20,7 @@ use brigade_profile::{
 use brigade_projection::Claims;
 
 use crate::command::behind_links;
-use crate::host::Host;
+use crate::host::{Host, masks};
 use crate::named::bind_chosen;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
@@ -137,6 +137,7 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
 impl Config {
     /// Puts together what was read.
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
+        let catalog = catalog.masked_by(&masks(host.environment, &policy));
         let claims = Claims::of(&host.root(), catalog.tools());
         let (agents, offers) = (OnceLock::new(), OnceLock::new());
         Config { catalog, policy, claims, agents, offers, web_framework: OnceLock::new() }

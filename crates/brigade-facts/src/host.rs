@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_call::Caller;
+use brigade_call::{Caller, telling_values};
+use brigade_catalog::Masks;
 use brigade_command::{Reads, find_program};
 use brigade_core::{Clock, Fingerprint, Json};
 use brigade_exec::HostEnvironment;
@@ -130,4 +131,9 @@ pub fn bound_values(environment: &HostEnvironment, policy: &PolicyState) -> Vec<
     let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
     let values = bindings.filter_map(|(_, variable)| environment.get(variable.value.as_str()));
     values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
+}
+
+/// Returns what is masked where an entry of the catalog is shown: bound values that are long enough to tell.
+pub fn masks(environment: &HostEnvironment, policy: &PolicyState) -> Masks {
+    Masks::of(&telling_values(&bound_values(environment, policy)))
 }

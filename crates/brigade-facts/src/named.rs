@@ -58,7 +58,7 @@ impl NamedFiles {
         let blocker = |what: &NotBound| {
             let hint = match what {
                 NotBound::Folder(_) => {
-                    "name the file to run in `command`, or a folder of less than 10000 files and 256 MiB"
+                    "name the file to run in `command`, or a directory of less than 10000 files and 256 MiB"
                 }
                 NotBound::OddName(_) => "rename the file",
                 NotBound::Link(_) => "remove the link, or name the files to run in `command`",

@@ -237,7 +237,7 @@ pub struct ContractHealth {
 impl ToolSummary {
     /// Summarizes a tool. `absolute` makes paths absolute.
     pub fn of(tool: &Tool, facts: &SummaryFacts, absolute: impl Fn(&str) -> String) -> ToolSummary {
-        let tool = &*tool.without_secrets();
+        let tool = &*tool.shown();
         let named = |path: &Option<String>| document_path(tool, path, &absolute);
         let paths: BTreeMap<String, String> =
             tool.projections.iter().map(|(harness, path)| (harness.clone(), absolute(path))).collect();
@@ -289,10 +289,10 @@ impl Origin {
 impl Contract {
     /// Builds the contract of a tool. `absolute` makes paths absolute.
     pub fn of(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
-        Contract::written(&tool.without_secrets(), absolute)
+        Contract::written(&tool.shown(), absolute)
     }
 
-    /// Builds the contract of a tool whose secrets are already removed.
+    /// Builds the contract of a tool whose secrets are masked already.
     fn written(tool: &Tool, absolute: impl Fn(&str) -> String) -> Contract {
         let named = |path: &Option<String>| document_path(tool, path, &absolute);
         Contract {
@@ -325,7 +325,7 @@ impl Contract {
 impl ToolLine {
     /// Summarizes a tool from its catalog entry only.
     pub fn of(tool: &Tool) -> ToolLine {
-        let tool = &*tool.without_secrets();
+        let tool = &*tool.shown();
         ToolLine {
             id: tool.id.as_str().to_owned(),
             name: tool.name.clone(),

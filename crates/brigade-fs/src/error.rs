@@ -64,7 +64,7 @@ pub enum FsErrorKind {
     SizeLimit,
     /// Another process holds the lock.
     #[error(
-        "locked for {} s by {}; wait for it to end, or raise --lock-timeout",
+        "locked for {} s by {}; wait for it to end, or wait longer for the lock",
         .waited.as_secs(),
         escape_terminal(.holder)
     )]

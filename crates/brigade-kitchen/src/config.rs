@@ -193,7 +193,7 @@ impl Config {
         if settings.brigade_debug {
             notes.push((
                 "brigade_debug",
-                "has no effect here: set the variable of this name, or use --verbose",
+                "has no effect here: set the variable of this name, or ask for verbose output",
             ));
         }
         for (key, message) in notes {

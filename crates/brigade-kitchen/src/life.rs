@@ -35,6 +35,7 @@ pub const MAX_HISTORY: usize = 1000;
 
 /// What the journal of a PRD says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Life {
     /// The number of the last record.
     pub seq: u64,

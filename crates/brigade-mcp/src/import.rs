@@ -128,7 +128,7 @@ pub fn wanted<'e>(exchange: &'e Exchange, names: &[String]) -> Result<Vec<&'e Li
         let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::SERVER_TOOL_MISSING);
         return Err(match closest(name, listed.iter().copied()) {
             Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
-            None => failure.hint("without --tool and with --dry-run, every tool is shown"),
+            None => failure.hint("a dry run without a name shows every tool"),
         });
     }
     let mut seen = BTreeSet::new();

@@ -161,6 +161,7 @@ impl NotCovered {
 /// What a rule says about calls of a tool by an agent, whatever their arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuleReport {
     /// The name.
     pub name: String,

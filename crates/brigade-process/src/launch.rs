@@ -129,7 +129,7 @@ impl Image {
             how,
             argv: Strings::new(argv),
             environment: Strings::new(environment),
-            directory: c_string(spec.directory.as_os_str(), "the folder")?,
+            directory: c_string(spec.directory.as_os_str(), "the directory")?,
             limits: limits(spec),
             core: crate::host::core_limit(),
             streams: above_standard(streams).map_err(|source| SpawnError::at(Step::Pipes, source))?,

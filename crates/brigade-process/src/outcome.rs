@@ -208,7 +208,7 @@ impl fmt::Display for Step {
             Step::Pipes => "open its pipes",
             Step::Fork => "create a process",
             Step::Session => "start a session",
-            Step::Directory => "enter its folder",
+            Step::Directory => "enter its directory",
             Step::Limits => "set its limits",
             Step::Namespace => "make private mounts",
             Step::Sandbox => "apply the sandbox",

@@ -40,7 +40,7 @@ impl PathRefusal {
             PathRefusal::OutsideWorkspace => "is outside the workspace",
             PathRefusal::InGit => "is inside .git",
             PathRefusal::InBrigade => "is inside .brigade",
-            PathRefusal::ParentIsFile => "has a file where a folder must be",
+            PathRefusal::ParentIsFile => "has a file where a directory must be",
             PathRefusal::SymlinkOut => "leads out of the workspace through a symbolic link",
         }
     }

@@ -147,7 +147,7 @@ impl OrphanReport {
             OrphanCause::Moved { .. } => "its tool projects to another file",
         };
         let (action, then) = match orphan.prunable {
-            Prunable::Yes => ("prune", "apply --prune removes it"),
+            Prunable::Yes => ("prune", "pruning removes it"),
             Prunable::Edited => ("keep", "it has local edits, so it is yours to remove"),
             Prunable::CatalogBroken => ("keep", "it is kept until the catalog is valid"),
         };

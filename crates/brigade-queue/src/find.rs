@@ -79,7 +79,7 @@ impl View<'_> {
         };
         let found = exact("run", prefix, self.meant_run(prefix)?, id);
         the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))?
-            .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.path, bad.problem)))
+            .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.place, bad.problem)))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::queue::{Finished, checkpoint_of};
 use crate::store::{
     CallQuery, ChainEnd, Checkpoints, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint, StoredReceipt,
-    Taken, Transaction,
+    Taken, Transaction, receipt_name,
 };
 
 /// Returns the end of a run that its receipt describes.
@@ -126,13 +126,13 @@ pub(crate) fn as_it_stands(
     if let Some(claim) = stored.call.claim.clone() {
         mark_resumed(&mut stored, claim.run_id.as_str());
         let stored_receipt = match snapshot.receipt(claim.run_id.as_str())? {
-            Some(Ok(found)) => Some((found.receipt, found.path)),
+            Some(Ok(found)) => Some((found.name(), found.receipt)),
             Some(Err(_)) | None => kept_outcome(&stored, host)
-                .map(|outcome| (outcome.as_recorded(), format!("{RUNS}/{}.json", claim.run_id))),
+                .map(|outcome| (receipt_name(claim.run_id.as_str()), outcome.as_recorded())),
         };
-        if let Some((receipt, path)) = stored_receipt {
+        if let Some((name, receipt)) = stored_receipt {
             let now = stored.call.started_at.unwrap_or(Timestamp::from_unix_micros(0));
-            if let Ok(end) = run_end(&receipt, path, None, now)
+            if let Ok(end) = run_end(&receipt, name, None, now)
                 && let Ok(call) = stored.call.clone().finish(end)
             {
                 stored.call = call;
@@ -195,7 +195,7 @@ fn record(
     now: Timestamp,
 ) -> Result<(StoredCall, ChainEnd), QueueError> {
     let (link, chain) = transaction.enter(receipt, known)?;
-    let run_end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).map_err(|reason| {
+    let run_end = run_end(&receipt.receipt, receipt.name(), Some(link), now).map_err(|reason| {
         let run = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
         run.map_or(QueueError::NoSuchCall(stored.call.id.clone()), |run| QueueError::BadReceipt {
             run,

@@ -12,7 +12,6 @@ mod reconcile;
 mod snapshot;
 mod verify;
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,20 +21,16 @@ use brigade_fs::{Fs, Late};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
-pub(crate) use kind::OWN_MEMBERS;
 pub use layout::TOOLS;
-pub use snapshot::ListedCall;
 
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, ChainEnd, InLedger, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken,
-    Transaction,
+    ChainEnd, InLedger, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
 };
 
 /// The store of a workspace, in `.brigade/tools`.
 ///
-/// It implements [`Store`]. The other methods concern only files: damage, compaction, the state of v0.30, and records
-/// as text.
+/// It implements [`Store`]. The other methods concern only files: damage, compaction and the state of v0.30.
 pub struct JournalStore {
     journal: Arc<Journal>,
     holder: String,
@@ -113,33 +108,12 @@ impl JournalStore {
         Ok(self.read_anew()?.damage()?)
     }
 
-    /// Lists everything that has the name of a receipt but is not a file, and the directory of receipts if it is not
-    /// one.
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
-        Ok(receipts::misplaced(&**self.journal.fs())?)
-    }
-
     /// Checks all files without changing them.
     ///
     /// # Errors
     /// Fails on a disk error.
     pub fn check(&self) -> Result<Check, QueueError> {
         check::check(&self.read_anew()?)
-    }
-
-    /// Passes on all calls in queue order, as text if they are shown as stored. Used for lists as long as the history.
-    /// See [`brigade_core::json::reprint`].
-    ///
-    /// # Errors
-    /// Fails on a disk error, or if the journal is not a file.
-    pub fn list_calls(
-        &self,
-        found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
-    ) -> Result<(), QueueError> {
-        snapshot::export(&*self.load()?, found)
     }
 
     /// Moves finished calls to segments and unreadable lines to a quarantine, and removes leftovers of crashes, even if

@@ -44,7 +44,7 @@ pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
 pub use host::{Host, ThisHost};
-pub use journal::{Check, Compaction, JournalStore, ListedCall, TOOLS};
+pub use journal::{Check, Compaction, JournalStore, TOOLS};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
@@ -57,6 +57,7 @@ pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
-    ExaminedRun, Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,
-    StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
+    ExaminedRun, Finding, FoundCall, FoundListed, InLedger, ListedCall, Order, Records, RunList, Snapshot,
+    Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
+    receipt_name,
 };

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use brigade_call::{Call, CallStatus, Receipt, RunStatus};
 use brigade_core::IdPrefix;
 
-use crate::{BadReceipt, Calls, Chain, FoundCall, JournalStore, QueueError, View};
+use crate::store::receipt_name;
+use crate::{BadReceipt, Calls, Chain, FoundCall, QueueError, View};
 
 /// Which calls to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,24 +74,23 @@ pub struct ListedRun {
     /// Its tool.
     pub tool_id: String,
     sort_key: String,
-    path: String,
+    stored_id: String,
 }
 
 impl ListedRun {
-    fn of(receipt: &Receipt, path: &str) -> ListedRun {
+    fn of(receipt: &Receipt, stored_id: &str) -> ListedRun {
         ListedRun {
             id: receipt.id().to_owned(),
             status: receipt.status().clone(),
             tool_id: receipt.tool_id().to_owned(),
             sort_key: receipt.sort_key(),
-            path: path.to_owned(),
+            stored_id: stored_id.to_owned(),
         }
     }
 
     /// The id under which the receipt is stored, which may differ from what it says itself.
     pub fn stored_id(&self) -> &str {
-        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        name.strip_suffix(".json").unwrap_or(name)
+        &self.stored_id
     }
 }
 
@@ -113,12 +113,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn list_runs(
-        &self,
-        journal: Option<&JournalStore>,
-        filter: &RunFilter,
-        before: Option<&str>,
-    ) -> Result<RunPage, QueueError> {
+    pub fn list_runs(&self, filter: &RunFilter, before: Option<&str>) -> Result<RunPage, QueueError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
         let fits = |run: &&ListedRun| {
             filter.status.as_ref().is_none_or(|status| run.status == *status)
@@ -132,7 +127,7 @@ impl View<'_> {
         // One more than is listed, to know whether there are older ones.
         let mut wanted = limit.saturating_add(1);
         let (listed, bad) = loop {
-            let (listed, bad) = listed_runs(self, journal, wanted)?;
+            let (listed, bad) = listed_runs(self, wanted)?;
             let is_all = wanted == usize::MAX || listed.len() < wanted;
             if is_all || limit < listed[start(&listed)..].iter().filter(fits).count() {
                 break (listed, bad);
@@ -148,20 +143,16 @@ impl View<'_> {
 }
 
 /// Lists runs, newest first, and what cannot be read. All of them when `wanted` is the greatest number.
-fn listed_runs(
-    view: &View<'_>,
-    journal: Option<&JournalStore>,
-    wanted: usize,
-) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
+fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<BadReceipt>), QueueError> {
     if wanted < usize::MAX {
         let list = view.receipts(wanted)?;
-        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.path));
+        let runs = list.receipts.iter().map(|stored| ListedRun::of(&stored.receipt, &stored.stored_id));
         return Ok((runs.collect(), list.errors));
     }
     // Keeps only the sort keys of a long history.
     let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
     view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
-        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.path));
+        let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.stored_id));
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         match listed {
             Ok(run) => found.0.push(run),
@@ -170,11 +161,10 @@ fn listed_runs(
     })?;
     let (mut runs, mut bad) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     runs.sort_unstable_by(|left, right| {
-        right.sort_key.cmp(&left.sort_key).then_with(|| left.path.cmp(&right.path))
+        let name = |run: &ListedRun| receipt_name(&run.stored_id);
+        right.sort_key.cmp(&left.sort_key).then_with(|| name(left).cmp(&name(right)))
     });
-    bad.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    if let Some(journal) = journal {
-        bad.extend(journal.misplaced_receipts()?);
-    }
+    bad.sort_unstable_by(|left, right| left.place.cmp(&right.place));
+    bad.extend(view.snapshot().misplaced_receipts()?);
     Ok((runs, bad))
 }

@@ -50,7 +50,7 @@ impl MeantRun {
     /// Returns the path of a log, relative to the workspace. It lies beside the receipt, whatever the receipt says.
     pub fn log(&self, stream: &str) -> String {
         let name = match self {
-            MeantRun::Over(stored) => stored.path.strip_suffix(".json").unwrap_or(&stored.path).to_owned(),
+            MeantRun::Over(stored) => format!("{RUNS}/{}", stored.stored_id),
             MeantRun::Running(run) | MeantRun::Abandoned(run) => format!("{RUNS}/{}", run.run_id),
         };
         format!("{name}.{stream}.log")

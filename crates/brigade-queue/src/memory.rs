@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_call::{ApprovedBy, Call, CallStatus, Checkpoint, LedgerLink, RUNS, Receipt};
+use brigade_call::{ApprovedBy, Call, CallStatus, Checkpoint, LedgerLink, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
@@ -182,7 +182,7 @@ impl Snapshot for Moment {
     ) -> Result<Verification, QueueError> {
         for stored in self.0.receipts.values() {
             let receipt = some_members(&stored.receipt, members);
-            found(Ok(ExaminedReceipt { receipt, path: stored.path.clone() }));
+            found(Ok(ExaminedReceipt { receipt, stored_id: stored.stored_id.clone() }));
         }
         match chain {
             Chain::Check => self.verify(1),
@@ -225,13 +225,11 @@ impl Snapshot for Moment {
             }
         };
         found.sort_by_key(|checkpoint| Reverse(checkpoint.created_at));
-        Ok(CheckpointList { checkpoints: found.into_iter().map(as_stored).collect(), errors: Vec::new() })
+        Ok(CheckpointList {
+            checkpoints: found.into_iter().map(StoredCheckpoint::recorded).collect(),
+            errors: Vec::new(),
+        })
     }
-}
-
-fn as_stored(checkpoint: Checkpoint) -> StoredCheckpoint {
-    let path = format!(".brigade/tools/checkpoints/{}.json", checkpoint.id);
-    StoredCheckpoint { checkpoint, path, differs: Vec::new() }
 }
 
 struct MemoryTransaction<'s> {
@@ -279,7 +277,7 @@ impl Transaction for MemoryTransaction<'_> {
                     checkpoint.id = StoredCheckpoint::numbered(&wanted, number);
                 }
                 kept.checkpoints.insert(checkpoint.id.as_str().to_owned(), checkpoint.clone());
-                stored.push(as_stored(checkpoint));
+                stored.push(StoredCheckpoint::recorded(checkpoint));
             }
             stored
         }))
@@ -304,7 +302,7 @@ impl Transaction for MemoryTransaction<'_> {
                 ));
             }
         }
-        let stored = StoredReceipt { receipt: receipt.clone(), path: format!("{RUNS}/{run}.json"), sha256 };
+        let stored = StoredReceipt { receipt: receipt.clone(), stored_id: run.clone(), sha256 };
         self.change(|kept| {
             if let Some(other) = kept.receipts.insert(run.clone(), stored.clone()) {
                 kept.receipts.insert(format!("{run}.quarantine-{}", kept.receipts.len()), other);

@@ -2,7 +2,7 @@
 
 use brigade_call::{Receipt, RunObserved};
 
-use crate::{JournalStore, QueueError, RunFilter, View};
+use crate::{QueueError, RunFilter, View};
 
 /// The last runs of a tool, as far as they were observed.
 #[derive(Clone, Debug, Default)]
@@ -40,15 +40,10 @@ impl View<'_> {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn observed_runs(
-        &self,
-        journal: Option<&JournalStore>,
-        tool: &str,
-        limit: usize,
-    ) -> Result<ObservedRuns, QueueError> {
+    pub fn observed_runs(&self, tool: &str, limit: usize) -> Result<ObservedRuns, QueueError> {
         let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
         let mut found = ObservedRuns::default();
-        for listed in self.list_runs(journal, &filter, None)?.runs {
+        for listed in self.list_runs(&filter, None)?.runs {
             let Some(Ok(stored)) = self.receipt(listed.stored_id())? else { continue };
             found.looked_at += 1;
             if let Some(run) = self.observed_run(&stored.receipt)?

@@ -597,7 +597,7 @@ impl LockedQueue<'_> {
         let step = |call: Call| if all_approved { call.ready_to_resume(now) } else { Ok(call) };
         let stored = self.step(stored, step)?;
         tracing::debug!(checkpoint = %id, call = %call_id, all_approved, "a checkpoint was answered");
-        Ok((StoredCheckpoint { checkpoint: answered, path: found.path, differs: Vec::new() }, stored))
+        Ok((StoredCheckpoint { checkpoint: answered, differs: Vec::new(), ..found }, stored))
     }
 
     fn known_checkpoint(&self, id: &CheckpointId) -> Result<StoredCheckpoint, QueueError> {

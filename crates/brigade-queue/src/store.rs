@@ -2,13 +2,16 @@
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
 //! interrupted runs. Eleven methods read and four write, and a table or two in a database can answer each.
+//! Two more have defaults, for what only a store of files has.
 //! [`crate::JournalStore`] keeps records in files, [`crate::MemoryStore`] in memory.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{Call, CallStatus, Checkpoint, LedgerLink, Paths, Receipt, RecordVersion, RunSummary};
+use brigade_call::{
+    CHECKPOINTS, Call, CallStatus, Checkpoint, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
+};
 use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp};
 
 use crate::error::QueueError;
@@ -33,17 +36,17 @@ pub struct StoredCall {
 pub struct StoredReceipt {
     /// The receipt.
     pub receipt: Receipt,
-    /// The path of its file in reports, relative to the workspace.
-    pub path: String,
+    /// The id that it is stored under, which may differ from what it says itself.
+    pub stored_id: String,
     /// The sha256 of the stored bytes.
     pub sha256: Fingerprint,
 }
 
-/// A file in the place of a receipt that is not a valid one.
+/// Something in the place of a receipt that is not a valid one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadReceipt {
-    /// The path of its file in reports, relative to the workspace.
-    pub path: String,
+    /// The place, as reports name it.
+    pub place: String,
     /// The problem and its position, without quoting the content.
     pub problem: String,
 }
@@ -53,8 +56,8 @@ pub struct BadReceipt {
 pub struct ExaminedReceipt {
     /// The receipt with the requested members and the required ones.
     pub receipt: Receipt,
-    /// The path of its file in reports, relative to the workspace.
-    pub path: String,
+    /// The id that it is stored under.
+    pub stored_id: String,
 }
 
 /// Receipts, newest first.
@@ -71,25 +74,41 @@ pub struct RunList {
 pub struct StoredCheckpoint {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The path of its file in reports, relative to the workspace.
-    pub path: String,
-    /// The members in which its file differs from the record of its call. If there are any, the call cannot be resumed.
+    /// The id that it is stored under.
+    pub stored_id: String,
+    /// The members in which its copy differs from the record of its call. If there are any, the call cannot be resumed.
     /// Empty if the store has no copies.
     pub differs: Vec<String>,
 }
 
+/// Names the receipt that is stored under an id, as reports do, whatever the store is.
+pub fn receipt_name(stored_id: &str) -> String {
+    format!("{RUNS}/{stored_id}.json")
+}
+
 impl StoredReceipt {
+    /// Returns the name that reports have for it, relative to the workspace.
+    pub fn name(&self) -> String {
+        receipt_name(&self.stored_id)
+    }
+
     /// Sums up the run for lists.
     pub fn summary(&self, paths: &impl Paths) -> RunSummary {
-        let receipt = Receipt { receipt_path: Some(self.path.clone()), ..self.receipt.clone() };
+        let receipt = Receipt { receipt_path: Some(self.name()), ..self.receipt.clone() };
         RunSummary::of(receipt.shown(paths))
     }
 }
 
 impl StoredCheckpoint {
+    /// Returns a checkpoint that is stored under its own id, as its call's record has it.
+    pub(crate) fn recorded(checkpoint: Checkpoint) -> StoredCheckpoint {
+        StoredCheckpoint { stored_id: checkpoint.id.to_string(), checkpoint, differs: Vec::new() }
+    }
+
     /// Returns the checkpoint as reports show it.
     pub fn shown(&self, paths: &impl Paths) -> Checkpoint {
-        Checkpoint { checkpoint_path: Some(paths.absolute(&self.path)), ..self.checkpoint.clone() }
+        let path = paths.absolute(&format!("{CHECKPOINTS}/{}.json", self.stored_id));
+        Checkpoint { checkpoint_path: Some(path), ..self.checkpoint.clone() }
     }
 
     /// Appends a number to an id that is taken.
@@ -102,14 +121,14 @@ impl StoredCheckpoint {
     }
 }
 
-/// A checkpoint file that is not valid, or differs from the record of its call.
+/// A copy of a checkpoint that is not valid, or differs from the record of its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadCheckpoint {
-    /// The file, relative to the workspace.
-    pub path: String,
+    /// The place, as reports name it.
+    pub place: String,
     /// The problem and its position, without quoting the content.
     pub problem: String,
-    /// Whether the record of its call has the checkpoint, so that the file can be rewritten.
+    /// Whether the record of its call has the checkpoint, so that the copy can be rewritten.
     pub is_recorded: bool,
 }
 
@@ -159,6 +178,23 @@ pub enum Checkpoints<'a> {
     /// Those that were added for this run, even if no record knows them yet.
     AddedFor(&'a str),
 }
+
+/// A call of a long list.
+#[derive(Debug)]
+pub enum ListedCall<'a> {
+    /// A record that a report shows as it is stored.
+    AsStored {
+        /// One line with a JSON object.
+        record: &'a [u8],
+        /// The members that the store adds for itself.
+        own: &'a [&'a str],
+    },
+    /// A call that is shown differently than stored: v0.30 wrote it, or it is running and its runner may be gone.
+    Parsed(Box<StoredCall>),
+}
+
+/// Called with each call of a long list. Breaks to stop.
+pub type FoundListed<'a> = dyn FnMut(ListedCall<'_>) -> ControlFlow<()> + 'a;
 
 /// Called with each call. Breaks to stop.
 pub type FoundCall<'a> = dyn FnMut(StoredCall) -> ControlFlow<()> + 'a;
@@ -242,6 +278,18 @@ pub trait Snapshot: Send + Sync {
 
     /// Lists checkpoints, newest first.
     fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError>;
+
+    /// Lists what stands in the place of receipts and is not even a file. A store without such places has none.
+    fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
+        Ok(Vec::new())
+    }
+
+    /// Calls `found` for all calls in queue order, as text where a report shows them as stored, for lists as long as
+    /// the history. Returns `false` if the store has no such texts, so that [`calls`](Snapshot::calls) lists them.
+    fn listed_calls(&self, found: &mut FoundListed<'_>) -> Result<bool, QueueError> {
+        let _ = found;
+        Ok(false)
+    }
 }
 
 /// The store while one writer holds it. Everything that a method returns is durable, and each method takes effect

@@ -45,6 +45,34 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     Cow::Owned(shlex::try_join(words).unwrap_or_else(|_| MARK.to_owned()))
 }
 
+/// Returns whether a stored text shows an exact one: it is the same, or has a mark where parts of the other stand.
+///
+/// Which values are bound may differ between the process that stored the text and this one, so nothing is masked anew.
+/// A mark tells nothing of what it covers: compare a fingerprint of the exact text, too.
+///
+/// ```
+/// use brigade_redact::shows;
+///
+/// assert!(shows("serve --key [redacted] -v", "serve --key abcEXAMPLE -v") && shows("serve", "serve"));
+/// assert!(!shows("serve --key [redacted] -v", "serve --key abcEXAMPLE -q") && !shows("serve", "serve -v"));
+/// ```
+pub fn shows(shown: &str, exact: &str) -> bool {
+    if shown == exact {
+        return true;
+    }
+    let (Some((first, between)), Some((_, last))) = (shown.split_once(MARK), shown.rsplit_once(MARK)) else {
+        return false;
+    };
+    let mut literals = between.strip_suffix(last).unwrap_or_default().split_terminator(MARK);
+    let Some(rest) = exact.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else { return false };
+    let found = literals.try_fold(rest, |rest, literal| {
+        // A mark covers at least one byte.
+        let after = rest.get(1..).or_else(|| rest.char_indices().nth(1).map(|(at, _)| &rest[at..]))?;
+        after.split_once(literal).map(|(_, after)| after)
+    });
+    found.is_some_and(|rest| !rest.is_empty())
+}
+
 /// A fast check whether there may be a secret: an anchor is present, or the command names a program with a flag of
 /// special meaning.
 fn may_hold_secret(command: &str) -> bool {
@@ -153,7 +181,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_mark_stands_for_any_text_and_for_no_empty_one() {
+        for (shown, exact, expect) in [
+            ("[redacted]", "x", true),
+            ("[redacted]", "", false),
+            ("a [redacted]", "a b", true),
+            ("a [redacted]", "a ", false),
+            ("[redacted] a", "b a", true),
+            ("a [redacted] a", "a a", false),
+            ("[redacted][redacted]", "ab", true),
+            ("[redacted][redacted]", "a", false),
+            ("a [redacted] b [redacted] c", "a \u{e9} b \u{e9} c", true),
+            ("a [redacted] b [redacted] c", "a 1 x 2 c", false),
+            ("a [redacted] b", "a [redacted] b", true),
+            ("a b", "a c", false),
+        ] {
+            assert_eq!(shows(shown, exact), expect, "{shown} of {exact}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_is_masked_shows_what_it_was(
+            before in "[ -~]{0,12}", value in "[a-z]{4,8}", between in "[ -~]{0,4}", after in "[ -~]{0,12}",
+        ) {
+            let exact = format!("{before}{value}{between}{value}{after}");
+            let masked = Redactor::bound_only(&[value.as_str().into()]).redact_str(&exact);
+            prop_assert!(shows(&masked, &exact), "{} of {}", masked, exact);
+        }
+
         #[test]
         fn a_shown_command_contains_no_secret(
             words in prop::collection::vec(

@@ -54,7 +54,7 @@ mod window;
 mod words;
 
 pub use argv::secret_words;
-pub use command::{is_secret_command, shown_command};
+pub use command::{is_secret_command, shown_command, shows};
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use name::{is_secret_field, is_secret_name};

@@ -223,7 +223,7 @@ fn choose<'t>(
                 let message = format!("none of its installers is on PATH: {programs}");
                 Box::new(
                     none(reasons::NO_INSTALLER, message)
-                        .hint("install one of them first, or add its folder to PATH"),
+                        .hint("install one of them first, or add its directory to PATH"),
                 )
             }
         }

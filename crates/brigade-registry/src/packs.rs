@@ -215,7 +215,7 @@ fn open(seams: &Seams, folder: &Path) -> Result<OpenPack, Failure> {
         NotOpened::NotAPack(why) => {
             let message = format!("not a tool pack: `{}`: {why}", pack_path(seams, folder));
             let hint =
-                near.map_or_else(|| "name a folder with tool-pack.json".to_owned(), |near| meant(&near));
+                near.map_or_else(|| "name a directory with tool-pack.json".to_owned(), |near| meant(&near));
             Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID).hint(hint)
         }
         NotOpened::Disk(error) => error.into(),

@@ -163,7 +163,7 @@ impl Finder<'_> {
     }
 
     fn directory(&mut self) -> Option<Directory> {
-        let missing = "`cwd` names no folder";
+        let missing = "`cwd` names no directory";
         match self.fs.resolve(self.runtime.cwd(), self.host.home()) {
             Ok(Location::Inside(path)) => match self.fs.metadata(&path) {
                 Ok(metadata) if metadata.kind == FileKind::Directory => {

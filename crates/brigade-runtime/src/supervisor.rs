@@ -508,6 +508,6 @@ fn why(runtime: &Runtime, objections: &[Objection]) -> String {
     match (issue, objections) {
         (_, [Objection::BrokenEntry, ..]) => Objection::BrokenEntry.to_string(),
         (Some(issue), _) => issue.detail,
-        (None, _) => "its folder is missing".to_owned(),
+        (None, _) => "its directory is missing".to_owned(),
     }
 }

@@ -81,7 +81,7 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
     damage.extend(check.forgotten_receipts.iter().map(of_forgotten));
     damage.extend(view.checkpoints()?.errors.iter().map(|bad| {
         let next = if bad.is_recorded { NextStep::CompactState } else { NextStep::ListCheckpoints };
-        of_file(&bad.path, &bad.problem, next)
+        of_file(&bad.place, &bad.problem, next)
     }));
     let left = left_incoming(site.fs(), site.now(), &view)?;
     let left = left.into_iter().chain(left_temporary(site.fs(), &site.config.catalog));
@@ -95,8 +95,8 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
 fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, QueueError> {
     let bad = Mutex::new(BTreeMap::new());
     view.examine_runs(&[], Chain::Trust, &|found| {
-        if let Err(BadReceipt { path, problem }) = found {
-            bad.lock().unwrap_or_else(PoisonError::into_inner).insert(path, problem);
+        if let Err(BadReceipt { place, problem }) = found {
+            bad.lock().unwrap_or_else(PoisonError::into_inner).insert(place, problem);
         }
     })?;
     let mut bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);

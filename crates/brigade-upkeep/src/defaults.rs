@@ -258,6 +258,6 @@ fn conflict(conflict: edit::Conflict) -> DefaultConflict {
         tool_id: conflict.id.as_str().to_owned(),
         existing_source_path: conflict.existing_source_path,
         default_source_path: conflict.given_source_path,
-        detail: "the catalog has another tool of this id; rename it, or replace it with --force".to_owned(),
+        detail: "the catalog has another tool of this id; rename it, or replace it by force".to_owned(),
     }
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use brigade_call::{ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, plan_missing};
+use brigade_call::{
+    ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, install_command, plan_missing,
+};
 use brigade_catalog::Tool;
 use brigade_core::{ErrorKind, Json, Object, codes};
 use brigade_exec::OpenedProgram;
@@ -97,8 +99,9 @@ pub fn plan_again(
 ) -> Result<Planned, Failure> {
     match asked.installs_with {
         // A disabled entry can be installed, too.
-        Some(command) => {
+        Some((command, contract)) => {
             let entry = load::any_tool(&config.catalog, asked.tool_id)?;
+            let command = install_command(entry, command, contract);
             plan_installation(seams, config, entry, command, caller)
         }
         None => {
@@ -115,8 +118,8 @@ pub struct Again<'a> {
     pub tool_id: &'a str,
     /// Its arguments.
     pub args: Json,
-    /// The command of an installation.
-    pub installs_with: Option<&'a str>,
+    /// The command of an installation as the record shows it, and the fingerprint of its contract.
+    pub installs_with: Option<(&'a str, Option<&'a str>)>,
     /// The effects that the call was queued with. Absent for what is queued anew.
     pub effects: Option<&'a [String]>,
     /// The session that it was asked in.
@@ -127,7 +130,8 @@ impl<'a> Again<'a> {
     /// Returns what a call asks for.
     pub fn call(call: &'a Call) -> Again<'a> {
         let installs = call.kind() == CallKind::Install;
-        let installs_with = installs.then(|| call.command.as_deref().unwrap_or_default());
+        let contract = call.contract_fingerprint.as_deref();
+        let installs_with = installs.then(|| (call.command.as_deref().unwrap_or_default(), contract));
         let (effects, session) = (Some(&call.contract.effects[..]), call.session.clone());
         Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects, session }
     }
@@ -135,7 +139,8 @@ impl<'a> Again<'a> {
     /// Returns what the call of a run asked for, outside of its session.
     pub fn run(receipt: &'a Receipt) -> Again<'a> {
         let command = receipt.command_label.as_deref().unwrap_or_default();
-        let installs_with = receipt.is_installation().then_some(command);
+        let contract = receipt.contract_fingerprint.as_deref();
+        let installs_with = receipt.is_installation().then_some((command, contract));
         let args = receipt.asked_args();
         Again { tool_id: receipt.tool_id(), args, installs_with, effects: None, session: None }
     }
@@ -202,9 +207,7 @@ pub fn secrets(seams: &Seams) -> Vec<SecretValue> {
 
 /// Returns the bound values that are long enough to recognize in typed text.
 pub fn telling_values(seams: &Seams) -> Vec<SecretValue> {
-    let mut values = secrets(seams);
-    values.retain(|value| brigade_call::SHORTEST_BOUND <= value.expose().len());
-    values
+    brigade_call::telling_values(&secrets(seams))
 }
 
 /// Removes secrets from a typed reason.

@@ -13,7 +13,9 @@ use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, ToolFacts};
 use brigade_fs::{FileKind, Lines};
-use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View};
+use brigade_queue::{
+    Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View, receipt_name,
+};
 
 use crate::error::UpkeepError;
 use crate::inbox::{INBOX, InboxStore};
@@ -367,7 +369,7 @@ const LOOKED_INTO: &[&str] = &[
 struct LookedRun {
     run: RunState,
     sort_key: String,
-    path: String,
+    stored_id: String,
     /// The arguments, if the run failed.
     failed_with: Option<Json>,
 }
@@ -381,18 +383,18 @@ impl LookedRun {
             run,
             sort_key: receipt.sort_key(),
             failed_with: (failed && !receipt.is_installation()).then(|| receipt.asked_args()),
-            path: found.path,
+            stored_id: found.stored_id,
         }
     }
 
     /// Returns the id under which the receipt is stored, which may differ from what it says itself.
     fn stored_id(&self) -> &str {
-        let name = self.path.rsplit('/').next().unwrap_or(&self.path);
-        name.strip_suffix(".json").unwrap_or(name)
+        &self.stored_id
     }
 
     fn newest_first(&self, other: &LookedRun) -> Ordering {
-        other.sort_key.cmp(&self.sort_key).then_with(|| self.path.cmp(&other.path))
+        let name = |run: &LookedRun| receipt_name(&run.stored_id);
+        other.sort_key.cmp(&self.sort_key).then_with(|| name(self).cmp(&name(other)))
     }
 }
 
@@ -419,7 +421,7 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, U
         let mut read = read.lock().expect("no thread panics while it holds this");
         match looked {
             Ok(run) => read.runs.push(run),
-            Err(bad) => read.errors.push(broken(bad.path, bad.problem)),
+            Err(bad) => read.errors.push(broken(bad.place, bad.problem)),
         }
     })?;
     let mut read = read.into_inner().expect("no thread panics while it holds this");
@@ -491,7 +493,7 @@ fn add_checkpoints(
     let list = view.checkpoints()?;
     let bad = list.errors.into_iter();
     facts.broken_checkpoints = bad
-        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken(bad.path, bad.problem) })
+        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken(bad.place, bad.problem) })
         .collect();
     for stored in list.checkpoints {
         let blockers = match stored.checkpoint.status {

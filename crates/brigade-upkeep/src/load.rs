@@ -7,8 +7,8 @@ use brigade_catalog::{Catalog, Level, Reads, Runtimes, Tool};
 use brigade_core::NextStep;
 pub use brigade_facts::errors_of;
 use brigade_facts::{
-    CATALOG, Config, Host, read_catalog, read_config, read_policy, read_user_catalog, read_user_runtimes,
-    unreadable,
+    CATALOG, Config, Host, masks, read_catalog, read_config, read_policy, read_user_catalog,
+    read_user_runtimes, unreadable,
 };
 use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
 use brigade_profile::builtin;
@@ -21,7 +21,7 @@ use crate::seams::Seams;
 /// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
 /// is used.
 pub fn catalog(seams: &Seams) -> Result<Catalog, Failure> {
-    catalog_from(seams, seams.host())
+    Ok(catalog_from(seams, seams.host())?.masked_by(&masks(&seams.environment, &policy(seams))))
 }
 
 /// Like [`catalog`], with the files of this host.

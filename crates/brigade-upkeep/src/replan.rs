@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use brigade_call::{Call, CallSession, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, plan, verify};
+use brigade_call::{
+    Call, CallSession, Caller, Change, Plan, PlanFacts, Purpose, RuntimeFact, install_command, plan, verify,
+};
 use brigade_catalog::Reads;
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{Config, FactReader, ToolFacts};
@@ -110,7 +112,9 @@ impl<'a, 'c> Replanner<'a, 'c> {
             let error = self.config.catalog.find(&call.tool_id).err();
             return Err(NoPlan::NoTool(error.map_or_else(String::new, |error| error.to_string())));
         };
-        let installation = entry.installation(call.command.as_deref().unwrap_or_default());
+        let shown = call.command.as_deref().unwrap_or_default();
+        let installation =
+            entry.installation(install_command(entry, shown, call.contract_fingerprint.as_deref()));
         let reader = FactReader::new(self.reader.host(), self.config);
         let facts = reader.plan_installation(&installation, entry, call.caller.clone())?.facts;
         Ok(plan(PlanFacts { args: Ok(call.args.clone()), ..facts }))

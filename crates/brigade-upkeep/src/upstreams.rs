@@ -192,8 +192,8 @@ impl Upstreams {
     /// Fails if the files of the workspace or the server fail. What speaks against a start is no error.
     pub fn server_listing(&self, seams: &Seams, config: &Config, tool: &Tool) -> Result<Found, Failure> {
         let (start, _) = match plan_upstream(seams, config, tool)? {
-            Ok(planned) => planned,
-            Err(reasons) => return Ok(Found::Refused(reasons)),
+            Gate::Passed(planned) => planned,
+            Gate::Refused(reasons) => return Ok(Found::Refused(reasons)),
         };
         let undecided = || Failure::new(ErrorKind::Refused, "the policy did not decide on the server");
         let needed = Needed {
@@ -247,8 +247,8 @@ impl Upstreams {
             None => {}
         }
         let kept = match start(seams, config, tool, &key, &settings, terms)? {
-            Ok(kept) => Arc::new(kept),
-            Err(reasons) => return Ok(Found::Refused(reasons)),
+            Gate::Passed(kept) => Arc::new(kept),
+            Gate::Refused(reasons) => return Ok(Found::Refused(reasons)),
         };
         if let Some(change) = differs(&kept.started_from) {
             kept.server.end(Farewell::CALM);
@@ -286,23 +286,27 @@ fn since_the_start(change: &Change) -> Blocker {
 /// A start that may be made, with its program open.
 type Planned = (VerifiedStart, OpenedProgram);
 
-/// Checks the start of a server. The errors inside are reasons of the gate.
-fn plan_upstream(
-    seams: &Seams,
-    config: &Config,
-    tool: &Tool,
-) -> Result<Result<Planned, Vec<Blocker>>, Failure> {
+/// What the gate says to a start.
+enum Gate<T> {
+    /// It may be made, or was.
+    Passed(T),
+    /// It may not, for these reasons.
+    Refused(Vec<Blocker>),
+}
+
+/// Checks the start of a server.
+fn plan_upstream(seams: &Seams, config: &Config, tool: &Tool) -> Result<Gate<Planned>, Failure> {
     let StartInput { facts, program } = FactReader::new(seams.host(), config).upstream(tool)?;
     Ok(match plan_start(facts) {
-        Ok(verified) => Ok((verified, program.expect("a verified start has its program open"))),
+        Ok(verified) => Gate::Passed((verified, program.expect("a verified start has its program open"))),
         Err(objections) => {
             let blocker = |objection: &Objection| objection.blocker(|field| tool.place_of(field));
-            Err(objections.iter().map(blocker).collect())
+            Gate::Refused(objections.iter().map(blocker).collect())
         }
     })
 }
 
-/// Starts a server. The errors inside are reasons of the gate.
+/// Starts a server.
 fn start(
     seams: &Seams,
     config: &Config,
@@ -310,10 +314,10 @@ fn start(
     key: &Key,
     settings: &Upstream,
     terms: Terms,
-) -> Result<Result<Kept, Vec<Blocker>>, Failure> {
+) -> Result<Gate<Kept>, Failure> {
     let (verified, program) = match plan_upstream(seams, config, tool)? {
-        Ok(planned) => planned,
-        Err(reasons) => return Ok(Err(reasons)),
+        Gate::Passed(planned) => planned,
+        Gate::Refused(reasons) => return Ok(Gate::Refused(reasons)),
     };
     let environment = |error: &dyn fmt::Display| {
         Failure::new(ErrorKind::Environment, format!("the server cannot be started: {error}"))
@@ -339,7 +343,7 @@ fn start(
         Ok(prepared) => prepared,
         Err(why) => {
             paths.discard(seams);
-            return Ok(Err(vec![Blocker::new(reasons::SERVER_NOT_STARTED, why)]));
+            return Ok(Gate::Refused(vec![Blocker::new(reasons::SERVER_NOT_STARTED, why)]));
         }
     };
     let Prepared { spec, sink, output_cap, timeout, redactor, started_from, run } = prepared;
@@ -368,5 +372,5 @@ fn start(
     let server = server.map_err(|error| environment(&error))?;
     tracing::debug!(server = server_id(tool), start = id, "started a server that is kept");
     let (server_id, sampling) = (server_id(tool).to_owned(), settings.sampling);
-    Ok(Ok(Kept { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
+    Ok(Gate::Passed(Kept { id, server_id, sampling, server, started_from, sandbox, redactor, terms }))
 }

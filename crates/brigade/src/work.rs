@@ -146,8 +146,11 @@ fn one(answer: &WorkAnswer, row: &WaitingRow) -> Result<String, Error> {
 fn misfit(row: &WaitingRow, message: &str) -> Error {
     let error = Error::new(ErrorKind::Usage, message.to_owned());
     match row.choices.is_empty() {
-        true => error.hint("answer with --text TEXT"),
-        false => error.hint(format!("answer with --choice and one of: {}", row.choices.join(", "))),
+        true => error.hint(NextStep::AnswerByText(row.id.clone())),
+        false => {
+            let words = format!("answer with one of: {}", row.choices.join(", "));
+            error.hint(Hint::to(&words, NextStep::AnswerByChoice(row.id.clone())))
+        }
     }
 }
 

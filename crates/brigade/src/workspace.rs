@@ -109,7 +109,7 @@ impl Workspace {
         let start = brigade_process::current_dir().map_err(|error| {
             Error::new(
                 ErrorKind::Environment,
-                format!("the current folder cannot be found: {}", error.kind()),
+                format!("the current directory cannot be found: {}", error.kind()),
             )
         })?;
         Workspace::discover(&start, Env::of_process())
@@ -143,7 +143,7 @@ impl Workspace {
         }
         let workspace = Workspace::open(folder, env)?;
         if !workspace.room.fs.list_dir(&RelPath::root())?.is_empty() {
-            let error = Error::new(ErrorKind::Usage, "the folder is not empty").coded(codes::FILE_EXISTS);
+            let error = Error::new(ErrorKind::Usage, "the directory is not empty").coded(codes::FILE_EXISTS);
             return Err(error.hint("name another one, or remove what is in it"));
         }
         workspace.write_files(files)?;

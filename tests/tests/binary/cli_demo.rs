@@ -45,7 +45,7 @@ fn the_demo_does_not_touch_a_directory_that_holds_something() {
     let before = workspace.files("");
     let run = Brigade::new(&workspace).run(["demo", "--in", "demo", "--json"]);
     run.assert_code(2);
-    assert_eq!(run.json()["error"], "the folder is not empty");
+    assert_eq!(run.json()["error"], "the directory is not empty");
     assert_eq!(workspace.files(""), before);
 }
 

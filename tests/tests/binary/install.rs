@@ -391,3 +391,23 @@ fn a_program_of_a_run_registers_installs_and_approves_nothing() {
     site.json(["register", "mine.toml"]).expect(0);
     site.json(["call", "reject", &pending, "--reason", "seen"]).expect(0);
 }
+
+#[test]
+fn an_installation_with_a_bound_value_is_masked_and_runs_as_it_is() {
+    let site =
+        site("command = [\"fetcher vendor/yq Zq7tail-EXAMPLE\", \"fetcher vendor/yq Zq8tail-EXAMPLE\"]");
+    site.add_to_policy("[env_bindings]\nA = \"ONE\"\nB = \"TWO\"\n");
+    let site = site.env("ONE", "Zq7tail-EXAMPLE").env("TWO", "Zq8tail-EXAMPLE");
+    let document = site.json(["install", "yq"]).expect(0);
+    assert_eq!(document["queued"][0]["command"], "fetcher vendor/yq [redacted]");
+    let receipt = run(&site, &call_of(&document), 0);
+    assert_eq!(
+        (&receipt["status"], &receipt["command_label"]),
+        (&json!("completed"), &json!("fetcher vendor/yq [redacted]"))
+    );
+    site.assert_nowhere(b"tail-EXAMPLE", &[".brigade/tools.toml"]);
+    // A replay queues the same command, though another one is masked in the same way.
+    fs::remove_file(site.workspace.join("vendor/yq")).unwrap();
+    let replayed = site.json(["run", "replay", receipt["id"].as_str().unwrap()]).expect(0);
+    assert_eq!(replayed["call"]["contract_fingerprint"], receipt["contract_fingerprint"]);
+}

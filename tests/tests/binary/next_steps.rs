@@ -50,6 +50,53 @@ fn for_paused_calls_of_v030_only_what_is_accepted_is_proposed() {
 }
 
 #[test]
+fn a_paused_call_of_v030_is_replayed_only_if_its_tool_is_there() {
+    let site = Site::script("echo ran\n");
+    let state = brigade_testkit::fixtures().join("state/0.30.0");
+    for file in ["calls.jsonl", "checkpoints/checkpoint-1.json", "runs/run-waiting.json"] {
+        let bytes = std::fs::read(state.join(file)).expect("the fixture is there");
+        site.workspace.write(format!(".brigade/tools/{file}"), bytes);
+    }
+    let refused = || {
+        let run = site.tools(["checkpoint", "approve", "checkpoint-1", "--choice", "yes"]);
+        run.assert_code(1);
+        next(&run)
+    };
+    let receipt = site.json(["run", "show", "run-waiting"]).expect(0)["run"].clone();
+    let tool = receipt["tool_id"].as_str().unwrap();
+    assert_eq!(refused(), "to end the call: brigade tools call reject call-waiting --reason WHY");
+    site.add_to_catalog(&Site::entry(tool, "sh bin/tool.sh", ""));
+    assert!(refused().contains("brigade tools run replay run-waiting"), "{}", refused());
+}
+
+#[test]
+fn without_runs_the_list_of_calls_is_proposed() {
+    let site = Site::script("echo ran\n");
+    for words in [["run", "list"], ["run", "latest"]] {
+        assert_eq!(next(&site.tools(words)), "brigade tools call list", "{words:?}");
+    }
+    site.tools(["call", "list"]).assert_code(0);
+}
+
+#[test]
+fn what_never_runs_is_not_listed_as_ready() {
+    let site = Site::script("echo ran\n");
+    for family in ["skill", "slash-command", "superpower"] {
+        site.add_to_catalog(&Site::entry(family, "sh bin/tool.sh", &format!("family = {family:?}\n")));
+    }
+    let listed = site.tools(["contracts"]).stdout_text();
+    let state = |id: &str| {
+        let row =
+            listed.lines().find(|line| line.starts_with(&format!("{id} "))).expect("each tool has a row");
+        row.split_whitespace().nth(2).expect("a row has a state").to_owned()
+    };
+    assert_eq!(state("tool"), "ready", "{listed}");
+    for family in ["skill", "slash-command", "superpower"] {
+        assert_ne!(state(family), "ready", "{listed}");
+    }
+}
+
+#[test]
 fn a_bare_word_is_no_id() {
     let site = Site::script("echo ran\n");
     let queued = site.json(["call", "queue", "tool", "--args", "{}"]).expect(0);

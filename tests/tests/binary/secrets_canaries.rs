@@ -58,6 +58,12 @@ fn holds_none(run: &Run, secret: &str) {
 /// Runs every command that shows something, as text and as JSON, and looks for the secret in what it says.
 #[track_caller]
 fn look_everywhere(site: &Site, secret: &str) {
+    look_everywhere_but(site, secret, &[]);
+}
+
+/// Like [`look_everywhere`]; `except` names files that a person wrote it into.
+#[track_caller]
+fn look_everywhere_but(site: &Site, secret: &str, except: &[&str]) {
     let commands: &[&[&str]] = &[
         &["list"],
         &["show", "tool"],
@@ -92,7 +98,7 @@ fn look_everywhere(site: &Site, secret: &str) {
         holds_none(&site.tools(command.iter().chain(&["--verbose"])), secret);
     }
     for form in forms(secret) {
-        site.assert_nowhere(form.as_bytes(), &[]);
+        site.assert_nowhere(form.as_bytes(), except);
     }
 }
 
@@ -121,6 +127,45 @@ echo end
     assert!(log.contains("[redacted]") && log.ends_with("end\n"), "{log}");
     assert_eq!(receipt["env_labels_used"], json!(["GITHUB_TOKEN"]));
     look_everywhere(&site, CANARY);
+}
+
+#[test]
+fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
+    const VALUE: &str = "Zq7tail-EXAMPLE";
+    let site = Site::script_with("printf '%s\\n' \"${#1}\"\n", "").env("CANARY", VALUE);
+    let entry = |value: &str| {
+        let install =
+            format!("[tool.install]\ncommand = [\"sh bin/tool.sh {value}\"]\ncheck = \"true {value}\"\n");
+        let lines = format!("{LABEL}version_command = \"true {value}\"\ncapabilities = [\"try things\"]\n");
+        Site::entry("tool", &format!("sh bin/tool.sh {value}"), &lines) + &install
+    };
+    site.workspace.write(".brigade/tools.toml", entry(VALUE));
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["command_label"], "sh bin/tool.sh [redacted]");
+    // The program got the value, which is 15 characters long.
+    assert_eq!(site.log_text(&receipt, "stdout"), "15\n");
+    look_everywhere_but(&site, VALUE, &[".brigade/tools.toml"]);
+    let others: &[&[&str]] = &[
+        &["find", "try things"],
+        &["pack", "build"],
+        &["call", "queue", "tool"],
+        &["install", "tool", "--dry-run"],
+        &["check", "tool"],
+        &["policy", "explain", "tool"],
+    ];
+    for words in others {
+        for json in [&[][..], &["--json"]] {
+            holds_none(&site.tools(words.iter().chain(json)), VALUE);
+        }
+    }
+    let listed = site.json(["call", "list"]).expect(0);
+    assert!(listed["calls"][0]["command"] == "sh bin/tool.sh [redacted]", "{listed:#}");
+    // An approval covers the exact command: another one that is masked in the same way is not approved.
+    let id = site.approved("tool", r#"{"a":1}"#);
+    let changed = site.env("CANARY", "Zq8tail-EXAMPLE");
+    changed.workspace.write(".brigade/tools.toml", entry("Zq8tail-EXAMPLE"));
+    let refused = changed.json(["call", "run", &id]).expect(1);
+    assert!(refused.to_string().contains("changed_contract"), "{refused:#}");
 }
 
 #[test]

@@ -528,7 +528,7 @@ fn whatever_is_refused_says_what_to_do_once() {
         (&["call", "approve", "call-"][..], "type more characters of the id"),
         (&["call", "show", "call-"], "type more characters of the id"),
         (&["agent", "remove", "nope"], "brigade tools agent list"),
-        (&["pack", "import", "nope"], "name a folder with tool-pack.json"),
+        (&["pack", "import", "nope"], "name a directory with tool-pack.json"),
         (&["init", "--target", "file"], "name another path, or move away what is there"),
         (&["register", "mcp:nope"], "brigade tools discover"),
         (&["keys", "list"], "brigade tools keys --help"),

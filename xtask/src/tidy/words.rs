@@ -8,7 +8,23 @@ use super::rust_text::split;
 use crate::repository::Tree;
 
 /// The first words of the commands.
-const COMMANDS: &[&str] = &["brigade tools", "brigade work", "brigade serve"];
+const COMMANDS: &[&str] = &[
+    "brigade tools",
+    "brigade work",
+    "brigade serve",
+    "brigade kitchen",
+    "brigade map",
+    "brigade plan",
+    "brigade service",
+    "brigade ticket",
+    "brigade resume",
+    "brigade status",
+    "brigade validate",
+    "brigade summary",
+];
+
+/// Options that no other program has.
+const OPTIONS: &[&str] = &["--args-json", "--include-blocked", "--lock-timeout", "--run-checks"];
 
 /// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
 const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
@@ -24,7 +40,7 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
             // A comment may name a command; `split` removes comments and strings from the code.
             let raw = text.lines().nth(index).unwrap_or_default();
             let is_said = |command: &&&str| raw.contains(**command) && !line.comment.contains(**command);
-            if let Some(command) = COMMANDS.iter().find(is_said) {
+            if let Some(command) = COMMANDS.iter().chain(OPTIONS).find(is_said) {
                 let message =
                     format!("`{command}` belongs to the command line: use a `NextStep`, or an included file");
                 found.push(Finding::new(path, index + 1, message));
@@ -57,6 +73,8 @@ mod tests {
             "//! `brigade tools list` lists.\nfn f() -> &'static str {\n    \"brigade tools list\"\n}\n";
         check("crates/brigade-doctor/src/a.rs", source, &[3]);
         check("crates/brigade/src/a.rs", "const A: &str = \"try `brigade work brief`\";\n", &[1]);
+        check("crates/brigade-crew/src/a.rs", "const A: &str = \"brigade kitchen\";\n", &[1]);
+        check("crates/brigade-doctor/src/a.rs", "const A: &str = \"raise --lock-timeout\";\n", &[1]);
         check("crates/brigade-cli/src/a.rs", source, &[]);
         check("crates/brigade-doctor/tests/a.rs", source, &[]);
         check("tests/src/a.rs", source, &[]);

@@ -3,8 +3,23 @@
 use brigade_catalog::Tool;
 use brigade_core::{Hint, NextStep, reasons};
 use brigade_policy::Blocker;
+use brigade_redact::shows;
 
+use crate::contract::{ContractFiles, installation_contract};
 use crate::facts::PlanFacts;
+
+/// Returns the command of an entry's installation that a record shows, which may have its bound values masked: the same
+/// one, else the one with the record's contract, else the first that it can be. Without any, what the record shows.
+pub fn install_command<'a>(entry: &'a Tool, shown: &'a str, contract: Option<&str>) -> &'a str {
+    let stated = entry.install.iter().flat_map(|install| &install.command).map(String::as_str);
+    let meant: Vec<&str> = stated.filter(|line| shows(shown, line)).collect();
+    let is_of_record = |line: &&&str| {
+        let found = installation_contract(&entry.installation(line), entry, &ContractFiles::default());
+        contract.is_some_and(|contract| found.to_hex() == contract)
+    };
+    let same = meant.iter().find(|line| **line == shown);
+    same.or_else(|| meant.iter().find(is_of_record)).or(meant.first()).copied().unwrap_or(shown)
+}
 
 /// Completes the reasons against an installation, and names the fields of the entry that it was made from.
 pub(super) fn blockers(installation: &Tool, entry: &Tool, blockers: Vec<Blocker>) -> Vec<Blocker> {
@@ -33,5 +48,32 @@ pub(super) fn hinted(facts: &PlanFacts<'_>, blocker: Blocker) -> Blocker {
             blocker.hint(Hint::to("queue its installation", step))
         }
         _ => blocker,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::{Catalog, Level};
+
+    use super::*;
+
+    #[test]
+    fn a_masked_command_is_the_one_with_the_contract_of_the_record() {
+        let text = "[[tool]]\nid = 'yq'\nname = 'yq'\nfamily = 'script'\n[tool.install]\n\
+                    command = ['get --key one yq', 'get --key two yq', 'fetch yq']\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let entry = &catalog.tools()[0];
+        let contract = |line: &str| {
+            installation_contract(&entry.installation(line), entry, &ContractFiles::default()).to_hex()
+        };
+        let second = contract("get --key two yq");
+        for (shown, contract, expect) in [
+            ("fetch yq", None, "fetch yq"),
+            ("get --key [redacted] yq", Some(&*second), "get --key two yq"),
+            ("get --key [redacted] yq", None, "get --key one yq"),
+            ("get [redacted] jq", Some(&*second), "get [redacted] jq"),
+        ] {
+            assert_eq!(install_command(entry, shown, contract), expect, "{shown}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brigade_catalog::Masks;
 use brigade_core::{Json, Number, Object};
 use brigade_policy::{Blocker, Decision, PolicyDecision};
 use brigade_projection::summarise;
@@ -97,6 +98,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         server: None,
         session: None,
         judge: None,
+        masks: Masks::default(),
     }
 }
 

@@ -7,10 +7,11 @@ use brigade_core::{Fingerprint, Json, NextStep, Spell};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, shows};
 
 use super::{Plan, PlanSummary, Secrets};
 use crate::binding::{Binding, Caller};
+use crate::call::Call;
 use crate::code::BoundCode;
 use crate::contract::ContractLabels;
 use crate::facts::ServerFact;
@@ -45,9 +46,9 @@ impl Plan {
         &self.family
     }
 
-    /// Returns the tool's command, without arguments and without what looks like a secret.
+    /// Returns the tool's command as it is stored and shown: without arguments, secrets and bound values.
     pub fn command(&self) -> Option<&str> {
-        self.command.as_deref()
+        self.summary.command.as_deref()
     }
 
     /// Returns the plan as reports show it.
@@ -60,9 +61,29 @@ impl Plan {
         &self.args
     }
 
-    /// Returns the rendered arguments, without secrets.
+    /// Returns the rendered arguments as they are stored and shown: without secrets and bound values.
     pub fn arguments(&self) -> &BTreeMap<String, String> {
-        &self.arguments
+        &self.summary.arguments
+    }
+
+    /// Returns the words that the program gets for its arguments. They are never stored or shown.
+    pub fn argument_words(&self) -> impl Iterator<Item = &str> {
+        self.arguments.values().map(String::as_str)
+    }
+
+    /// Returns whether a record shows these rendered arguments, with what is masked now or with nothing masked.
+    pub(crate) fn has_arguments(&self, stored: &BTreeMap<String, String>) -> bool {
+        stored == &self.arguments || stored == &self.summary.arguments
+    }
+
+    /// Returns whether a record shows this command. A mark in it tells nothing, so the record must hold the contract's
+    /// whole fingerprint, which is compared on its own and covers the exact command.
+    pub(crate) fn has_command(&self, call: &Call) -> bool {
+        let is_bound = call.contract_fingerprint.as_ref().is_some_and(|stored| stored.len() == 64);
+        match (call.command.as_deref(), self.command.as_deref()) {
+            (Some(stored), Some(exact)) => stored == exact || is_bound && shows(stored, exact),
+            (stored, exact) => stored == exact,
+        }
     }
 
     /// Returns the contract's labels as records hold them.
@@ -194,7 +215,10 @@ impl Plan {
     /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.
     pub fn shown_argv(&self) -> Vec<String> {
         let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
-        Redactor::new(&[]).redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
+        let words = Redactor::new(&[]).redact_argv(words);
+        let mut shown: Vec<String> = words.iter().map(|word| word.as_str().to_owned()).collect();
+        shown.iter_mut().for_each(|word| self.masks.hide(word));
+        shown
     }
 
     pub(crate) fn argv(&self) -> Option<&Argv> {

@@ -9,8 +9,10 @@ use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};
 
-use super::SHORTEST_BOUND;
 use crate::template::Template;
+
+/// The shortest bound value, in bytes, that an argument is searched for.
+const SHORTEST_BOUND: usize = 4;
 
 /// Refuses fields of the contract that hold a secret, and lists them.
 pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
@@ -26,15 +28,15 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
     fields
 }
 
-/// Returns the bound values that are searched for. Shorter ones also occur in harmless arguments.
-pub(super) fn telling(bound_values: &[SecretValue]) -> Vec<SecretValue> {
+/// Returns the bound values that are searched for in what people type. Shorter ones also occur in harmless text.
+pub fn telling_values(bound_values: &[SecretValue]) -> Vec<SecretValue> {
     bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect()
 }
 
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.
 pub(super) fn secret_fields(args: &Json, bound_values: &[SecretValue]) -> Vec<String> {
     let mut fields = brigade_redact::secret_fields(args);
-    let telling = telling(bound_values);
+    let telling = telling_values(bound_values);
     if !telling.is_empty() {
         let bound = Redactor::bound_only(&telling);
         let holds = |value: &Json| bound.redact_str(&value.to_compact()) != value.to_compact();

@@ -77,6 +77,50 @@ fn check_resume(call: Call, checkpoints: &[Checkpoint], expect: &[&str]) {
     assert_eq!(found.iter().map(|blocker| &*blocker.code).collect::<Vec<_>>(), expect);
 }
 
+/// The case with a bound value in the command and in a template.
+fn masked() -> Case {
+    let mut case = Case::new();
+    case.set("command", "'sh bin/greet.sh --as bound-EXAMPLE-4711'");
+    case.set("argument_template", "{ name = '{name}@bound-EXAMPLE-4711' }");
+    case
+}
+
+#[test]
+fn a_bound_value_in_an_entry_is_masked_in_the_record_and_runs_as_it_is() {
+    let call = masked().approved();
+    assert_eq!(call.command.as_deref(), Some("sh bin/greet.sh --as [redacted]"));
+    assert_eq!(call.arguments["name"], "Ada@[redacted]");
+    let verified =
+        verify(call.clone(), masked().plan(), RuntimeFact::NotNeeded, Purpose::Run, after(9)).unwrap();
+    assert_eq!(verified.argv()[2..], ["--as", "bound-EXAMPLE-4711", "Ada@bound-EXAMPLE-4711"]);
+    assert_eq!(verified.plan().argument_words().collect::<Vec<_>>(), ["Ada@bound-EXAMPLE-4711"]);
+    // A record of an older version holds what is exact, and so does one of a process without the variable.
+    let mut unset = masked();
+    unset.bound_values.clear();
+    assert_eq!(unset.approved().command.as_deref(), Some("sh bin/greet.sh --as bound-EXAMPLE-4711"));
+    assert_eq!(codes(unset.approved(), &masked()), [""; 0]);
+}
+
+#[test]
+fn a_mark_lets_no_other_command_pass() {
+    let mut other = masked();
+    other.set("command", "'sh bin/greet.sh --as bound-EXAMPLE-4712'");
+    other.bound_values =
+        vec![brigade_redact::SecretValue::new(b"bound-EXAMPLE-4712"), masked().bound_values[0].clone()];
+    assert_eq!(other.queued().command, masked().queued().command);
+    assert_eq!(codes(masked().approved(), &other), ["changed_contract"]);
+    assert_eq!(other.plan().changes_since_queued(&masked().queued()), [Change::Contract]);
+    other = masked();
+    other.set("argument_template", "{ name = '{name}@other-EXAMPLE-4711' }");
+    other.bound_values.push(brigade_redact::SecretValue::new(b"other-EXAMPLE-4711"));
+    assert_eq!(other.queued().arguments, masked().queued().arguments);
+    assert!(codes(masked().approved(), &other).contains(&"changed_contract".to_owned()));
+    // Without the whole fingerprint of the contract, a mark is a text like any other.
+    let mut call = masked().approved();
+    call.contract_fingerprint = None;
+    assert_eq!(codes(call, &masked()), ["changed_contract"]);
+}
+
 #[test]
 fn what_was_approved_runs() {
     check(|_| (), &[]);

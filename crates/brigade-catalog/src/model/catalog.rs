@@ -7,7 +7,7 @@ use brigade_core::{ConfigIssue, ErrorKind, Explained, Hint, NextStep, Place, Sev
 use brigade_redact::Redactor;
 use thiserror::Error;
 
-use super::{Level, Reads, Settings, Tool};
+use super::{Level, Masks, Reads, Settings, Tool};
 use crate::levels::Shadowed;
 
 /// The tools of a catalog file, and its issues.
@@ -155,6 +155,16 @@ impl Catalog {
     /// Returns the entries of the user that entries of the project hide.
     pub fn shadowed(&self) -> &[Shadowed] {
         &self.shadowed
+    }
+
+    /// Returns the catalog whose entries are shown with these masks.
+    #[must_use]
+    pub fn masked_by(mut self, masks: &Masks) -> Catalog {
+        if !masks.is_empty() {
+            let hidden = self.shadowed.iter_mut().map(|shadowed| &mut shadowed.tool);
+            self.tools.iter_mut().chain(hidden).for_each(|tool| tool.masks = masks.clone());
+        }
+        self
     }
 
     /// Returns the catalog with what its file says about itself.

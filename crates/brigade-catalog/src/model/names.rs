@@ -31,6 +31,11 @@ impl Family {
     pub fn of_entries() -> impl Iterator<Item = Family> {
         Family::ALL.iter().copied().filter(|family| *family != Family::Builtin)
     }
+
+    /// Returns whether calls of the family can run: scripts, MCP tools and tools of Brigade.
+    pub fn is_executable(self) -> bool {
+        matches!(self, Family::Script | Family::Mcp | Family::Builtin)
+    }
 }
 
 words! {

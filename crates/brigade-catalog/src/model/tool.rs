@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use brigade_core::Place;
+use brigade_redact::{Redactor, SecretValue};
 
 use super::{
     ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RiskClass,
@@ -117,6 +119,38 @@ pub struct Tool {
     pub unsafe_fields: Vec<String>,
     /// Whether an issue with severity error concerns this entry.
     pub is_broken: bool,
+    /// What is masked where the entry is [shown](Tool::shown).
+    pub masks: Masks,
+}
+
+/// The values that are masked where an entry is shown, beside what looks like a secret. They are not part of the entry:
+/// two entries are equal whatever is masked in them.
+#[derive(Clone, Debug, Default)]
+pub struct Masks(Option<Arc<Redactor>>);
+
+impl Masks {
+    /// Masks these values.
+    pub fn of(values: &[SecretValue]) -> Masks {
+        Masks((!values.is_empty()).then(|| Arc::new(Redactor::bound_only(values))))
+    }
+
+    /// Masks a text. Without a value in it, it stays what it is.
+    pub fn hide(&self, text: &mut String) {
+        if let Some(redactor) = &self.0 {
+            *text = redactor.redact_str(text);
+        }
+    }
+
+    /// Returns whether nothing is masked.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl PartialEq for Masks {
+    fn eq(&self, _: &Masks) -> bool {
+        true
+    }
 }
 
 /// The fields without which some call of a tool is refused.
@@ -194,6 +228,7 @@ impl Tool {
             origin,
             unsafe_fields: Vec::new(),
             is_broken: false,
+            masks: Masks::default(),
         }
     }
 
@@ -337,7 +372,7 @@ impl Tool {
 
     /// Returns whether calls of this family can run: scripts, MCP tools and tools of Brigade.
     pub fn is_executable(&self) -> bool {
-        matches!(self.family, Some(Family::Script | Family::Mcp | Family::Builtin))
+        self.family.is_some_and(Family::is_executable)
     }
 
     /// Returns whether the tool is part of Brigade.

@@ -47,7 +47,7 @@ impl Registrations {
             _ => id_of_name(&entry.name),
         };
         let Ok(tool) = Tool::new(id.unwrap_or(&of_name), family) else {
-            let message = "no id can be made of the name; give one with --id";
+            let message = "no id can be made of the name; give one";
             found.errors.push(RegisterError::new("field_invalid", message).field("id"));
             return found;
         };

@@ -144,6 +144,8 @@ fn command(step: &NextStep) -> String {
     use NextStep as N;
     match step {
         N::Init => "tools init".to_owned(),
+        N::InitFor(harness) => format!("tools init --harness {}", quote(harness)),
+        N::InitEmpty => "tools init --empty".to_owned(),
         N::AddDefaults => "tools defaults".to_owned(),
         N::ListTools => "tools list".to_owned(),
         N::ShowTool(id) => of("tools show", id, ""),
@@ -327,7 +329,8 @@ mod tests {
     fn steps() -> Vec<NextStep> {
         use NextStep as N;
         let id = || "some-id".to_owned();
-        let with_name: [fn(String) -> N; 38] = [
+        let with_name: [fn(String) -> N; 39] = [
+            N::InitFor,
             N::AnswerByChoice,
             N::AnswerByText,
             N::ValidatePrd,
@@ -377,6 +380,7 @@ mod tests {
         let checkpoint = [N::ShowCheckpoint, N::AnswerCheckpoint, N::Resume];
         let mut steps = vec![
             N::Init,
+            N::InitEmpty,
             N::AddDefaults,
             N::ListTools,
             N::ListContracts,

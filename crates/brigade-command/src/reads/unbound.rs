@@ -14,7 +14,7 @@ impl fmt::Display for NotBound {
         match self {
             NotBound::Folder(folder) => write!(
                 f,
-                "the command runs code from the folder `{}`, which holds more than an approval binds",
+                "the command runs code from the directory `{}`, which holds more than an approval binds",
                 escape_terminal(folder)
             ),
             NotBound::Link(link) => write!(

@@ -22,6 +22,14 @@ pub(super) const RUN_TRAILER: &str = "Brigade-Run";
 /// The most commits of a worker that are kept.
 const MOST_COMMITS: usize = 1_000;
 
+/// What became of the commits of a worker.
+enum Taken {
+    /// They are in our git directory.
+    Kept,
+    /// They are not kept, for this reason.
+    Refused(&'static str),
+}
+
 impl GitPlace {
     pub(super) fn look_guarded(&self, place: &Place, guard: &Guard) -> Result<Changes, PlaceError> {
         let dir = self.folders.of(&place.name.prd, &place.name.task)?;
@@ -215,8 +223,8 @@ impl GitPlace {
         let sight = self.folders.sight(&self.repository, &dir)?;
         let (parent, squashed) = match (&changes.head, self.options.commits) {
             (Some(head), Commits::Keep) => match self.take_commits(&dir, &sight, &base, head)? {
-                Ok(()) => (head.clone(), None),
-                Err(why) => (base, Some(why)),
+                Taken::Kept => (head.clone(), None),
+                Taken::Refused(why) => (base, Some(why)),
             },
             (None, Commits::Keep) | (_, Commits::Squash) => (base, None),
         };
@@ -247,14 +255,14 @@ impl GitPlace {
         CommitId::new(answer.text()?.trim()).ok_or_else(|| answer.unclear().into())
     }
 
-    /// Takes the commits of a worker over into our git directory, or says why they are not kept.
+    /// Takes the commits of a worker over into our git directory.
     fn take_commits(
         &self,
         dir: &TaskDir,
         sight: &Sight,
         base: &CommitId,
         head: &CommitId,
-    ) -> Result<Result<(), &'static str>, PlaceError> {
+    ) -> Result<Taken, PlaceError> {
         let git = &self.repository.git;
         let incoming = below(&dir.ours, "incoming")?;
         remove_any(&self.folders.kitchen, &incoming)?;
@@ -266,7 +274,7 @@ impl GitPlace {
             git.order("pack-objects").seeing(&theirs).words(["--revs", "-q"]).word(folder.join("pack"));
         let answer = order.input(format!("{head}\n^{base}\n")).ask()?;
         if answer.code != Some(0) {
-            return Ok(Err("git cannot read them"));
+            return Ok(Taken::Refused("git cannot read them"));
         }
         let id = answer.text()?.trim().to_owned();
         if CommitId::new(&id).is_none() {
@@ -277,7 +285,7 @@ impl GitPlace {
         let index = folder.join("checked.idx");
         let order = git.order("index-pack").seeing(sight).words(["--strict", "-o"]).word(&index).word(&pack);
         if order.ask()?.code != Some(0) {
-            return Ok(Err("git cannot check them"));
+            return Ok(Taken::Refused("git cannot check them"));
         }
         let kitchen = &self.folders.kitchen;
         let packs = below(&dir.ours, "objects/pack")?;
@@ -289,25 +297,25 @@ impl GitPlace {
         let order = git.order("rev-list").seeing(sight);
         let order = order.words(["--objects", "--quiet", head.as_str(), "--not", base.as_str()]);
         if order.ask()?.code != Some(0) {
-            return Ok(Err("objects of them are missing"));
+            return Ok(Taken::Refused("objects of them are missing"));
         }
         let order = git.order("log").seeing(sight).words(["-z", "--format=%P%n%B", head.as_str()]);
         let answer = order.words(["--not", base.as_str(), "--"]).run()?;
         let commits: Vec<&[u8]> = answer.parts().collect();
         if MOST_COMMITS < commits.len() {
-            return Ok(Err("there are too many of them"));
+            return Ok(Taken::Refused("there are too many of them"));
         }
         if self.have_of_setup(dir, sight, base, head)? {
-            return Ok(Err("they have what the setup command made"));
+            return Ok(Taken::Refused("they have what the setup command made"));
         }
         if !self.stands_on(sight, head, base)? {
-            return Ok(Err("they are not based on the commit that the task started from"));
+            return Ok(Taken::Refused("they are not based on the commit that the task started from"));
         }
         for commit in commits {
             let text = String::from_utf8_lossy(commit);
             let (parents, message) = text.split_once('\n').unwrap_or((&text, ""));
             if parents.split_whitespace().count() != 1 {
-                return Ok(Err("one of them is a merge"));
+                return Ok(Taken::Refused("one of them is a merge"));
             }
             // Otherwise a worker could say that a task is integrated.
             let is_ours = |line: &str| {
@@ -315,10 +323,10 @@ impl GitPlace {
                 [TASK_TRAILER, RUN_TRAILER].iter().any(|name| line.starts_with(&name.to_ascii_lowercase()))
             };
             if message.lines().any(is_ours) {
-                return Ok(Err("one of them has a trailer of Brigade"));
+                return Ok(Taken::Refused("one of them has a trailer of Brigade"));
             }
         }
-        Ok(Ok(()))
+        Ok(Taken::Kept)
     }
 }
 

@@ -54,14 +54,17 @@ impl std::fmt::Display for WithoutGit {
     }
 }
 
+impl From<WithoutGit> for PlaceError {
+    fn from(why: WithoutGit) -> PlaceError {
+        PlaceError::WithoutGit(why)
+    }
+}
+
 impl Repository {
     /// Opens the repository around a workspace.
-    pub(crate) fn open(
-        workspace: &dyn Fs,
-        host: &HostEnvironment,
-    ) -> Result<Result<Repository, WithoutGit>, PlaceError> {
+    pub(crate) fn open(workspace: &dyn Fs, host: &HostEnvironment) -> Result<Repository, PlaceError> {
         let Some(git) = Git::find(workspace, host)? else {
-            return Ok(Err(WithoutGit::NoProgram));
+            return Err(WithoutGit::NoProgram.into());
         };
         git.check_version()?;
         let mut order = git.order("rev-parse").within(workspace.root());
@@ -78,7 +81,7 @@ impl Repository {
             let said = answer.said();
             let is_plain =
                 said.contains("not a git repository") || said.contains("must be run in a work tree");
-            return if is_plain { Ok(Err(WithoutGit::NoRepository)) } else { Err(answer.failure().into()) };
+            return Err(if is_plain { WithoutGit::NoRepository.into() } else { answer.failure().into() });
         }
         // Git names paths by lines, here and where repositories share objects.
         if answer.stdout.iter().filter(|byte| **byte == b'\n').count() != asked.len() + 1 {
@@ -111,9 +114,9 @@ impl Repository {
         };
         repository.seal = repository.seal_now()?;
         if repository.commit_of("HEAD")?.is_none() {
-            return Ok(Err(WithoutGit::NoCommit));
+            return Err(WithoutGit::NoCommit.into());
         }
-        Ok(Ok(repository))
+        Ok(repository)
     }
 
     /// Returns where the objects are.

@@ -76,12 +76,12 @@ impl Bench {
         git(&self.root(), words)
     }
 
-    fn try_open(&self) -> Result<Result<GitPlace, WithoutGit>, PlaceError> {
+    fn try_open(&self) -> Result<GitPlace, PlaceError> {
         GitPlace::open(&self.root(), &self.host(), self.options.clone())
     }
 
     fn open(&self) -> GitPlace {
-        self.try_open().unwrap().unwrap()
+        self.try_open().unwrap()
     }
 
     /// What the user has: files, index, stash, branch and untracked files.

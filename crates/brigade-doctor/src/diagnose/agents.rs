@@ -80,7 +80,7 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
                 ids.iter().filter(|other| *other != id).map(|other| format!("`{other}`")).collect();
             let when = match style {
                 NameStyle::Dotted => "",
-                NameStyle::Plain => " with `--names plain`",
+                NameStyle::Plain => " with plain names",
             };
             let detail = format!("agents would be shown it as `{name}`{when}, like {}", others.join(", "));
             let issue = Issue::of_tool(IssueType::ToolNameClash, tool, "id", detail);

@@ -126,7 +126,7 @@ fn one(runtime: &Runtime, state: Option<&RuntimeFacts>, home: Option<&Path>, fou
                 say(
                     IssueType::RuntimeMissingCwd,
                     "cwd",
-                    "cwd names no folder".to_owned(),
+                    "cwd names no directory".to_owned(),
                     "missing".to_owned(),
                 );
             }

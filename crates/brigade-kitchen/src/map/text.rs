@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use super::{CodeMap, MAX_ROWS};
 
 /// The first words of every map of ours.
+/// How the sentence about the origin of the file begins.
+const MADE_BY: &str = include_str!("made_by.txt");
+
 const HEAD: &str = "# Codebase map ";
 
 /// Behind these words of the first line stands the commit.
@@ -126,7 +129,7 @@ impl CodeMap {
         let cut = if self.is_cut { ", and there are more" } else { "" };
         let _ = write!(
             out,
-            "\nMade by `brigade map` from the names of {}{cut}. What stands below a heading `Notes` at the end is kept.\n",
+            "\n{MADE_BY}{}{cut}. What stands below a heading `Notes` at the end is kept.\n",
             files(self.files)
         );
         let language = |own: &super::Language| format!("{}: {}", own.name, files(own.files));

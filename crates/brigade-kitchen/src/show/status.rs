@@ -219,6 +219,7 @@ impl Marker {
 /// A task in a status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TaskRow {
     /// Its id.
     pub id: TaskId,
@@ -263,6 +264,7 @@ pub struct TaskRow {
 /// A decision, as people and programs see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DecisionRow {
     /// Its id.
     pub id: DecisionId,

@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use brigade_command::find_program;
+
 use crate::regular::first_bytes;
 
 /// Programs, libraries and configuration of the machine; `/proc` without what belongs to other processes.
@@ -362,13 +364,13 @@ impl Finder<'_> {
             text.lines().find_map(|line| line.trim().strip_prefix("exec ")?.split_whitespace().next())?;
         let name = name.trim_matches('"');
         let is_manager = ["asdf", "mise", "rtx", "pyenv", "rbenv", "nodenv", "goenv"].contains(&name);
-        is_manager.then(|| self.on_path(OsStr::new(name))).flatten()
+        is_manager.then(|| self.on_path(name)).flatten()
     }
 
-    fn on_path(&self, name: &OsStr) -> Option<PathBuf> {
-        let is_name = !name.as_bytes().contains(&b'/') && !name.is_empty();
-        let mut folders = std::env::split_paths(&self.around.path).filter(|folder| folder.is_absolute());
-        folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_name && is_executable(path)))
+    fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let is_name = !name.contains('/') && !name.is_empty();
+        let found = || find_program(name, Path::new("/"), Some(&self.around.path), is_executable);
+        is_name.then(found).flatten()
     }
 
     /// Tells whether the owner of the machine means this program, and not only text in the workspace.
@@ -398,7 +400,7 @@ impl Finder<'_> {
         if interpreter.file_name().is_some_and(|name| name == "env") {
             // `env -S name -flag`, `env NAME=value name`.
             let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
-            found.extend(name.and_then(|name| self.on_path(OsStr::from_bytes(name))));
+            found.extend(name.and_then(|name| self.on_path(std::str::from_utf8(name).ok()?)));
         }
         if self.is_inside(&interpreter) || self.is_vouched_for(&interpreter, named_by) {
             found.push(interpreter);

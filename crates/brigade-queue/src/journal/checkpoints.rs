@@ -121,9 +121,9 @@ fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
     let mut list = CheckpointList::default();
     let mut calls: HashMap<String, Option<StoredCall>> = HashMap::new();
     for (path, result) in read_all(&**state.place().fs())? {
-        let path = path.to_string();
+        let place = path.to_string();
         match result {
-            Err(problem) => list.errors.push(BadCheckpoint { path, problem, is_recorded: false }),
+            Err(problem) => list.errors.push(BadCheckpoint { place, problem, is_recorded: false }),
             Ok(file) => {
                 if !calls.contains_key(&file.call_id) {
                     calls.insert(file.call_id.clone(), call_of(state, &file)?);
@@ -134,9 +134,10 @@ fn list_once(state: &State) -> Result<CheckpointList, QueueError> {
                     if !differs.is_empty() {
                         let problem =
                             format!("it differs from the record of its call: {}", differs.join(", "));
-                        list.errors.push(BadCheckpoint { path: path.clone(), problem, is_recorded: true });
+                        list.errors.push(BadCheckpoint { place, problem, is_recorded: true });
                     }
-                    list.checkpoints.push(StoredCheckpoint { checkpoint, path, differs });
+                    let stored_id = layout::stored_id(&path);
+                    list.checkpoints.push(StoredCheckpoint { checkpoint, stored_id, differs });
                 }
             }
         }
@@ -160,24 +161,21 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
         let Some(checkpoint) = checkpoint_of(document) else { continue };
         let is_this = |stored: &StoredCheckpoint| stored.checkpoint.id == checkpoint.id;
         // A file with this name that belongs to another call, or to none, is not changed.
-        let path = layout::checkpoint(&checkpoint.id).to_string();
+        let place = layout::checkpoint(&checkpoint.id).to_string();
         match list.checkpoints.iter_mut().find(|stored| is_this(stored)) {
             Some(stored) if stored.checkpoint.call_id == checkpoint.call_id => continue,
             Some(stored) => {
                 let differs = vec!["call_id".to_owned()];
-                *stored = StoredCheckpoint { checkpoint, path: path.clone(), differs };
+                *stored = StoredCheckpoint { differs, ..StoredCheckpoint::recorded(checkpoint) };
             }
-            None => {
-                let stored = StoredCheckpoint { checkpoint, path: path.clone(), differs: Vec::new() };
-                list.checkpoints.push(stored);
-            }
+            None => list.checkpoints.push(StoredCheckpoint::recorded(checkpoint)),
         }
-        match list.errors.iter_mut().find(|bad| bad.path == path) {
+        match list.errors.iter_mut().find(|bad| bad.place == place) {
             Some(bad) => bad.is_recorded = true,
             None => {
                 let problem =
                     "it is in the record of its call, but its file is missing or invalid".to_owned();
-                list.errors.push(BadCheckpoint { path, problem, is_recorded: true });
+                list.errors.push(BadCheckpoint { place, problem, is_recorded: true });
             }
         }
     }
@@ -187,7 +185,7 @@ fn add_recorded(list: &mut CheckpointList, call: &StoredCall) {
 /// be written are still reported.
 pub(crate) fn restore(state: &State) -> Result<u64, QueueError> {
     let bad: Vec<String> =
-        list(state)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.path).collect();
+        list(state)?.errors.into_iter().filter(|bad| bad.is_recorded).map(|bad| bad.place).collect();
     if bad.is_empty() {
         return Ok(0);
     }
@@ -227,7 +225,7 @@ pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsErro
     let of_run = read.filter(|(_, checkpoint)| checkpoint.run_id == run);
     let stored = of_run.map(|(path, checkpoint)| StoredCheckpoint {
         checkpoint,
-        path: path.to_string(),
+        stored_id: layout::stored_id(&path),
         differs: Vec::new(),
     });
     Ok(CheckpointList { checkpoints: stored.collect(), errors: Vec::new() })
@@ -251,7 +249,7 @@ pub(crate) fn create(fs: &dyn Fs, checkpoints: Vec<Checkpoint>) -> Result<Vec<St
             let path = layout::checkpoint(&checkpoint.id);
             match fs.create_new_durable(&path, &bytes(&checkpoint)) {
                 Ok(()) => {
-                    stored.push(StoredCheckpoint { checkpoint, path: path.to_string(), differs: Vec::new() });
+                    stored.push(StoredCheckpoint::recorded(checkpoint));
                     break;
                 }
                 Err(error) if error.is_exists() => {

@@ -15,6 +15,11 @@ pub(crate) fn runs() -> RelPath {
     path(brigade_call::RUNS)
 }
 
+/// Returns the id that a receipt or a checkpoint is stored under: the name of its file.
+pub(crate) fn stored_id(file: &RelPath) -> String {
+    file.name().strip_suffix(".json").unwrap_or(file.name()).to_owned()
+}
+
 /// The directory of checkpoints.
 pub(crate) fn checkpoints() -> RelPath {
     path(brigade_call::CHECKPOINTS)

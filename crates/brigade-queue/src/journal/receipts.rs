@@ -51,7 +51,7 @@ impl RunFolder {
         });
         folders.filter_map(|entry| {
             let path = layout::runs().join(&entry.name).ok()?;
-            Some(BadReceipt { path: path.to_string(), problem: FsErrorKind::NotAFile.to_string() })
+            Some(BadReceipt { place: path.to_string(), problem: FsErrorKind::NotAFile.to_string() })
         })
     }
 
@@ -70,11 +70,11 @@ pub(crate) fn read_receipt(
     path: &RelPath,
     bytes: Result<Vec<u8>, FsError>,
 ) -> Result<StoredReceipt, BadReceipt> {
-    let bad = |problem: String| BadReceipt { path: path.to_string(), problem };
+    let bad = |problem: String| BadReceipt { place: path.to_string(), problem };
     let bytes = bytes.map_err(|error| bad(error.kind.to_string()))?;
     let json = Json::parse_bytes(&bytes, Dialect::Lenient).map_err(|error| bad(error.to_string()))?;
     let receipt = Receipt::from_json(json).map_err(|error| bad(error.to_string()))?;
-    Ok(StoredReceipt { receipt, path: path.to_string(), sha256: Fingerprint::of_bytes(&bytes) })
+    Ok(StoredReceipt { receipt, stored_id: layout::stored_id(path), sha256: Fingerprint::of_bytes(&bytes) })
 }
 
 /// Returns the path of a run's receipt. The run id may come from another program.
@@ -135,7 +135,7 @@ pub(crate) fn misplaced(fs: &dyn Fs) -> Result<Vec<BadReceipt>, FsError> {
     let folder = layout::runs();
     if fs.metadata(&folder).is_ok_and(|found| found.kind != FileKind::Directory) {
         return Ok(vec![BadReceipt {
-            path: folder.to_string(),
+            place: folder.to_string(),
             problem: FsErrorKind::NotADirectory.to_string(),
         }]);
     }
@@ -228,7 +228,7 @@ pub(crate) fn add(
         Err(error) => return Err(error.into()),
     };
     let sha256 = Fingerprint::of_bytes(&bytes);
-    Ok((StoredReceipt { receipt: receipt.clone(), path: path.to_string(), sha256 }, known))
+    Ok((StoredReceipt { receipt: receipt.clone(), stored_id: run.to_string(), sha256 }, known))
 }
 
 /// Adds a receipt to the ledger, unless it is already there.
@@ -329,10 +329,11 @@ fn examined(
         && let Some(some) = some_members(bytes, wanted)
         && let Ok(receipt) = Receipt::from_json(Json::Object(some))
     {
-        return Ok(ExaminedReceipt { receipt, path: path.to_string() });
+        return Ok(ExaminedReceipt { receipt, stored_id: layout::stored_id(path) });
     }
     // The full parser reports the problem, if there is one.
-    read_receipt(path, bytes).map(|stored| ExaminedReceipt { receipt: stored.receipt, path: stored.path })
+    read_receipt(path, bytes)
+        .map(|stored| ExaminedReceipt { receipt: stored.receipt, stored_id: stored.stored_id })
 }
 
 /// The members that a receipt must have.

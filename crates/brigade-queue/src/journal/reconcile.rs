@@ -74,7 +74,7 @@ const RESTORED_AT_ONCE: usize = 1_000;
 /// Builds the call of a finished run from its receipt. Returns `None` if the receipt does not say how the run ended.
 fn call_of_receipt(receipt: &StoredReceipt, entry: &LedgerEntry, now: Timestamp) -> Option<Call> {
     let link = LedgerLink { sequence: entry.sequence, sha256: entry.sha256 };
-    let end = run_end(&receipt.receipt, receipt.path.clone(), Some(link), now).ok()?;
+    let end = run_end(&receipt.receipt, receipt.name(), Some(link), now).ok()?;
     if !end.status.is_finished() {
         return None;
     }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -10,13 +9,13 @@ use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Json};
 use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
 
-use super::kind::{code_of, content_key, duplicate_key, status_of};
+use super::kind::{OWN_MEMBERS, code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
 use super::{approved, checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order, Records,
-    RunList, Snapshot, StoredCall, StoredReceipt, Verification,
+    BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundListed,
+    ListedCall, Order, Records, RunList, Snapshot, StoredCall, StoredReceipt, Verification,
 };
 
 /// Returns the code of a status. All statuses of other programs share one.
@@ -276,6 +275,15 @@ impl Snapshot for State {
             Checkpoints::AddedFor(run) => Ok(checkpoints::added_for(&**self.place().fs(), run)?),
         }
     }
+
+    fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
+        Ok(receipts::misplaced(&**self.place().fs())?)
+    }
+
+    fn listed_calls(&self, found: &mut FoundListed<'_>) -> Result<bool, QueueError> {
+        export(self, found)?;
+        Ok(true)
+    }
 }
 
 fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
@@ -302,20 +310,8 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
     Ok(counts)
 }
 
-/// A call to be listed.
-#[derive(Debug)]
-pub enum ListedCall<'a> {
-    /// The record as stored: one line with a JSON object.
-    AsStored(&'a [u8]),
-    /// A call that is shown differently than stored: v0.30 wrote it, or it is running and its runner may be gone.
-    Parsed(Box<StoredCall>),
-}
-
 /// Passes on all calls in queue order, as text if they are shown as stored.
-pub(crate) fn export(
-    state: &State,
-    found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
-) -> Result<(), QueueError> {
+fn export(state: &State, found: &mut FoundListed<'_>) -> Result<(), QueueError> {
     state.require_journal()?;
     let running = code(state, &CallStatus::Running);
     let mut merge = Merge::new(state)?;
@@ -323,7 +319,7 @@ pub(crate) fn export(
     while let Some((sequence, peeked)) = merge.next_record(&mut line)? {
         // Only records of our own format have a sequence.
         let listed = if peeked.sequence.is_some() && peeked.facts.status != running {
-            ListedCall::AsStored(&line)
+            ListedCall::AsStored { record: &line, own: &OWN_MEMBERS }
         } else {
             match StoredCall::from_line(&line, sequence) {
                 Some(stored) => ListedCall::Parsed(Box::new(stored)),

@@ -183,30 +183,30 @@ impl TestQueue {
         &self,
         found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
     ) -> Result<(), QueueError> {
-        self.journal.list_calls(found)
+        use brigade_queue::Store as _;
+        self.journal.read()?.listed_calls(found).map(drop)
     }
 
     /// All calls as `id status`, read from the text of the records.
     pub fn listed_as_text(&self) -> Vec<String> {
         let mut found = Vec::new();
         let view = self.queue.read().unwrap();
-        self.journal
-            .list_calls(&mut |listed| {
-                let record = match listed {
-                    ListedCall::Parsed(stored) => {
-                        Json::Object(view.as_it_stands(*stored).unwrap().call.to_record())
-                    }
-                    ListedCall::AsStored(record) => {
-                        let mut text = Vec::new();
-                        reprint(record, 1, &mut text, |_, _| Shown::AsWritten).unwrap();
-                        Json::parse_bytes(&text, Dialect::Strict).unwrap()
-                    }
-                };
-                let text = |key: &str| record.get(key).and_then(Json::as_str).unwrap().to_owned();
-                found.push(format!("{} {}", text("id"), text("status")));
-                ControlFlow::Continue(())
-            })
-            .unwrap();
+        self.list_calls(&mut |listed| {
+            let record = match listed {
+                ListedCall::Parsed(stored) => {
+                    Json::Object(view.as_it_stands(*stored).unwrap().call.to_record())
+                }
+                ListedCall::AsStored { record, .. } => {
+                    let mut text = Vec::new();
+                    reprint(record, 1, &mut text, |_, _| Shown::AsWritten).unwrap();
+                    Json::parse_bytes(&text, Dialect::Strict).unwrap()
+                }
+            };
+            let text = |key: &str| record.get(key).and_then(Json::as_str).unwrap().to_owned();
+            found.push(format!("{} {}", text("id"), text("status")));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         found
     }
 }

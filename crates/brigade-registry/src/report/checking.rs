@@ -50,7 +50,7 @@ pub struct CheckedTool {
 impl CheckedTool {
     /// Puts together what was seen of a tool.
     pub fn of(tool: &Tool, presence: &Presence) -> CheckedTool {
-        let tool = &*tool.without_secrets();
+        let tool = &*tool.shown();
         CheckedTool {
             id: tool.id.as_str().to_owned(),
             level: tool.level_name().to_owned(),

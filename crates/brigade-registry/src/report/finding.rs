@@ -179,7 +179,7 @@ impl ShownTool {
         suggested_capabilities: Vec<String>,
         shadowed: Vec<ShadowedRow>,
     ) -> ShownTool {
-        let tool = &*tool.without_secrets();
+        let tool = &*tool.shown();
         ShownTool {
             summary,
             level: tool.level_name().to_owned(),
@@ -341,7 +341,7 @@ impl FindMatch {
         presence: &Presence,
         refusals: Vec<StateReason>,
     ) -> FindMatch {
-        let tool = &*candidate.tool.without_secrets();
+        let tool = &*candidate.tool.shown();
         let mut reasons = StateReason::all_of(presence);
         let callable = refusals.is_empty();
         reasons.extend(refusals);

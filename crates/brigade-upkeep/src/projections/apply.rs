@@ -91,7 +91,7 @@ pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failu
 pub fn sync_apply(seams: &Seams, request: &SyncRequest) -> Result<ApplyReport, Failure> {
     let dry_run = request.dry_run || !(request.write && request.force);
     if !dry_run && request.which.is_none() {
-        let error = Failure::new(ErrorKind::Usage, "writing needs the id of a tool, or --all");
+        let error = Failure::new(ErrorKind::Usage, "writing needs the id of a tool, or all of them");
         return Err(error.hint(NextStep::SyncForced));
     }
     apply(

@@ -2,7 +2,7 @@
 
 use brigade::core::{Json, NextStep};
 use brigade::{
-    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, ShowReport, ShownTool,
+    ArgumentDescription, Contract, ContractsReport, DescribeReport, ErrorLine, Family, ShowReport, ShownTool,
     Suggestion, ToolLinesReport, ToolSummary,
 };
 
@@ -218,11 +218,17 @@ impl View for ContractsReport {
         ]);
         for health in &self.contracts {
             let contract = &health.contract;
-            let is_ready = contract.has_contract && health.issue_count == 0;
+            let family = contract.family.as_deref().and_then(|family| family.parse::<Family>().ok());
+            let state = match contract.has_contract && health.issue_count == 0 {
+                false => Text::new(Tone::Warning, "needs-review"),
+                true if family.is_some_and(Family::is_executable) => words::status("ready"),
+                // An agent reads it, and no call of it is accepted.
+                true => Text::new(Tone::Faint, "not-called"),
+            };
             table.row([
                 Text::new(Tone::Strong, &contract.tool_id),
                 Text::from(contract.family.as_deref().unwrap_or("unknown")),
-                if is_ready { words::status("ready") } else { Text::new(Tone::Warning, "needs-review") },
+                state,
                 Text::from(health.issue_count.to_string()),
                 Text::from(&contract.approval_mode),
                 Text::from(contract.input_schema_path.as_deref().unwrap_or("")),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use brigade::core::json;
+use brigade::core::{NextStep, json};
 use brigade::{
     LedgerReport, ObserveReport, ObservedAddress, ObservedDenial, Receipt, ReplayReport, Rows,
     RunInputsReport, RunListReport, RunShowReport, RunStatus, RunSummary,
@@ -27,7 +27,7 @@ impl View for RunListReport {
             for note in &self.notes {
                 page.note(note);
             }
-            page.next("brigade tools call run --next");
+            page.next_step(&NextStep::ListCalls);
             return;
         }
         page.data.field("runs", self.run_count.to_string());

@@ -11,8 +11,9 @@ fn without_a_repository_or_a_commit_there_is_no_worktree() {
     let bench = Bench::new();
     let empty = bench.folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    let open = |path: &Path, host: &HostEnvironment| {
-        GitPlace::open(path, host, bench.options.clone()).unwrap().err()
+    let open = |path: &Path, host: &HostEnvironment| match GitPlace::open(path, host, bench.options.clone()) {
+        Err(PlaceError::WithoutGit(why)) => Some(why),
+        other => panic!("{other:?}"),
     };
     assert_eq!(open(&empty, &bench.host()), Some(WithoutGit::NoRepository));
     git(&empty, &["init", "-q", "."]);
@@ -47,7 +48,7 @@ fn a_rebase_in_the_middle_is_left_alone() {
     let open = |options: GitOptions| GitPlace::open(&bench.root(), &bench.host(), options);
     assert!(matches!(open(other.clone()), Err(PlaceError::Busy("a rebase"))), "made from which commit?");
     other.branch = "main".to_owned();
-    let place = open(other).unwrap().unwrap();
+    let place = open(other).unwrap();
     assert!(matches!(task(&place, "a", |folder| write(&folder.join("b"), "b\n")).2, Integration::Done(_)));
     assert_eq!(bench.users()[2..], before[2..]);
 }

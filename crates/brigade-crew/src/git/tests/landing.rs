@@ -69,7 +69,7 @@ fn a_checkout_in_another_worktree_of_the_user_follows_too() {
     assert_eq!(bench.users(), before);
     // And a workspace may be such a worktree itself.
     git(&second, &["checkout", "-q", "--detach"]);
-    let place = GitPlace::open(&second, &bench.host(), bench.options.clone()).unwrap().unwrap();
+    let place = GitPlace::open(&second, &bench.host(), bench.options.clone()).unwrap();
     assert!(matches!(task(&place, "b", |folder| write(&folder.join("c"), "c\n")).2, Integration::Done(_)));
     assert!(!second.join("c").exists());
 }

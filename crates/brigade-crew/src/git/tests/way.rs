@@ -297,7 +297,7 @@ fn a_workspace_may_be_a_folder_of_its_repository() {
     bench.git(&["add", "-A"]);
     bench.git(&["commit", "-qm", "app"]);
     let workspace = bench.root().join("app");
-    let place = GitPlace::open(&workspace, &bench.host(), bench.options.clone()).unwrap().unwrap();
+    let place = GitPlace::open(&workspace, &bench.host(), bench.options.clone()).unwrap();
     let (at, _, done) = task(&place, "a", |folder| write(&folder.join("main.py"), "y\n"));
     assert!(matches!(done, Integration::Done(_)));
     assert!(at.folder.ends_with("a/app"), "{:?}", at.folder);
@@ -343,7 +343,7 @@ fn repositories_with_other_ids_other_refs_or_a_cut_history_work_alike() {
     }
     for folder in made {
         let root = around.join(folder);
-        let place = GitPlace::open(&root, &bench.host(), bench.options.clone()).unwrap().unwrap();
+        let place = GitPlace::open(&root, &bench.host(), bench.options.clone()).unwrap();
         let (late, _) = place.begin(&name("late")).unwrap();
         let (_, _, done) = task(&place, "first", |folder| {
             write(&folder.join("b"), "b\n");

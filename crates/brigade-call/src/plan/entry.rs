@@ -1,0 +1,38 @@
+//! Errors of an entry as reasons against its calls.
+
+use brigade_core::text::escape_terminal;
+use brigade_core::{ConfigIssue, reasons};
+use brigade_policy::Blocker;
+
+use crate::facts::PlanFacts;
+use crate::start::Objection;
+
+/// Returns an error of an entry as a reason against its calls.
+pub fn entry_blocker(issue: &ConfigIssue) -> Blocker {
+    let names = [issue.entry.as_deref(), issue.field.as_deref()].into_iter().flatten();
+    let names: String = names.map(|name| format!("{}: ", escape_terminal(name))).collect();
+    let message = format!("{names}{}", issue.message);
+    let mut blocker = Blocker::new(reasons::INVALID_ENTRY, message).at(issue.place.clone());
+    blocker.field.clone_from(&issue.field);
+    blocker.hint.clone_from(&issue.hint);
+    blocker
+}
+
+pub(super) fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
+    for issue in &facts.entry_errors {
+        blockers.push(entry_blocker(issue));
+    }
+    // What makes an entry unusable may stand elsewhere in its file.
+    if facts.tool.is_broken && facts.entry_errors.is_empty() {
+        blockers.push(Objection::BrokenEntry.blocker(|_| facts.tool.origin.place.clone()));
+    }
+    let auth_label = facts.tool.auth_label.as_deref();
+    if auth_label.is_some_and(|label| brigade_policy::shown_label(label) != label) {
+        blockers.push(
+            Blocker::new(reasons::UNSAFE_AUTH_LABEL, "auth_label looks like a value, not like a name")
+                .at(facts.tool.place_of("auth_label"))
+                .field("auth_label")
+                .hint("give it a name, and bind the value through `env_labels`"),
+        );
+    }
+}
