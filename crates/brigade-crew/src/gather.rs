@@ -4,10 +4,12 @@ mod crew;
 mod find;
 mod standing;
 
+use std::path::Path;
+
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_facts::read_policy;
-use brigade_fs::{FsError, FsErrorKind};
-use brigade_kitchen::config::{Config, ConfigFile};
+use brigade_fs::{FsError, FsErrorKind, Location};
+use brigade_kitchen::config::{Config, ConfigFile, Settings, Switch};
 use brigade_kitchen::{Tier, adapter};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
 
@@ -24,6 +26,9 @@ pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
 
 /// Where the configuration of the shell program is looked for, in this order.
 pub const SHELL_CONFIGS: [&str; 2] = ["brigade/brigade.config", "brigade.config"];
+
+/// Where worktrees are, unless the settings name another directory.
+const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The directory of role texts, and their names.
 const CHEF: &str = "brigade/chef";
@@ -46,6 +51,12 @@ impl Configuration {
     /// Returns what is wrong with the configuration, in the order of its files.
     pub fn issues(&self) -> Vec<ErrorLine> {
         self.config.issues.iter().map(ErrorLine::from).collect()
+    }
+
+    /// Lists what has no effect as it is written, each with its place.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let issues = self.config.issues.iter();
+        issues.filter(|issue| issue.severity == Severity::Warning).map(ToString::to_string).collect()
     }
 
     /// Lists the variables that the worker of a tier gets: those of the settings, else of its adapter.
@@ -92,7 +103,55 @@ impl Kitchen<'_> {
             let (field, severity) = (Some(key.to_owned()), Severity::Warning);
             config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
         }
-        Ok(Configuration { config, policy: read_policy(&*self.fs), role_texts })
+        let policy = read_policy(&*self.fs);
+        if let Some(message) = self.no_place_for_worktrees(&config.settings, &policy) {
+            let key = "worktree.path";
+            let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
+            let (field, severity) = (Some(key.to_owned()), Severity::Error);
+            config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
+        }
+        Ok(Configuration { config, policy, role_texts })
+    }
+
+    /// Says why worktrees cannot be where the settings want them: out of the workspace and not listed by the policy, or
+    /// where git and Brigade keep files of their own.
+    fn no_place_for_worktrees(&self, settings: &Settings, policy: &PolicyState) -> Option<String> {
+        if settings.worktrees == Switch::Off {
+            return None;
+        }
+        let is_of_git = |path: &Path| path.iter().any(|name| name.eq_ignore_ascii_case(".git"));
+        let why = match self.fs.resolve(&settings.worktree_path, None) {
+            Err(error) => return Some(format!("it cannot be used: {error}")),
+            Ok(Location::Inside(path)) => {
+                let path = path.as_path();
+                let is_below = |room: &str| path.starts_with(room);
+                let first = path.iter().next();
+                if first.is_none() {
+                    "it is the workspace itself"
+                } else if is_of_git(path) {
+                    "it lies where git keeps its own files"
+                } else if path == Path::new("brigade")
+                    || ["brigade/tasks", "brigade/chef", "tasks"].into_iter().any(is_below)
+                    || is_below(".brigade") && !is_below(WORKTREES)
+                {
+                    "it lies where Brigade keeps other files"
+                } else {
+                    return None;
+                }
+            }
+            Ok(Location::Outside(path)) => {
+                let outside = policy.policy().map(|policy| &policy.outside_paths);
+                if is_of_git(&path) {
+                    "it lies where git keeps its own files"
+                } else if outside.is_some_and(|listed| listed.values().any(|listed| path.starts_with(listed)))
+                {
+                    return None;
+                } else {
+                    "it lies out of the workspace, and [paths] outside of the policy does not list it"
+                }
+            }
+        };
+        Some(format!("{why}; the default is `{WORKTREES}`"))
     }
 
     /// Reads a file that may be absent. One that is there and is no file is an issue.
