@@ -19,6 +19,7 @@ pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;
 
 use crate::kitchen::{Kitchen, rel};
+use crate::paths::KITCHEN;
 use crate::projections::outside;
 
 /// The configuration in TOML.
@@ -124,27 +125,26 @@ impl Kitchen<'_> {
             Err(error) => return Some(format!("it cannot be used: {error}")),
             Ok(Location::Inside(path)) => {
                 let path = path.as_path();
-                let is_below = |room: &str| path.starts_with(room);
-                let first = path.iter().next();
-                if first.is_none() {
+                if path.iter().next().is_none() {
                     "it is the workspace itself"
                 } else if is_of_git(path) {
                     "it lies where git keeps its own files"
-                } else if path == Path::new("brigade")
-                    || ["brigade/tasks", "brigade/chef", "tasks"].into_iter().any(is_below)
-                    || is_below(".brigade") && !is_below(WORKTREES)
-                {
+                } else if self.is_a_room(path) {
                     "it lies where Brigade keeps other files"
                 } else {
                     return None;
                 }
             }
             Ok(Location::Outside(path)) => {
+                let home = self.environment.home();
+                let is_listed = |listed: &String| match self.fs.resolve(listed, home) {
+                    Ok(Location::Outside(listed)) => path.starts_with(listed),
+                    _ => false,
+                };
                 let outside = policy.policy().map(|policy| &policy.outside_paths);
                 if is_of_git(&path) {
                     "it lies where git keeps its own files"
-                } else if outside.is_some_and(|listed| listed.values().any(|listed| path.starts_with(listed)))
-                {
+                } else if outside.is_some_and(|outside| outside.values().any(is_listed)) {
                     return None;
                 } else {
                     "it lies out of the workspace, and [paths] outside of the policy does not list it"
@@ -152,6 +152,22 @@ impl Kitchen<'_> {
             }
         };
         Some(format!("{why}; the default is `{WORKTREES}`"))
+    }
+
+    /// Returns whether Brigade keeps other files than worktrees there: those of people, of tools, of receipts and PRDs.
+    fn is_a_room(&self, path: &Path) -> bool {
+        if path == Path::new("brigade") {
+            return true;
+        }
+        if ["brigade/tasks", "brigade/chef", "tasks"].iter().any(|room| path.starts_with(room)) {
+            return true;
+        }
+        let Ok(inside) = path.strip_prefix(".brigade") else { return false };
+        let mut names = inside.iter().map(|name| name.to_string_lossy());
+        let (Some("kitchen"), Some(name)) = (names.next().as_deref(), names.next()) else { return true };
+        let journal = rel(KITCHEN).join(&format!("{name}/journal.jsonl"));
+        let is_of_prd = journal.is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
+        name == "runs" || name.starts_with('+') || name.starts_with("prd-") || is_of_prd
     }
 
     /// Reads a file that may be absent. One that is there and is no file is an issue.

@@ -74,7 +74,7 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
     crew.approve();
     let aside = ".brigade/kitchen/prd-crew/journal.quarantine-1.jsonl";
     let look = format!("cat {aside}");
-    check(&crew, &[("kitchen_lines_set_aside", &look), ("kitchen_journal_lost", &read)]);
+    check(&crew, &[("kitchen_journal_lost", &read), ("kitchen_lines_set_aside", &look)]);
     let report = crew.site.brigade.run(["tools", "doctor", "--json"]).json();
     let rows = report["issues"].as_array().unwrap();
     let is_of_aside = |row: &&Value| row.to_string().contains(aside);

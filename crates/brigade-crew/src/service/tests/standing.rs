@@ -70,14 +70,21 @@ fn worktrees_lie_where_nothing_else_does() {
     {
         check(path, true);
     }
-    for path in [".brigade/kitchen/runs", "brigade", "brigade/tasks/wt", "../out", "/", "."] {
+    for path in [
+        ".brigade/kitchen/runs/x",
+        ".brigade/kitchen/prd-a",
+        ".brigade/kitchen/+workers",
+        "brigade",
+        "brigade/tasks/wt",
+        "../out",
+        "/",
+        ".",
+    ] {
         check(path, true);
     }
     check(&format!("{listed}/../out"), true);
     check(&format!("{listed}/wt"), false);
-    for path in
-        [".brigade/kitchen/worktrees", ".brigade/kitchen/worktrees/x", "wt", "brigade/wt", "../work/wt"]
-    {
+    for path in [".brigade/kitchen/worktrees", ".brigade/kitchen/trees", "wt", "brigade/wt", "../work/wt"] {
         check(path, false);
     }
 }
