@@ -177,6 +177,12 @@ pub enum Objection {
 }
 
 impl Objection {
+    /// Returns whether it is only that there is no such program, or none that can be started. Nothing was decided
+    /// against it.
+    pub fn is_missing_program(&self) -> bool {
+        matches!(self, Objection::ProgramNotFound { .. } | Objection::ProgramUnreadable { .. })
+    }
+
     /// Returns the reason as that of a plan; `place_of` tells where the entry has a field.
     pub fn blocker(&self, place_of: impl Fn(&str) -> Place) -> Blocker {
         let of = |field: &'static str, code: ErrorCode| {

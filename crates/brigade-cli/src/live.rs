@@ -307,6 +307,13 @@ impl Follower for Live<'_> {
         }
     }
 
+    fn warned(&self, prd: &PrdName, warning: &str) {
+        if self.shown == Shown::All {
+            let text = Text::new(Tone::Warning, &format!("{}  {warning}", prd.prefix()));
+            self.stage().say(vec![text]);
+        }
+    }
+
     fn running(&self, scene: &Scene) {
         if self.shown == Shown::All {
             let mut stage = self.stage();

@@ -10,7 +10,7 @@ use brigade_kitchen::prd::ValidPrd;
 use brigade_policy::Failure;
 
 use crate::gather::{Crew, PrdSearch, Standing};
-use crate::journal::PrdJournal;
+use crate::journal::{PrdJournal, set_aside_notes};
 use crate::kitchen::{Kitchen, masked, rel};
 use crate::paths::{KITCHEN, PrdFiles};
 
@@ -120,10 +120,13 @@ impl Kitchen<'_> {
                 let adopted = standing.foreign_state.clone().map(|state| Record::Adopted { state });
                 let passed = passed(&standing.prd);
                 let path = Some(standing.path.to_string());
-                let approved = Record::Approved { fingerprint, items, passed, by, path };
                 let mut journal = self.journal(files)?;
-                let lines = journal.append_all(adopted.into_iter().chain([approved]).collect())?;
+                let settled = journal.life().settled(&passed);
+                let approved = Record::Approved { fingerprint, items, passed, by, path };
+                let records = adopted.into_iter().chain([approved]).chain(settled);
+                let lines = journal.append_all(records.collect())?;
                 self.tell(&standing.name, &journal, &lines);
+                report.notes.extend(set_aside_notes(&*self.fs, &PrdFiles::of(&standing.name)));
                 report.approved = true;
             }
         }
@@ -211,7 +214,7 @@ fn ignored_passes(standing: &Standing) -> Vec<brigade_kitchen::TaskId> {
     if standing.life.approval.is_none() {
         return Vec::new();
     }
-    passed(&standing.prd).into_iter().filter(|id| !standing.life.is_done(id)).collect()
+    passed(&standing.prd).into_iter().filter(|id| standing.life.task(id).can_be_passed()).collect()
 }
 
 /// Says why nothing of a crew may be started.

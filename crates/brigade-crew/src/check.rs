@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brigade_call::StartPurpose;
+use brigade_call::{Objection, StartPurpose};
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, RunId};
 use brigade_exec::WorkFolder;
@@ -69,10 +69,11 @@ pub struct Checked {
     pub seconds: f64,
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. One whose program is not there, or cannot be started, ends as [`CommandResult::NotStarted`]:
+/// it is a failure as every other, because the work may have to make that program.
 ///
 /// # Errors
-/// Fails if the gate refuses it, or on a disk error.
+/// Fails if the gate refuses it for another reason, or on a disk error.
 pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
     let run = check.host.new_run()?;
     let argv =
@@ -91,7 +92,7 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
     variables.extend(check.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
     let input = if check.input.is_empty() { Input::Null } else { Input::Bytes(check.input.clone()) };
     let objects = task_objects(check.host, Some(check.prd), check.task);
-    let ran = run_order(Order {
+    let ran = match run_order(Order {
         host: check.host,
         policy: check.policy,
         approved: check.approved,
@@ -117,7 +118,16 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         max_log_bytes: check.max_log_bytes,
         named_log: None,
         watch: check.watch,
-    })?;
+    }) {
+        Err(NotStarted::Refused(objections))
+            if !objections.is_empty() && objections.iter().all(Objection::is_missing_program) =>
+        {
+            let problem = objections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            let end = RunEnd::NotStarted;
+            Ran { end, exit_code: None, seconds: 0.0, last: String::new(), problem: Some(problem) }
+        }
+        ran => ran?,
+    };
     let Ran { end, exit_code, last, seconds, problem } = ran;
     let result = match end {
         RunEnd::Completed => CommandResult::Passed,

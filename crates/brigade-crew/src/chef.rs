@@ -77,8 +77,11 @@ impl Kitchen<'_> {
         let life = self.life_of_workers()?;
         let before = life.approval.as_ref();
         if before.map(|before| before.fingerprint) != Some(fingerprint) {
-            let changes = before.map(|before| changes(&before.items, &items)).unwrap_or_default();
-            let failure = Failure::from(ServeError::NotApproved { changes });
+            let failure = match before {
+                Some(before) => ServeError::NotApproved { changes: changes(&before.items, &items) }.into(),
+                None => Failure::new(ErrorKind::Refused, "the commands of the tiers are not approved")
+                    .coded(codes::APPROVAL_NEEDED),
+            };
             return Err(failure.hint(NextStep::ApproveWorkersAs(fingerprint.to_string())));
         }
         let workspace = self.fs.root();

@@ -4,10 +4,12 @@ mod crew;
 mod find;
 mod standing;
 
+use std::path::Path;
+
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_facts::read_policy;
-use brigade_fs::{FsError, FsErrorKind};
-use brigade_kitchen::config::{Config, ConfigFile};
+use brigade_fs::{FsError, FsErrorKind, Location};
+use brigade_kitchen::config::{Config, ConfigFile, Settings, Switch};
 use brigade_kitchen::{Tier, adapter};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
 
@@ -17,6 +19,7 @@ pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;
 
 use crate::kitchen::{Kitchen, rel};
+use crate::paths::KITCHEN;
 use crate::projections::outside;
 
 /// The configuration in TOML.
@@ -24,6 +27,9 @@ pub const KITCHEN_TOML: &str = ".brigade/kitchen.toml";
 
 /// Where the configuration of the shell program is looked for, in this order.
 pub const SHELL_CONFIGS: [&str; 2] = ["brigade/brigade.config", "brigade.config"];
+
+/// Where worktrees are, unless the settings name another directory.
+const WORKTREES: &str = ".brigade/kitchen/worktrees";
 
 /// The directory of role texts, and their names.
 const CHEF: &str = "brigade/chef";
@@ -46,6 +52,12 @@ impl Configuration {
     /// Returns what is wrong with the configuration, in the order of its files.
     pub fn issues(&self) -> Vec<ErrorLine> {
         self.config.issues.iter().map(ErrorLine::from).collect()
+    }
+
+    /// Lists what has no effect as it is written, each with its place.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let issues = self.config.issues.iter();
+        issues.filter(|issue| issue.severity == Severity::Warning).map(ToString::to_string).collect()
     }
 
     /// Lists the variables that the worker of a tier gets: those of the settings, else of its adapter.
@@ -92,7 +104,70 @@ impl Kitchen<'_> {
             let (field, severity) = (Some(key.to_owned()), Severity::Warning);
             config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
         }
-        Ok(Configuration { config, policy: read_policy(&*self.fs), role_texts })
+        let policy = read_policy(&*self.fs);
+        if let Some(message) = self.no_place_for_worktrees(&config.settings, &policy) {
+            let key = "worktree.path";
+            let place = config.places.get(key).cloned().unwrap_or_else(|| Place::file(KITCHEN_TOML));
+            let (field, severity) = (Some(key.to_owned()), Severity::Error);
+            config.issues.push(ConfigIssue { severity, place, entry: None, field, message, hint: None });
+        }
+        Ok(Configuration { config, policy, role_texts })
+    }
+
+    /// Says why worktrees cannot be where the settings want them: out of the workspace and not listed by the policy, or
+    /// where git and Brigade keep files of their own.
+    fn no_place_for_worktrees(&self, settings: &Settings, policy: &PolicyState) -> Option<String> {
+        if settings.worktrees == Switch::Off {
+            return None;
+        }
+        let is_of_git = |path: &Path| path.iter().any(|name| name.eq_ignore_ascii_case(".git"));
+        let why = match self.fs.resolve(&settings.worktree_path, None) {
+            Err(error) => return Some(format!("it cannot be used: {error}")),
+            Ok(Location::Inside(path)) => {
+                let path = path.as_path();
+                if path.iter().next().is_none() {
+                    "it is the workspace itself"
+                } else if is_of_git(path) {
+                    "it lies where git keeps its own files"
+                } else if self.is_a_room(path) {
+                    "it lies where Brigade keeps other files"
+                } else {
+                    return None;
+                }
+            }
+            Ok(Location::Outside(path)) => {
+                let home = self.environment.home();
+                let is_listed = |listed: &String| match self.fs.resolve(listed, home) {
+                    Ok(Location::Outside(listed)) => path.starts_with(listed),
+                    _ => false,
+                };
+                let outside = policy.policy().map(|policy| &policy.outside_paths);
+                if is_of_git(&path) {
+                    "it lies where git keeps its own files"
+                } else if outside.is_some_and(|outside| outside.values().any(is_listed)) {
+                    return None;
+                } else {
+                    "it lies out of the workspace, and [paths] outside of the policy does not list it"
+                }
+            }
+        };
+        Some(format!("{why}; the default is `{WORKTREES}`"))
+    }
+
+    /// Returns whether Brigade keeps other files than worktrees there: those of people, of tools, of receipts and PRDs.
+    fn is_a_room(&self, path: &Path) -> bool {
+        if path == Path::new("brigade") {
+            return true;
+        }
+        if ["brigade/tasks", "brigade/chef", "tasks"].iter().any(|room| path.starts_with(room)) {
+            return true;
+        }
+        let Ok(inside) = path.strip_prefix(".brigade") else { return false };
+        let mut names = inside.iter().map(|name| name.to_string_lossy());
+        let (Some("kitchen"), Some(name)) = (names.next().as_deref(), names.next()) else { return true };
+        let journal = rel(KITCHEN).join(&format!("{name}/journal.jsonl"));
+        let is_of_prd = journal.is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
+        name == "runs" || name.starts_with('+') || name.starts_with("prd-") || is_of_prd
     }
 
     /// Reads a file that may be absent. One that is there and is no file is an issue.

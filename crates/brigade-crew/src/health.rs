@@ -13,7 +13,7 @@ use brigade_policy::{Blocker, Failure};
 
 use crate::branch::Look;
 use crate::gather::{Configuration, PrdSearch};
-use crate::journal::PrdJournal;
+use crate::journal::{PrdJournal, quarantined};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::ServiceLock;
 use crate::paths::{PrdFiles, RUNS};
@@ -106,6 +106,7 @@ impl Kitchen<'_> {
                 is_loss: !fault.problem.is_set_aside(),
             })
             .collect();
+        health.set_aside = quarantined(&*self.fs, &PrdFiles::of(&health.name));
         let Some(search) = search else { return Ok(health) };
         let found = self.prd(&search, configuration.config.settings.lints())?;
         health.path = Some(found.path.to_string());

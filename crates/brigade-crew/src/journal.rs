@@ -591,5 +591,22 @@ impl PrdJournal {
     }
 }
 
+/// Lists the files of what was set aside from a journal, relative to the workspace.
+pub(crate) fn quarantined(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
+    let entries = fs.list_dir(files.folder()).unwrap_or_default().into_iter();
+    let mut names: Vec<String> = entries.map(|entry| entry.name).collect();
+    names.retain(|name| name.starts_with("journal.quarantine-"));
+    names.sort();
+    names.into_iter().map(|name| format!("{}/{name}", files.folder())).collect()
+}
+
+/// Says what was set aside from a journal, as long as it is there.
+pub(crate) fn set_aside_notes(fs: &dyn Fs, files: &PrdFiles) -> Vec<String> {
+    let told = |file: String| {
+        format!("what was no record of the journal is set aside in `{file}`; look at it, and remove it then")
+    };
+    quarantined(fs, files).into_iter().map(told).collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -15,11 +15,10 @@ mod phase;
 mod report;
 mod steps;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::{ErrorKind, codes};
-use brigade_fs::{FsError, Location, RelPath};
+use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, WhyMissing, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
 use brigade_kitchen::life::Life;
@@ -252,14 +251,6 @@ impl Kitchen<'_> {
         let Some(branch) = order.branch().filter(|_| settings.worktrees == Switch::On) else {
             return Ok(in_place());
         };
-        let is_inside = matches!(self.fs.resolve(&settings.worktree_path, None), Ok(Location::Inside(_)));
-        let outside = order.menu.policy.policy().map(|policy| &policy.outside_paths);
-        let is_listed = |path: &String| Path::new(&settings.worktree_path).starts_with(path);
-        if !is_inside && !outside.is_some_and(|paths| paths.values().any(is_listed)) {
-            let message =
-                "`worktree.path` lies outside of the workspace, and [paths] outside does not list it";
-            return Err(PlaceError::Nowhere(message.to_owned()));
-        }
         let options =
             GitOptions { done: order.done.to_vec(), ..git_options(branch, settings, order.own_files) };
         match GitPlace::open(self.fs.root(), self.environment, options) {

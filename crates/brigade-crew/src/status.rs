@@ -19,6 +19,7 @@ use brigade_process::CancelToken;
 use crate::branch::Look;
 use crate::gather::{Configuration, PrdSearch, Standing};
 use crate::journal::seen::{self, Source};
+use crate::journal::set_aside_notes;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
@@ -89,6 +90,7 @@ impl Kitchen<'_> {
             Some(line) => format!("journal line {line}: {}", fault.problem),
             None => format!("journal: {}", fault.problem),
         }));
+        report.issues.extend(set_aside_notes(&*self.fs, &PrdFiles::of(&standing.name)));
         report
     }
 

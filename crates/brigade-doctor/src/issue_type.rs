@@ -461,6 +461,8 @@ issue_types! {
             Remedy::Object(NextStep::ApprovePrd);
         KitchenJournalDamaged = "kitchen_journal_damaged", Warning, "A journal of the kitchen has lines that are no records",
             "The next service or answer moves them to a quarantine file. Nothing is lost.", Remedy::ReadFile;
+        KitchenLinesSetAside = "kitchen_lines_set_aside", Warning, "Lines of a journal of the kitchen were set aside",
+            "They were no records, and are kept in the quarantine file. Inspect them, then move the file away.", Remedy::ReadFile;
         KitchenJournalLost = "kitchen_journal_lost", Error, "Records of a journal of the kitchen are missing",
             "Lines were removed from the journal. Compare the file with a backup, and the branch with what `status` shows.",
             Remedy::ReadFile;

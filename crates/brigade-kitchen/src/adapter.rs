@@ -7,12 +7,14 @@ mod argv;
 mod limit;
 mod output;
 mod rows;
+mod skip;
 mod table;
 
 pub use argv::{ArgvFault, Permissions, Started, Wanted};
 pub use limit::{Limit, reset_time};
 pub use output::{Answer, Output, Tokens};
 pub(crate) use rows::rows;
+pub use skip::{Says, SkipFlag};
 pub use table::{LimitPatterns, TABLE};
 
 use brigade_command::Argv;
@@ -32,6 +34,10 @@ pub struct Adapter {
     pub narrow: Vec<String>,
     /// Flags that skip permissions.
     pub skip: Vec<String>,
+    /// Every way in which a command may skip permissions; for rows of users those of `skip` alone.
+    pub skip_flags: &'static [SkipFlag],
+    /// The short flags that take a value, for programs that read several short flags in one word.
+    pub shorts: Option<&'static str>,
     /// The option that names a server to attach to.
     pub server: Option<String>,
     /// Where the last message of the program stands. Signals are searched there and nowhere else.

@@ -9,6 +9,7 @@ use std::fmt;
 use brigade_command::Argv;
 use brigade_command::argv::InvalidCommand;
 use brigade_command::risk::{self, Risk};
+use brigade_redact::secret_words;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
@@ -47,6 +48,8 @@ pub enum Danger {
     DownloadedCode(&'static str),
     /// It writes to a raw device.
     RawDevice,
+    /// It holds what looks like a secret, which every process could see.
+    Secret,
 }
 
 impl fmt::Display for Danger {
@@ -57,6 +60,7 @@ impl fmt::Display for Danger {
             Danger::PipeIntoInterpreter(program) => write!(f, "it pipes a program into `{program}`"),
             Danger::DownloadedCode(program) => write!(f, "it runs what `{program}` downloads"),
             Danger::RawDevice => f.write_str("it writes to a raw device"),
+            Danger::Secret => f.write_str("it holds what looks like a secret, which is not shown"),
         }
     }
 }
@@ -146,6 +150,9 @@ const MOST_EVALS: usize = 4;
 pub fn dangers(argv: &Argv) -> Vec<Danger> {
     let mut found: Vec<Danger> = Vec::new();
     judge(argv, MOST_EVALS, &mut found);
+    if !secret_words(argv.words()).is_empty() {
+        found.push(Danger::Secret);
+    }
     found
 }
 
@@ -304,6 +311,18 @@ mod tests {
         check("dd if=/dev/zero of=/dev/sda", Some(Danger::RawDevice));
         check("mkfs.ext4 disk.img", Some(Danger::RawDevice));
         check("echo x > /dev/sda", Some(Danger::RawDevice));
+    }
+
+    #[test]
+    fn a_secret_is_a_danger_that_is_not_shown() {
+        let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+        check(&format!("test -n {secret}"), Some(Danger::Secret));
+        check(&format!("echo {secret} | grep -q x"), Some(Danger::Secret));
+        check("deploy --token hunter2-EXAMPLE", Some(Danger::Secret));
+        let fault = Command::parse(&format!("test -n {secret}")).unwrap_err();
+        assert!(!fault.to_string().contains("ghp_"), "{fault}");
+        check("test -n \"$TOKEN\"", None);
+        check("npm test -- --max-tokens 5 tests/password.test.ts", None);
     }
 
     #[test]

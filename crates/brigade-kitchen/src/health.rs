@@ -37,6 +37,8 @@ pub struct PrdHealth {
     pub journal: String,
     /// What is damaged of the journal.
     pub damage: Vec<JournalDamage>,
+    /// Files of what was set aside from it, relative to the workspace.
+    pub set_aside: Vec<String>,
     /// Records of a newer version.
     pub newer: u64,
     /// Whether the last service was killed.
@@ -82,6 +84,7 @@ impl PrdHealth {
             faults: Vec::new(),
             journal,
             damage: Vec::new(),
+            set_aside: Vec::new(),
             newer: life.newer,
             is_interrupted: life.service.as_ref().is_some_and(is_open),
             changed: Vec::new(),

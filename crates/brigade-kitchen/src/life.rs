@@ -340,6 +340,16 @@ impl TaskLife {
     pub fn outcome(&self) -> Option<TaskOutcome> {
         if let Stage::Ended(outcome) = self.stage { Some(outcome) } else { None }
     }
+
+    /// Returns whether the task counts as done as soon as a person approves a PRD whose file says so. One that is done
+    /// here does already, and one with a commit is on its way to the branch.
+    pub fn can_be_passed(&self) -> bool {
+        match &self.stage {
+            Stage::Ended(outcome) => !outcome.is_done(),
+            Stage::Checking(checking) => checking.commit.is_none(),
+            Stage::Open | Stage::Attempting { .. } | Stage::Waiting(_) => true,
+        }
+    }
 }
 
 /// What happened, for projections: the newest entries of each list.
@@ -492,6 +502,24 @@ impl Life {
             used,
         };
         vec![decided, Record::DecisionAnswered { id: id.clone(), answer, used: Vec::new() }]
+    }
+
+    /// Returns the records that settle what is asked about tasks which a person says are done.
+    pub fn settled(&self, passed: &[TaskId]) -> Vec<Record> {
+        let is_meant = |task: &TaskId| passed.contains(task) && self.task(task).can_be_passed();
+        let waiting = self.waiting().filter(|decision| decision.task.as_ref().is_some_and(is_meant));
+        let settle = |decision: &Decision| Record::DecisionAnswered {
+            id: decision.id.clone(),
+            answer: Answer {
+                choice: "pass".to_owned(),
+                by: AnsweredBy::Person,
+                reason: Some("the PRD says that the task is done, and was approved again".to_owned()),
+                guidance: None,
+                is_clear: true,
+            },
+            used: Vec::new(),
+        };
+        waiting.map(settle).collect()
     }
 
     /// Returns who said that the service pauses, if no other one began since.

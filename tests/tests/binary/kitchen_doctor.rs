@@ -72,10 +72,15 @@ fn faults_of_files_are_named_with_the_command_that_helps() {
     );
     // The next writer sets the line aside; what is lost stays lost.
     crew.approve();
-    let found = issues(&crew);
-    assert_eq!(found, [("kitchen_journal_lost".to_owned(), read)]);
+    let aside = ".brigade/kitchen/prd-crew/journal.quarantine-1.jsonl";
+    let look = format!("cat {aside}");
+    check(&crew, &[("kitchen_journal_lost", &read), ("kitchen_lines_set_aside", &look)]);
     let report = crew.site.brigade.run(["tools", "doctor", "--json"]).json();
-    assert!(report["issues"].to_string().contains("journal.quarantine-1.jsonl"), "{report:#}");
+    let rows = report["issues"].as_array().unwrap();
+    let is_of_aside = |row: &&Value| row.to_string().contains(aside);
+    assert_eq!(rows.iter().filter(is_of_aside).count(), 1, "{report:#}");
+    crew.site.workspace.remove(aside);
+    check(&crew, &[("kitchen_journal_lost", &read)]);
 }
 
 #[test]

@@ -179,3 +179,57 @@ fn a_review_that_repeats_its_prompt_or_cannot_run_is_none() {
         );
     }
 }
+
+#[test]
+fn a_verification_that_is_not_there_is_a_failure_with_a_decision() {
+    let mut missing = task("a", &[]);
+    missing["verification"] = json!([{"type": "smoke", "cmd": "./bin/tool --help"}]);
+    let crew =
+        Crew::new(&[missing, task("b", &[])], "max_iterations = 2\nescalation_enabled = false", done());
+    let report = crew.serve(30);
+    assert_eq!(
+        (&report["reason"], &report["completed"]),
+        (&json!("a decision waits"), &json!(["b"])),
+        "{report:#}"
+    );
+    assert_eq!((crew.starts("work", "a"), crew.starts("work", "b")), (2, 1));
+    let prompt = crew.call("work", "a", 2)["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.contains("a verification command could not be started"), "{prompt}");
+    assert!(prompt.contains("`./bin/tool` is not an executable file"), "{prompt}");
+    let decisions = crew.site.document(["kitchen", "decisions", PRD]).expect(0);
+    assert_eq!(decisions["decisions"][0]["choices"], json!(["retry", "skip", "abort"]), "{decisions:#}");
+    // When the program is there, the answer is enough.
+    crew.site.document(["resume", PRD, "skip"]).expect(1);
+}
+
+#[test]
+fn a_task_that_a_person_calls_done_after_it_failed_is_done_with_the_approval() {
+    let mut failing = task("a", &[]);
+    failing["verification"] = json!([{"type": "smoke", "cmd": "false"}]);
+    let crew = Crew::new(&[failing], "max_iterations = 1", done());
+    crew.serve(30);
+    let prd = crew.site.workspace.read_text(PRD).replace("\"passes\": false", "\"passes\": true");
+    crew.site.workspace.write(PRD, prd);
+    assert!(crew.status()["issues"].to_string().contains("counts after the PRD is approved again"));
+    crew.approve();
+    let status = crew.status();
+    assert_eq!(
+        (&status["tasks"][0]["status"], &status["issues"]),
+        (&json!("already_done"), &json!([])),
+        "{status:#}"
+    );
+    assert_eq!(crew.site.document(["service", PRD]).expect(0)["outcome"], "complete");
+    assert_eq!(crew.starts("work", "a"), 1);
+}
+
+#[test]
+fn values_without_effect_are_said_by_a_service_and_its_rehearsal() {
+    let crew = Crew::new(&[task("a", &[])], "max_parallel = 500", done());
+    let is_said = |text: &str| text.contains(".brigade/kitchen.toml:2:") && text.contains("max_parallel");
+    let rehearsed = crew.site.document(["service", PRD, "--dry-run"]).expect(0);
+    assert!(is_said(&rehearsed["issues"].to_string()), "{rehearsed:#}");
+    crew.approve();
+    let run = crew.site.brigade.run(["service", PRD]);
+    run.assert_code(0);
+    assert!(is_said(&run.stderr_text()), "{run}");
+}

@@ -185,6 +185,7 @@ fn a_plan_becomes_a_prd_that_is_valid_and_that_latest_leads_to() {
     kitchen.site.workspace.write("go.mod", "module a\n");
     let refused = kitchen.plan(&["Count", "words"], 1);
     assert_eq!(refused["code"], "approval_needed");
+    assert_eq!(refused["error"], "the commands of the tiers are not approved", "{refused:#}");
     assert!(refused["hints"].to_string().contains("kitchen approve --workers --fingerprint"), "{refused:#}");
     assert!(kitchen.receipts().is_empty());
     let kitchen = kitchen.approved();

@@ -320,3 +320,67 @@ fn the_policy_says_which_workers_and_whether_a_shell() {
     let shown = site.document(["tools", "policy", "show"]).expect(0);
     assert_eq!(shown["policy"]["kitchen"]["skip_permissions"], true, "{shown:#}");
 }
+
+#[test]
+fn a_command_that_skips_permissions_is_refused_with_its_flag() {
+    let site = Site::empty();
+    site.workspace.write(PRD, with_tasks("{\"id\": \"a\", \"title\": \"t\"}"));
+    let set = |command: &str| {
+        site.workspace.write(".brigade/kitchen.toml", format!("[tier.line]\ncommand = {command:?}\n"));
+    };
+    for (command, flag) in [
+        ("claude --permission-mode bypassPermissions", "--permission-mode bypassPermissions"),
+        ("codex -s danger-full-access", "-s danger-full-access"),
+        ("codex --yolo", "--yolo"),
+        ("gemini -y", "-y"),
+        ("cursor-agent -f", "-f"),
+    ] {
+        set(command);
+        let report = site.document(["validate", PRD]).expect(0);
+        let refusals = report["refusals"].to_string();
+        assert!(refusals.contains(&format!("the command has `{flag}`")), "{command}: {report:#}");
+        assert!(refusals.contains("kitchen.toml:2:"), "{report:#}");
+        site.document(["kitchen", "approve", PRD]).expect(1);
+    }
+    // What the command sets itself is not called narrow, and not replaced.
+    set("claude --permission-mode plan");
+    let tiers = site.document(["kitchen", "workers"]).expect(0)["tiers"].clone();
+    let line = tiers.as_array().unwrap().iter().find(|row| row["tier"] == "line").unwrap();
+    assert_eq!(line["permissions"], "own_choice", "{line:#}");
+    let shown = site.document(["kitchen", "approve", PRD]).json;
+    assert!(!shown["notes"].to_string().contains("the line tier asks"), "{shown:#}");
+}
+
+#[test]
+fn a_verification_with_a_secret_is_an_error_that_does_not_show_it() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let text = format!("{{\"id\": \"a\", \"title\": \"t\", \"verification\": [\"test -n {secret}\"]}}");
+    let report = validate(&with_tasks(&text));
+    assert_eq!(
+        (&report["valid"], &report["errors"][0]["code"]),
+        (&json!(false), &json!("dangerous_command"))
+    );
+    assert!(report["errors"][0]["message"].as_str().unwrap().contains("a secret"), "{report:#}");
+    assert!(!report.to_string().contains("ghp_"), "{report:#}");
+}
+
+#[test]
+fn the_flags_of_the_shell_program_are_taken_where_they_say_nothing() {
+    let site = Site::empty();
+    site.workspace.write(PRD, with_tasks("{\"id\": \"a\", \"title\": \"t\"}"));
+    for line in [
+        "--dry-run validate PRD",
+        "validate --sequential --walkaway --auto-continue PRD",
+        "--dry-run status PRD",
+        "--walkaway kitchen status PRD",
+        "--dry-run summary PRD report.md",
+        "--auto-continue --sequential map",
+    ] {
+        site.brigade.run(line.replace("PRD", PRD).split(' ')).assert_code(0);
+    }
+    assert!(!site.workspace.exists("report.md"), "nothing is written by a rehearsal");
+    for line in ["--sequential ticket PRD a", "--auto-continue ticket PRD a", "--walkaway plan x"] {
+        let refused = site.brigade.run(line.replace("PRD", PRD).split(' '));
+        refused.assert_code(1);
+    }
+}

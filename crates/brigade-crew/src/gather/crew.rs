@@ -357,7 +357,8 @@ impl Kitchen<'_> {
         {
             if asked && !allowed {
                 let message = format!("`{key}` is on, and the policy does not allow it");
-                refusals.push(Blocker::new(codes::KITCHEN_REFUSED, message).at(place(key)));
+                let blocker = Blocker::new(codes::KITCHEN_REFUSED, message).at(place(key));
+                refusals.push(if key == "push" { blocker.hint(KitchenGrants::PUSH_NEEDS) } else { blocker });
             }
         }
     }

@@ -83,6 +83,11 @@ impl Floor<'_> {
         Ok(())
     }
 
+    /// Shows what of the configuration has no effect as it is written.
+    pub(super) fn warn(&self, warning: &str) {
+        self.follower.warned(&self.menu.name, warning);
+    }
+
     /// Reads settings and PRD again if their files changed. What a person has to approve pauses.
     pub(super) fn reload(&mut self) -> Result<(), ServeError> {
         let stamps = Stamps::of(self.kitchen, &self.menu.path);
@@ -133,7 +138,10 @@ impl Floor<'_> {
             }
         }
         self.approved = Some(menu.fingerprint);
-        (self.menu, self.settings) = (Arc::new(menu), Arc::new(settings));
+        let old = std::mem::replace(&mut self.menu, Arc::new(menu));
+        self.settings = Arc::new(settings);
+        let is_new = |warning: &&String| !old.warnings.contains(warning);
+        self.menu.warnings.iter().filter(is_new).for_each(|warning| self.warn(warning));
         if keys.is_empty() { Ok(()) } else { self.record(vec![Record::ConfigReloaded { keys }]) }
     }
 }

@@ -236,6 +236,7 @@ impl<'e> Floor<'e> {
     pub(super) fn serve(mut self) -> Result<ServiceReport, ServeError> {
         let is_over = Arc::new(AtomicBool::new(false));
         self.listen(&is_over);
+        self.menu.warnings.iter().for_each(|warning| self.warn(warning));
         let served = self.begin_service().and_then(|()| {
             thread::scope(|scope| {
                 let worked = self.work(scope);

@@ -90,6 +90,9 @@ pub trait Follower: Send + Sync {
     /// What runs now: about once a second, and whenever something ends.
     fn running(&self, _scene: &Scene) {}
 
+    /// A part of the configuration has no effect as it is written: when the service begins, and when it is read again.
+    fn warned(&self, _prd: &PrdName, _warning: &str) {}
+
     /// Returns whether it shows what workers print.
     fn shows_output(&self) -> bool {
         false

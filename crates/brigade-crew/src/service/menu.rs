@@ -26,6 +26,8 @@ pub(crate) struct Menu {
     pub(crate) prd: ValidPrd,
     /// The settings of the files and the PRD, without flags.
     pub(crate) settings: Settings,
+    /// What of the configuration has no effect as it is written.
+    pub(crate) warnings: Vec<String>,
     pub(crate) policy: PolicyState,
     pub(crate) grants: KitchenGrants,
     pub(crate) fingerprint: Fingerprint,
@@ -66,6 +68,7 @@ impl Menu {
             path,
             name,
             settings: crew.settings,
+            warnings: configuration.warnings(),
             policy: configuration.policy,
             grants,
             fingerprint,
@@ -139,7 +142,8 @@ impl Menu {
             None => Ok(()),
             Some((what, ..)) => {
                 let message = format!("`--{what}` was asked for, and the policy does not allow it");
-                Err(Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED))
+                let failure = Failure::new(ErrorKind::Refused, message).coded(codes::KITCHEN_REFUSED);
+                Err(if what == "push" { failure.hint(KitchenGrants::PUSH_NEEDS) } else { failure })
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_kitchen::config::{Settings, Stall};
+use brigade_kitchen::life::CommandResult;
 use brigade_kitchen::service::{Outcome, ServiceReport};
 use brigade_kitchen::show::{Event, EventLine, slow};
 use brigade_kitchen::{TaskId, Tier};
@@ -189,8 +190,12 @@ impl Floor<'_> {
                 max_log_bytes: settings.max_log_bytes.0,
                 watch: &watch,
             });
-            if let Err(error) = told {
-                tracing::warn!(%error, "nobody could be notified");
+            match told {
+                Ok(checked) if checked.result == CommandResult::NotStarted => {
+                    tracing::warn!(why = checked.output, "nobody could be notified");
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "nobody could be notified"),
             }
         }));
     }

@@ -10,15 +10,16 @@ use brigade_kitchen::show::{counted, decision_row, retry};
 
 use super::floor::Floor;
 use crate::gather::PrdSearch;
+use crate::journal::set_aside_notes;
+use crate::paths::PrdFiles;
 
 impl Floor<'_> {
     /// Lists what is wrong besides the tasks themselves.
     pub(super) fn issues(&self) -> Vec<String> {
-        let settings = &self.settings;
-        let outside = crate::projections::outside(&*self.host.fs, settings).into_iter();
-        let mut found: Vec<String> = outside.map(|(key, problem)| format!("`{key}`: {problem}")).collect();
+        let mut found = self.menu.warnings.clone();
         found.extend(self.workplace.notes());
         found.extend(self.set_aside.clone());
+        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::of(&self.menu.name)));
         found.extend(self.projections.issues());
         found.extend(self.without_passes());
         found

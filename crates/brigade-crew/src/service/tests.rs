@@ -8,6 +8,7 @@
 mod attacks;
 mod branch;
 mod budgets;
+mod commands;
 mod cut;
 mod disk;
 mod flags;
@@ -16,6 +17,7 @@ mod lists;
 mod phase;
 mod secrets;
 mod setup;
+mod standing;
 mod taken;
 mod told;
 

@@ -8,6 +8,7 @@ use brigade_kitchen::show::{KeptStatus, StatusReport};
 use brigade_policy::Failure;
 
 use crate::gather::{Configuration, PRD_LIMIT, PrdSearch, Standing, taken_alone};
+use crate::journal::quarantined;
 use crate::journal::seen::{Kind, STATUS};
 use crate::kitchen::{Kitchen, rel};
 use crate::lock::ServiceLock;
@@ -96,7 +97,9 @@ impl Kitchen<'_> {
         let has_other_path = life.prd_path.as_ref().is_some_and(|path| path != standing.path.as_str());
         let source = standing.source.filter(|source| source.is_long() && !has_other_path);
         let Some(source) = source else { return Ok(()) };
-        let is_settled = standing.holder.is_none() && standing.faults.is_empty();
+        let is_settled = standing.holder.is_none()
+            && standing.faults.is_empty()
+            && quarantined(&*self.fs, &PrdFiles::of(&standing.name)).is_empty();
         if !is_settled || standing.fingerprint.is_none() {
             return Ok(());
         }

@@ -152,6 +152,11 @@ fn of_journal(prd: &PrdHealth, found: &mut Vec<Issue>) {
         let issue = of_journal(kind, format!("{at}{}{more}", first.problem), first.line);
         found.push(issue.evidence(evidence.join("\n")));
     }
+    for file in &prd.set_aside {
+        let detail = "what was no record of its journal was set aside";
+        let issue = of_kitchen(IssueType::KitchenLinesSetAside, prd.name.as_str(), detail);
+        found.push(issue.subject(file.as_str()).at(Place::file(file)).object(file.as_str()));
+    }
     if 0 < prd.newer {
         let s = if prd.newer == 1 { "" } else { "s" };
         let detail = format!("{} record{s} of a newer version", prd.newer);

@@ -26,7 +26,11 @@ type Successes = HashMap<Fingerprint, Timestamp>;
 pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     let unreadable = snapshot.unreadable.iter();
     found.extend(unreadable.map(|broken| of_broken(IssueType::UnreadableLines, broken)));
-    for quarantine in &snapshot.quarantines {
+    // Those of the kitchen's journals are issues of their PRDs.
+    let is_of_journal = |file: &String| {
+        snapshot.kitchen.is_some_and(|kitchen| kitchen.prds.iter().any(|prd| prd.set_aside.contains(file)))
+    };
+    for quarantine in snapshot.quarantines.iter().filter(|found| !is_of_journal(&found.file)) {
         let file = &quarantine.file;
         let detail = match quarantine.lines {
             0 => "something that is none of our files was set aside".to_owned(),

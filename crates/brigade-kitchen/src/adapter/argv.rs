@@ -4,6 +4,7 @@ use brigade_command::Argv;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::skip::flag_in;
 use super::{Adapter, PromptWay};
 
 /// Which permissions a worker program gets.
@@ -20,11 +21,11 @@ pub enum Wanted {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Permissions {
-    /// The flags of the row, or those that the command has for the same.
+    /// The narrow flags of the row were added.
     Narrow,
     /// It skips its own permissions.
     Skipped,
-    /// The row has no such flags, so the program decides.
+    /// The command has flags for them itself, or the row has none, so that the program decides.
     OwnChoice,
 }
 
@@ -75,7 +76,13 @@ pub enum ArgvFault {
 }
 
 /// Spellings of the same flag.
-const SAME: &[(&str, &str)] = &[("-p", "--print"), ("-o", "--output-last-message"), ("-o", "--output-file")];
+const SAME: &[(&str, &str)] = &[
+    ("-p", "--print"),
+    ("-o", "--output-last-message"),
+    ("-o", "--output-file"),
+    ("-s", "--sandbox"),
+    ("--approval-mode", "--approvalMode"),
+];
 
 /// A flag with its values, or a word of its own.
 struct Group {
@@ -111,21 +118,29 @@ fn groups(words: &[String]) -> Vec<Group> {
     groups
 }
 
-/// Finds a flag in a command, in each of its spellings. Returns its position, and a value attached by `=`.
-fn find<'a>(words: &'a [String], flag: &str) -> Option<(usize, Option<&'a str>)> {
-    let spellings: Vec<&str> = SAME
-        .iter()
-        .flat_map(|(short, long)| if *short == flag || *long == flag { vec![*short, *long] } else { vec![] })
-        .chain([flag])
-        .collect();
-    words.iter().enumerate().find_map(|(at, word)| {
-        let (name, value) =
-            word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        spellings.contains(&name).then_some((at, value))
-    })
-}
-
 impl Adapter {
+    /// Finds a flag in a command, in each of its spellings. Returns its position, and a value that is attached to it.
+    fn find<'a>(&self, words: &'a [String], flag: &str) -> Option<(usize, Option<&'a str>)> {
+        let pairs = SAME.iter().filter(|(one, other)| *one == flag || *other == flag);
+        let spellings: Vec<&str> = pairs.flat_map(|(one, other)| [*one, *other]).chain([flag]).collect();
+        words.iter().enumerate().find_map(|(at, word)| {
+            spellings.iter().find_map(|name| flag_in(word, name, self.shorts)).map(|value| (at, value))
+        })
+    }
+
+    /// Returns the skip flags of the row if a command has all of them.
+    pub(super) fn skip_words(&self, words: &[String]) -> Option<String> {
+        let groups = groups(&self.skip);
+        let is_there = |group: &Group| match self.find(words, &group.words[0]) {
+            None => false,
+            Some((at, attached)) => {
+                let next = words.get(at + 1).map(String::as_str);
+                group.words.get(1).is_none_or(|value| attached.or(next) == Some(value))
+            }
+        };
+        (!groups.is_empty() && groups.iter().all(is_there)).then(|| self.skip.join(" "))
+    }
+
     /// Returns what is started for an attempt: the command, and what the adapter adds to it unless it is there.
     ///
     /// `may_skip` says whether the policy allows workers to skip their own permissions. The two files are those of the
@@ -153,11 +168,19 @@ impl Adapter {
         if words.last().is_some_and(|word| word == "-") && self.args.iter().any(|word| word == "-") {
             words.pop();
         }
-        let permissions = self.permissions(&mut words, wanted, may_skip)?;
         let mut added = filled(&self.args);
         if let (Some(option), Some(server)) = (&self.server, server.filter(|server| !server.is_empty())) {
             added.extend([option.clone(), server.to_owned()]);
         }
+        // The words of a row of the user count as those of the command.
+        let mut whole = words.clone();
+        whole.extend(added.iter().cloned());
+        let whole = Argv::new(whole).map_err(|_| ArgvFault::Nul)?;
+        let permissions = match self.skipping(&whole) {
+            Some(flag) if !may_skip => return Err(ArgvFault::SkipRefused { flag }),
+            Some(_) => Permissions::Skipped,
+            None => self.permissions(&mut words, wanted, may_skip)?,
+        };
         self.add(&mut words, &added)?;
         let argv = Argv::new(words).map_err(|_| ArgvFault::Nul)?;
         let answers_in_file = self.args.iter().any(|word| word.contains("{answer_file}"));
@@ -170,26 +193,9 @@ impl Adapter {
         wanted: Wanted,
         may_skip: bool,
     ) -> Result<Permissions, ArgvFault> {
-        let has = |words: &[String], flags: &[String]| {
-            let groups = groups(flags);
-            let is_there = |group: &Group| match find(words, &group.words[0]) {
-                None => false,
-                Some((at, attached)) => {
-                    let next = words.get(at + 1).map(String::as_str);
-                    group.words.get(1).is_none_or(|value| attached.or(next) == Some(value))
-                }
-            };
-            !groups.is_empty() && groups.iter().all(is_there)
-        };
-        if has(words, &self.skip) {
-            if may_skip {
-                return Ok(Permissions::Skipped);
-            }
-            return Err(ArgvFault::SkipRefused { flag: self.skip[0].clone() });
-        }
-        let is_set = |flags: &[String]| flags.first().is_some_and(|flag| find(words, flag).is_some());
+        let is_set = |flags: &[String]| flags.first().is_some_and(|flag| self.find(words, flag).is_some());
         if is_set(&self.narrow) || is_set(&self.skip) {
-            return Ok(Permissions::Narrow);
+            return Ok(Permissions::OwnChoice);
         }
         match wanted {
             Wanted::Skip if may_skip && !self.skip.is_empty() => {
@@ -212,7 +218,7 @@ impl Adapter {
                 GroupPlace::Subcommand if words.get(1 + index) == Some(&group.words[0]) => {}
                 GroupPlace::Subcommand => words.insert((1 + index).min(words.len()), group.words[0].clone()),
                 GroupPlace::Last => last.extend(group.words),
-                GroupPlace::Flag => match find(words, &group.words[0]) {
+                GroupPlace::Flag => match self.find(words, &group.words[0]) {
                     None => words.extend(group.words),
                     Some((at, attached)) => {
                         let found = attached.or_else(|| words.get(at + 1).map(String::as_str));

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{Adapter, PromptWay, Source};
+use super::{Adapter, PromptWay, Says, SkipFlag, Source};
 
 /// All rows of ours. The last one is `plain`, for every other program.
 pub static TABLE: LazyLock<Vec<Adapter>> = LazyLock::new(rows);
@@ -31,6 +31,34 @@ const LIMITS: &[&str] = &[
 /// Compiled when the first output is searched: most commands search none.
 static COMPILED: LazyLock<Vec<Regex>> =
     LazyLock::new(|| LIMITS.iter().filter_map(|text| pattern(text)).collect());
+
+const CLAUDE_SKIPS: &[SkipFlag] = &[
+    is_there(&["--dangerously-skip-permissions"]),
+    is_there(&["--allow-dangerously-skip-permissions"]),
+    SkipFlag { names: &["--permission-mode"], says: Says::Value("bypassPermissions") },
+];
+
+const CODEX_SKIPS: &[SkipFlag] = &[
+    is_there(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"]),
+    SkipFlag { names: &["--sandbox", "-s"], says: Says::Value("danger-full-access") },
+    SkipFlag { names: &["--config", "-c"], says: Says::Setting("danger-full-access") },
+];
+
+const OPENCODE_SKIPS: &[SkipFlag] = &[is_there(&["--auto", "--dangerously-skip-permissions", "--yolo"])];
+
+const GEMINI_SKIPS: &[SkipFlag] = &[
+    is_there(&["--yolo", "-y"]),
+    SkipFlag { names: &["--approval-mode", "--approvalMode"], says: Says::Value("yolo") },
+];
+
+const CURSOR_SKIPS: &[SkipFlag] = &[
+    is_there(&["--force", "-f", "--yolo"]),
+    SkipFlag { names: &["--sandbox"], says: Says::Value("disabled") },
+];
+
+const fn is_there(names: &'static [&'static str]) -> SkipFlag {
+    SkipFlag { names, says: Says::Anything }
+}
 
 /// Patterns that say "limit reached", perhaps with a group `reset`.
 #[derive(Clone, Debug)]
@@ -81,6 +109,8 @@ fn adapter(id: &str) -> Adapter {
         args: Vec::new(),
         narrow: Vec::new(),
         skip: Vec::new(),
+        skip_flags: &[],
+        shorts: None,
         server: None,
         answer: Source::Text,
         failed: None,
@@ -99,6 +129,7 @@ fn rows() -> Vec<Adapter> {
             args: words(&["-p", "--output-format", "json"]),
             narrow: words(&["--permission-mode", "acceptEdits"]),
             skip: words(&["--dangerously-skip-permissions"]),
+            skip_flags: CLAUDE_SKIPS,
             answer: source("json:result"),
             failed: Some(source("json:is_error")),
             cost: Some(source("json:total_cost_usd")),
@@ -113,6 +144,8 @@ fn rows() -> Vec<Adapter> {
             args: words(&["exec", "--json", "--skip-git-repo-check", "-o", "{answer_file}", "-"]),
             narrow: words(&["--sandbox", "workspace-write"]),
             skip: words(&["--dangerously-bypass-approvals-and-sandbox"]),
+            skip_flags: CODEX_SKIPS,
+            shorts: Some("acimopsC"),
             answer: Source::File,
             tokens: Some((
                 source("jsonl:turn.completed:usage.input_tokens"),
@@ -126,6 +159,7 @@ fn rows() -> Vec<Adapter> {
         Adapter {
             args: words(&["run", "--format", "json"]),
             skip: words(&["--auto"]),
+            skip_flags: OPENCODE_SKIPS,
             server: Some("--attach".to_owned()),
             answer: source("jsonl:text:part.text"),
             cost: Some(source("jsonl:step_finish:part.cost")),
@@ -141,6 +175,8 @@ fn rows() -> Vec<Adapter> {
             args: words(&["--output-format", "json"]),
             narrow: words(&["--approval-mode", "auto_edit"]),
             skip: words(&["--approval-mode", "yolo"]),
+            skip_flags: GEMINI_SKIPS,
+            shorts: Some("eimopr"),
             answer: source("json:response"),
             tokens: Some((
                 source("json:stats.models.*.tokens.prompt"),
@@ -170,6 +206,8 @@ fn rows() -> Vec<Adapter> {
         Adapter {
             args: words(&["-p", "--output-format", "json"]),
             skip: words(&["--force"]),
+            skip_flags: CURSOR_SKIPS,
+            shorts: Some("aHm"),
             answer: source("json:result"),
             failed: Some(source("json:is_error")),
             write_paths: words(&["~/.cursor"]),

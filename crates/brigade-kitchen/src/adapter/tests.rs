@@ -178,7 +178,7 @@ fn a_command_that_contradicts_is_refused() {
         start("claude --dangerously-skip-permissions", Wanted::Narrow, false),
         refused("--dangerously-skip-permissions")
     );
-    assert_eq!(start("gemini --approval-mode=yolo", Wanted::Skip, false), refused("--approval-mode"));
+    assert_eq!(start("gemini --approval-mode=yolo", Wanted::Skip, false), refused("--approval-mode yolo"));
     assert_eq!(
         start("claude --dangerously-skip-permissions", Wanted::Narrow, true).unwrap().permissions,
         Permissions::Skipped
@@ -187,6 +187,76 @@ fn a_command_that_contradicts_is_refused() {
     let narrow = start("claude", Wanted::Skip, false).unwrap();
     assert_eq!(narrow.permissions, Permissions::Narrow);
     assert!(!narrow.argv.words().contains(&"--dangerously-skip-permissions".to_owned()));
+}
+
+#[test]
+fn every_way_to_skip_permissions_needs_the_policy() {
+    for command in [
+        "claude --permission-mode bypassPermissions",
+        "claude --permission-mode=bypassPermissions",
+        "claude --permission-mode plan --permission-mode bypassPermissions",
+        "claude --allow-dangerously-skip-permissions",
+        "env A=b claude --dangerously-skip-permissions",
+        "timeout 60 /opt/bin/codex --yolo",
+        "codex --sandbox danger-full-access",
+        "codex --sandbox=danger-full-access",
+        "codex -s danger-full-access",
+        "codex -sdanger-full-access",
+        "codex -s=danger-full-access",
+        "codex --yolo",
+        "codex -c sandbox_mode=danger-full-access",
+        "codex -c 'sandbox_mode=\"danger-full-access\"'",
+        "codex --config 'sandbox_mode = \"danger\\u002dfull-access\"'",
+        "codex --config='profiles={x={sandbox_mode=\"danger-full-access\"}}'",
+        "codex -csandbox_mode=danger-full-access",
+        "gemini -y",
+        "gemini -dy",
+        "gemini --yolo",
+        "gemini --yolo=true",
+        "gemini --approvalMode yolo",
+        "opencode run --auto",
+        "opencode run --dangerously-skip-permissions",
+        "cursor-agent -f",
+        "cursor-agent -pf",
+        "cursor-agent --yolo",
+        "cursor-agent --sandbox disabled",
+    ] {
+        for wanted in [Wanted::Narrow, Wanted::Skip] {
+            let found = start(command, wanted, false);
+            assert!(matches!(found, Err(ArgvFault::SkipRefused { .. })), "{command}: {found:?}");
+            assert_eq!(start(command, wanted, true).unwrap().permissions, Permissions::Skipped, "{command}");
+        }
+    }
+    // An adapter that the configuration names, and a row of the user, hide nothing.
+    let argv = Argv::parse("claude --dangerously-skip-permissions").unwrap();
+    let named = choose(&[], Some("plain"), &argv).unwrap();
+    assert!(named.start(&argv, Wanted::Narrow, false, "P", "A", None).is_err());
+    let row = Adapter { args: vec!["--yolo".to_owned()], ..ours("plain").clone() };
+    let argv = Argv::parse("codex").unwrap();
+    assert!(row.start(&argv, Wanted::Narrow, false, "P", "A", None).is_err());
+}
+
+#[test]
+fn other_flags_skip_nothing_and_those_of_the_command_are_its_own() {
+    for (command, permissions) in [
+        ("claude --permission-mode plan", Permissions::OwnChoice),
+        ("claude --append-system-prompt 'never --yolo'", Permissions::Narrow),
+        ("codex -s read-only", Permissions::OwnChoice),
+        ("codex -c model_reasoning_effort=high", Permissions::Narrow),
+        ("codex -c 'sandbox_mode=\"workspace-write\"'", Permissions::Narrow),
+        ("codex -c 'developer_instructions=\"no danger-full-access\"'", Permissions::Narrow),
+        ("gemini -m yolo", Permissions::Narrow),
+        ("gemini -mgemini-y", Permissions::Narrow),
+        ("gemini --approval-mode=plan", Permissions::OwnChoice),
+        ("gemini --yolo=false", Permissions::Narrow),
+        ("cursor-agent --model fast-f", Permissions::OwnChoice),
+        ("my-agent --yolo", Permissions::OwnChoice),
+        ("aider --yes-always", Permissions::OwnChoice),
+    ] {
+        assert_eq!(start(command, Wanted::Skip, false).unwrap().permissions, permissions, "{command}");
+    }
+    let words = start("codex -s read-only", Wanted::Narrow, false).unwrap().argv.words().join(" ");
+    assert!(!words.contains("workspace-write"), "{words}");
 }
 
 #[test]

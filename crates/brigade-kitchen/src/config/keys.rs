@@ -17,6 +17,8 @@ pub(super) enum Rule {
     Inside,
     /// One of these words.
     Words(&'static [&'static str]),
+    /// The name of an effect that the policy knows.
+    Effects,
 }
 
 impl Rule {
@@ -24,7 +26,7 @@ impl Rule {
         match self {
             Rule::Range(least, u64::MAX) => format!("{type_name} from {least} on"),
             Rule::Range(least, most) => format!("{type_name} from {least} to {most}"),
-            Rule::Any | Rule::Inside | Rule::Words(_) => type_name.to_owned(),
+            Rule::Any | Rule::Inside | Rule::Words(_) | Rule::Effects => type_name.to_owned(),
         }
     }
 }
@@ -234,7 +236,7 @@ settings! {
     /// Verify also tasks that a worker says are already done or absorbed
     verify_claims: bool = true, "VERIFY_CLAIMS", "verify_claims", bound;
     /// Effects of verification; without it those of the policy, and never more
-    verification_effects: Option<Vec<String>> = None, "", "verification.effects", bound;
+    verification_effects: Option<Vec<String>> = None, "", "verification.effects", bound, Rule::Effects;
     /// Search changed lines for marks of open work, such as `HACK`
     todo_scan_enabled: bool = true, "TODO_SCAN_ENABLED", "todo_scan_enabled", bound;
     /// Warn when a PRD has only `pattern` verification

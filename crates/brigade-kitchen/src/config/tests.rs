@@ -379,3 +379,17 @@ fn the_page_explains_every_key() {
         }
     }
 }
+
+#[test]
+fn effects_are_words_that_the_policy_knows() {
+    let read =
+        |text: &str| Config::read(None, Some(ConfigFile { name: "kitchen.toml", bytes: text.as_bytes() }));
+    let config = read("[verification]\neffects = ['local-read', 'bogus']\n");
+    assert_eq!(config.settings.verification_effects, None);
+    let [issue] = config.issues.as_slice() else { panic!("{:?}", config.issues) };
+    assert_eq!((issue.severity, issue.field.as_deref()), (Severity::Warning, Some("verification.effects")));
+    assert!(issue.message.starts_with("expected one of local-read, "), "{}", issue.message);
+    assert!(issue.place.to_string().starts_with("kitchen.toml:2:"), "{issue:?}");
+    let config = read("[verification]\neffects = ['local-read']\n");
+    assert_eq!((config.issues.len(), config.settings.verification_effects.unwrap().len()), (0, 1));
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use brigade_command::Argv;
 use brigade_core::{text, words};
+use brigade_policy::EFFECTS;
 
 use super::keys::Rule;
 use crate::command::{self, Command};
@@ -71,7 +72,7 @@ impl Setting for u64 {
     fn read(raw: &Raw, rule: &Rule) -> Result<u64, String> {
         let (least, most) = match rule {
             Rule::Range(least, most) => (*least, *most),
-            Rule::Any | Rule::Inside | Rule::Words(_) => (0, u64::MAX),
+            Rule::Any | Rule::Inside | Rule::Words(_) | Rule::Effects => (0, u64::MAX),
         };
         let number = raw.number().and_then(|digits| digits.replace('_', "").parse::<u64>().ok());
         number.filter(|number| (least..=most).contains(number)).ok_or_else(|| rule.expected("a whole number"))
@@ -104,9 +105,12 @@ impl Setting for String {
         if matches!(rule, Rule::Inside) && (text.is_empty() || !is_inside) {
             return Err("a relative path without `..`".to_owned());
         }
-        if let Rule::Words(words) = rule
-            && !words.contains(&text)
-        {
+        let words: Vec<&str> = match rule {
+            Rule::Words(words) => words.to_vec(),
+            Rule::Effects => EFFECTS.iter().map(|effect| effect.name).collect(),
+            Rule::Any | Rule::Inside | Rule::Range(..) => return Ok(text.to_owned()),
+        };
+        if !words.contains(&text) {
             return Err(format!("one of {}", words.join(", ")));
         }
         Ok(text.to_owned())

@@ -49,11 +49,7 @@ impl Life {
                 self.approval = Some(Approval { fingerprint: *fingerprint, items: items.clone(), at });
                 self.somebody_acted();
                 for task in passed {
-                    let life = self.tasks.entry(task.clone()).or_default();
-                    if life.stage == Stage::Open {
-                        life.stage = Stage::Ended(TaskOutcome::AlreadyDone);
-                        life.ended_at = Some(at);
-                    }
+                    self.passed(at, task);
                 }
             }
             Record::Revoked { .. } => self.approval = None,
@@ -256,6 +252,23 @@ impl Life {
         }
     }
 
+    /// A person said that a task is done, whatever became of it here.
+    fn passed(&mut self, at: Timestamp, task: &TaskId) {
+        let life = self.tasks.entry(task.clone()).or_default();
+        if !life.can_be_passed() {
+            return;
+        }
+        let has_begun = life.tier.is_some();
+        life.stage = Stage::Ended(TaskOutcome::AlreadyDone);
+        life.ended_at = Some(at);
+        (life.interrupted, life.stuck) = (false, false);
+        (life.feedback, life.guidance, life.question, life.last_error) = (None, None, None, None);
+        life.asks_for_more = None;
+        if has_begun {
+            self.event(task, at, "already_done", None);
+        }
+    }
+
     /// Counts starts of the executive. Of a task, they cost something and are no attempt.
     fn used(&mut self, used: &[Used]) {
         self.spent.use_up(used);
@@ -297,6 +310,11 @@ impl Life {
             attempt.worked = 0.0 < *seconds;
         }
         life.spent.add(tier, *seconds, *cost_usd);
+        if life.outcome().is_some_and(TaskOutcome::is_done) {
+            // Meanwhile a person said that it is done.
+            self.spent.add(tier, *seconds, *cost_usd);
+            return;
+        }
         life.tree = tree.clone();
         life.stage = Stage::Open;
         if let Some(approach) = approach {
@@ -477,6 +495,9 @@ impl Life {
         let life = self.tasks.entry(task.clone()).or_default();
         if matches!(&life.stage, Stage::Waiting(waiting) if waiting == id) {
             life.stage = Stage::Open;
+        }
+        if life.outcome().is_some_and(TaskOutcome::is_done) {
+            return;
         }
         match (decision.about, answer.choice.as_str()) {
             (DecisionKind::Failure, choice) => {

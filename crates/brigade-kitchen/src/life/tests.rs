@@ -5,6 +5,7 @@ use crate::service::Outcome;
 use crate::signal::{By, Choice, Decided as Said, Ending, Exit, Iteration};
 use brigade_core::{Fingerprint, Json, Timestamp};
 
+mod approved;
 mod chance;
 mod ends;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::result_file::{self, ResultFault, ResultFile};
+use super::result_file::{self, Common, ResultFault, ResultFile};
 use super::{Signal, Tags};
 use crate::adapter::{Limit, Tokens};
 
@@ -150,15 +150,18 @@ pub fn how_it_ends(evidence: &Evidence<'_>) -> (Ending, Said) {
         backlog: tags.distinct("backlog"),
         ..Said::default()
     };
-    let result =
-        evidence.result.read(evidence.nonce).map(|file| file.and_then(|json| result_file::work(&json)));
+    let file = evidence.result.read(evidence.nonce);
+    if let Some(Ok(json)) = &file {
+        // A file of this run says what was spent, also if its verdict does not count.
+        let Common { summary, cost_usd, tokens } = result_file::common(json);
+        (said.summary, said.cost_usd, said.tokens) = (summary, cost_usd, tokens);
+    }
+    let result = file.map(|file| file.and_then(|json| result_file::work(&json)));
     if let Some(Ok(result)) = &result {
         said.reason = result.reason.clone().or(said.reason);
-        said.summary = result.summary.clone();
         said.approach = result.approach.clone().or(said.approach);
         said.learnings = joined(&result.learnings, said.learnings);
         said.backlog = joined(&result.backlog, said.backlog);
-        (said.cost_usd, said.tokens) = (result.cost_usd, result.tokens);
     }
     let ending = match evidence.exit {
         Exit::TimeLimit => Ending::TimeLimit,

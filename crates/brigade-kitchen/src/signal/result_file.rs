@@ -65,18 +65,12 @@ pub struct WorkResult {
     pub signal: Signal,
     /// Why it is blocked.
     pub reason: Option<String>,
-    /// What it did, in short.
-    pub summary: Option<String>,
     /// How it went about it.
     pub approach: Option<String>,
     /// What later workers should know.
     pub learnings: Vec<String>,
     /// What it found beyond the task.
     pub backlog: Vec<String>,
-    /// The cost in dollars.
-    pub cost_usd: Option<f64>,
-    /// The tokens.
-    pub tokens: Option<Tokens>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -144,15 +138,6 @@ pub(super) fn work(json: &Json) -> Result<WorkResult, ResultFault> {
         }
         _ => return Err(NO_SIGNAL),
     };
-    let Common { summary, cost_usd, tokens } = common(json);
-    Ok(WorkResult {
-        signal,
-        reason: work.reason,
-        summary,
-        approach: work.approach,
-        learnings: work.learnings,
-        backlog: work.backlog,
-        cost_usd,
-        tokens,
-    })
+    let Work { reason, approach, learnings, backlog, .. } = work;
+    Ok(WorkResult { signal, reason, approach, learnings, backlog })
 }

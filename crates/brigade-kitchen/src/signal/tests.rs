@@ -311,3 +311,21 @@ proptest! {
         prop_assert_eq!(Tags::find(&answer), Tags::default());
     }
 }
+
+#[test]
+fn a_file_of_the_run_says_what_was_spent_also_without_a_verdict() {
+    let spent = |file: &str, exit| {
+        let result = ResultFile::Bytes(file.as_bytes());
+        let (ending, said) = how_it_ends(&Evidence { exit, result, ..evidence("") });
+        (matches!(ending, Ending::Said { .. }), said.cost_usd, said.tokens.map(|tokens| tokens.output))
+    };
+    let tokens = r#""cost_usd":5,"tokens":{"input":1,"output":2}"#;
+    for members in
+        ["", r#""signal":"bogus","#, r#""signal":"absorbed","#, r#""signal":"complete","learnings":3,"#]
+    {
+        let file = format!(r#"{{"nonce":"n0",{members}{tokens}}}"#);
+        assert_eq!(spent(&file, Exit::Code(0)), (false, Some(5.0), Some(2)), "{members}");
+        assert_eq!(spent(&file, Exit::TimeLimit), (false, Some(5.0), Some(2)), "{members}");
+    }
+    assert_eq!(spent(&format!(r#"{{"nonce":"n1",{tokens}}}"#), Exit::Code(0)), (false, None, None));
+}

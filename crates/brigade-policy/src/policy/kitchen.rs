@@ -23,7 +23,7 @@ const KEYS: &[&str] = &[
     "max_parallel",
 ];
 
-/// The effect that a push has.
+/// The effect that a push has: the policy must not deny it, and where it lists the allowed ones, it must list it.
 const PUSH_EFFECT: &str = "remote-mutation";
 
 /// Whether a shell may read verification, test, setup and notification commands.
@@ -124,6 +124,9 @@ impl Policy {
     pub(crate) fn kitchen_grants(&self) -> KitchenGrants {
         let rules = &self.kitchen;
         let is_denied = |effect: &str| self.denied_effects.values().any(|denied| denied == effect);
+        let allowed = &self.allowed_effects;
+        let is_allowed =
+            |effect: &str| allowed.items.is_empty() || allowed.values().any(|allowed| allowed == effect);
         let effects = |rule: &Rule<String>, default: &[&str]| -> Vec<String> {
             let mut effects: Vec<String> = match rule.place {
                 Some(_) => rule.values().cloned().collect(),
@@ -138,7 +141,7 @@ impl Policy {
             shell: rules.shell.as_ref().map_or_else(ShellUse::default, |rule| rule.value),
             skip_permissions: is_on(&rules.skip_permissions),
             merge: is_on(&rules.merge),
-            push: is_on(&rules.push) && !is_denied(PUSH_EFFECT),
+            push: is_on(&rules.push) && !is_denied(PUSH_EFFECT) && is_allowed(PUSH_EFFECT),
             worker_effects: effects(&rules.worker_effects, &[READ_EFFECT, WRITE_EFFECT, "network"]),
             worker_write_paths: rules.worker_write_paths.values().cloned().collect(),
             verification_effects: effects(&rules.verification_effects, &[READ_EFFECT, WRITE_EFFECT]),
@@ -150,6 +153,10 @@ impl Policy {
 }
 
 impl KitchenGrants {
+    /// Says what a push needs.
+    pub const PUSH_NEEDS: &'static str = "it needs `push = true` in [kitchen], and the effect `remote-mutation` not in \
+        denied_effects and, where allowed_effects is set, in it";
+
     /// Returns whether a program may be a worker, by its name or that of its adapter.
     pub fn allows_worker(&self, program: &str, adapter: &str) -> bool {
         let name = program.rsplit('/').next().unwrap_or(program);
@@ -237,6 +244,14 @@ mod tests {
             (grants.worker_effects.as_slice(), grants.push),
             (&["local-read".to_owned(), "local-write".to_owned()][..], false)
         );
+    }
+
+    #[test]
+    fn a_push_needs_its_effect() {
+        let push = |effects: &str| grants(&format!("{effects}\n[kitchen]\npush = true\n")).unwrap().push;
+        assert!(push("") && push("allowed_effects = ['local-read', 'remote-mutation']"));
+        assert!(!push("allowed_effects = ['local-read', 'network']"));
+        assert!(!push("denied_effects = ['remote-mutation']"));
     }
 
     #[test]

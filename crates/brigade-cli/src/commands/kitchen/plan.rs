@@ -3,9 +3,11 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
-use brigade::{Exit, KitchenPlanReport, PlanOptions, PlanWish};
+use brigade::core::Severity;
+use brigade::{ErrorLine, Exit, KitchenPlanReport, PlanOptions, PlanWish};
 use clap::Args;
 
+use super::service::SilentFlags;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -34,6 +36,10 @@ pub(crate) struct PlanArgs {
     /// Answer to a question, by its number; the executive decides what has none
     #[arg(long, value_name = "N=TEXT", requires = "id", value_parser = numbered)]
     answer: Vec<(usize, String)>,
+
+    #[command(flatten)]
+    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
+    silent: SilentFlags,
 }
 
 fn numbered(text: &str) -> Result<(usize, String), &'static str> {
@@ -44,7 +50,7 @@ fn numbered(text: &str) -> Result<(usize, String), &'static str> {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Output<'_, '_>) -> Exit {
-    let PlanArgs { text, out, no_map, id, answer } = arguments;
+    let PlanArgs { text, out, no_map, id, answer, .. } = arguments;
     let mut wish = match id {
         Some(id) => PlanWish::Continue { id: id.clone(), answers: answer.clone() },
         None => PlanWish::New(text.join(" ")),
@@ -52,6 +58,13 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
     let options = PlanOptions { out: out.as_deref(), without_map: *no_map };
     let surroundings = session.surroundings;
     let may_ask = surroundings.typed && surroundings.error.is_some() && !output.is_json();
+    // An error of the configuration refuses the plan, and is said there.
+    if let Ok(workers) = session.workspace().and_then(|workspace| workspace.kitchen().workers()) {
+        let is_warning = |line: &&ErrorLine| line.fault().severity == Severity::Warning;
+        let warnings: Vec<String> =
+            workers.config_issues.iter().filter(is_warning).map(|line| line.as_str().to_owned()).collect();
+        warnings.iter().for_each(|warning| output.note(warning));
+    }
     loop {
         let planned =
             session.workspace_to_run().and_then(|workspace| workspace.kitchen().plan(wish, &options));

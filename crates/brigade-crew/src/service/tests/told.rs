@@ -33,7 +33,7 @@ fn a_file_where_the_folder_of_logs_should_be_is_told() {
     world.approve();
     let report = world.serve();
     assert_eq!(report.outcome, Outcome::Complete);
-    let told = report.issues.iter().find(|issue| issue.starts_with("`worker_log_dir`")).unwrap();
+    let told = report.issues.iter().find(|issue| issue.contains("worker_log_dir: ")).unwrap();
     assert!(told.contains("there is a file of this name"), "{told}");
 }
 

@@ -178,12 +178,14 @@ fn files_that_are_not_what_they_were_are_named() {
         JournalDamage { line: Some(4), problem: "not a record".to_owned(), is_loss: false },
         JournalDamage { line: Some(9), problem: "the records 7 to 8 are missing".to_owned(), is_loss: true },
     ];
+    found.set_aside = vec!["aside.jsonl".to_owned()];
     found.newer = 1;
     let expect = [
         "kitchen_approval_stale  → approve-prd",
         "kitchen_worktree_left  → clean-kitchen",
         "kitchen_journal_damaged  → read-file",
         "kitchen_journal_lost  → read-file",
+        "kitchen_lines_set_aside aside.jsonl → read-file",
         "kitchen_journal_newer  → read-file",
     ];
     check(&of(found), 1, &expect);

@@ -1,0 +1,108 @@
+//! The flags with which a worker program skips its own permissions, in each of their spellings.
+
+use brigade_command::{Argv, risk};
+use toml::de::{DeTable, DeValue};
+
+use super::{Adapter, TABLE};
+
+/// One way in which a program skips its own permissions.
+#[derive(Clone, Copy, Debug)]
+pub struct SkipFlag {
+    /// The flag in its spellings: long ones, and short ones of one letter.
+    pub names: &'static [&'static str],
+    /// What it has to say.
+    pub says: Says,
+}
+
+/// What a flag has to say to skip permissions.
+#[derive(Clone, Copy, Debug)]
+pub enum Says {
+    /// It is there.
+    Anything,
+    /// It has this value.
+    Value(&'static str),
+    /// It has a setting, `key=TOML`, and one of its values is this.
+    Setting(&'static str),
+}
+
+/// Returns what a word has of a flag: `Some(None)` if it is the flag, and `Some(Some(…))` if a value is attached.
+///
+/// `shorts` are the letters of the program that take a value, where its short flags may stand in one word, as in
+/// `-pf`.
+pub(super) fn flag_in<'a>(word: &'a str, name: &str, shorts: Option<&str>) -> Option<Option<&'a str>> {
+    let letter = name.strip_prefix('-').filter(|rest| rest.len() == 1 && *rest != "-");
+    if let (Some(letter), Some(shorts)) = (letter, shorts) {
+        let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+        for (at, found) in letters.char_indices() {
+            if letter.starts_with(found) {
+                let rest = &letters[at + 1..];
+                return Some((!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest)));
+            }
+            if shorts.contains(found) || !found.is_ascii_alphabetic() {
+                return None;
+            }
+        }
+        return None;
+    }
+    let (found, value) = word.split_once('=').map_or((word, None), |(found, value)| (found, Some(value)));
+    (found == name).then_some(value)
+}
+
+impl SkipFlag {
+    /// Returns the flag if a command has it, as it says it.
+    fn in_words(&self, words: &[String], shorts: Option<&str>) -> Option<String> {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let (name, attached) = self
+                .names
+                .iter()
+                .find_map(|name| flag_in(word, name, shorts).map(|attached| (*name, attached)))?;
+            let value = attached.or(words.get(at + 1).map(String::as_str)).unwrap_or_default();
+            match self.says {
+                Says::Anything => {
+                    let is_off = name.starts_with("--") && attached == Some("false");
+                    (!is_off).then(|| name.to_owned())
+                }
+                Says::Value(skips) => (value == skips).then(|| format!("{name} {skips}")),
+                Says::Setting(skips) => sets(value, skips).then(|| format!("{name} …{skips}")),
+            }
+        })
+    }
+}
+
+/// Returns whether a setting has this text as its value or in it. What is not TOML is a text, perhaps in quotes.
+fn sets(setting: &str, wanted: &str) -> bool {
+    fn holds(value: &DeValue<'_>, wanted: &str) -> bool {
+        match value {
+            DeValue::String(text) => text == wanted,
+            DeValue::Array(items) => items.iter().any(|item| holds(item.get_ref(), wanted)),
+            DeValue::Table(table) => table.values().any(|item| holds(item.get_ref(), wanted)),
+            _ => false,
+        }
+    }
+    let Some((_, value)) = setting.split_once('=') else { return false };
+    let text = format!("value = {value}");
+    match DeTable::parse(&text) {
+        Ok(table) => table.get_ref().values().any(|value| holds(value.get_ref(), wanted)),
+        Err(_) => value.trim().trim_matches(['"', '\'']) == wanted,
+    }
+}
+
+impl Adapter {
+    /// Returns the flag with which a command skips permissions of the program: by this row, or by ours for a program
+    /// that it starts, also behind another one such as `env`.
+    pub(super) fn skipping(&self, argv: &Argv) -> Option<String> {
+        let of_row = |row: &Adapter, words: &[String]| {
+            row.skip_flags
+                .iter()
+                .find_map(|flag| flag.in_words(words, row.shorts))
+                .or_else(|| row.skip_words(words))
+        };
+        of_row(self, argv.words()).or_else(|| {
+            risk::started_commands(argv).into_iter().find_map(|started| {
+                let program = started.words.first()?.rsplit('/').next()?.to_owned();
+                let mut rows = TABLE.iter().filter(|row| !row.program.is_empty() && row.program == program);
+                rows.find_map(|row| of_row(row, &started.words))
+            })
+        })
+    }
+}

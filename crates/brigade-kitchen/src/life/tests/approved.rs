@@ -1,0 +1,79 @@
+//! What an approval says about tasks that were worked on.
+
+use super::*;
+
+fn approve(book: &mut Book, passed: &[&str]) {
+    let passed: Vec<TaskId> = passed.iter().map(|task| id(task)).collect();
+    let settled = book.life.settled(&passed);
+    let fingerprint = Fingerprint::of_bytes(b"x");
+    book.write(Record::Approved { fingerprint, items: Default::default(), passed, by: None, path: None });
+    settled.into_iter().for_each(|record| book.write(record));
+}
+
+#[test]
+fn a_failed_task_that_a_person_calls_done_is_done_and_its_decision_settled() {
+    let mut book =
+        Book::new(prd(&[("a", SENIOR), ("b", ",\"dependsOn\":[\"a\"],\"complexity\":\"senior\"")]));
+    book.settings.max_iterations = 1;
+    book.serve();
+    book.attempt("a", &no_signal(), true);
+    book.bookkeep("a");
+    book.ask("a");
+    approve(&mut book, &[]);
+    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::Failed));
+    assert_eq!(book.life.waiting().count(), 1);
+    approve(&mut book, &["a"]);
+    let again = Life::of(book.lines.iter().cloned().map(|line| Entry::Known(Box::new(line))));
+    for life in [&book.life, &again] {
+        assert_eq!(life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
+        assert_eq!((life.waiting().count(), life.decision_of(&id("a"))), (0, None));
+        assert_eq!(life.task(&id("a")).last_error, None);
+    }
+    assert!(is_ready(&book.prd, &book.life, 1));
+}
+
+#[test]
+fn a_skipped_task_that_a_person_calls_done_is_done() {
+    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    book.settings.max_iterations = 1;
+    book.serve();
+    book.attempt("a", &no_signal(), true);
+    book.bookkeep("a");
+    let decision = book.ask("a");
+    book.answer(&decision, "skip", AnsweredBy::Person);
+    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::Skipped));
+    approve(&mut book, &["a"]);
+    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
+}
+
+#[test]
+fn what_a_person_calls_done_stays_done_whatever_a_late_attempt_says() {
+    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    book.serve();
+    let run = book.begin("a");
+    approve(&mut book, &["a"]);
+    book.end("a", &run, &no_signal(), true);
+    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
+    assert!(0.0 < book.life.task(&id("a")).spent.minutes());
+    assert_eq!(book.step("a"), Step::Ended(TaskOutcome::AlreadyDone));
+}
+
+#[test]
+fn what_is_on_its_way_to_the_branch_gets_there() {
+    let mut book = Book::new(prd(&[("a", SENIOR)]));
+    book.serve();
+    let run = book.said("a", Signal::Complete, true);
+    book.write(Record::Todo { task: id("a"), run: run.clone(), found: Vec::new() });
+    book.write(Record::Committed {
+        task: id("a"),
+        run: run.clone(),
+        commit: Some("c".to_owned()),
+        refused: None,
+    });
+    approve(&mut book, &["a"]);
+    let commit = Some("c".to_owned());
+    let (task, conflict) = (id("a"), Vec::new());
+    book.write(Record::Integrated { task, run, commit, conflict, moved: false, tree: None });
+    book.bookkeep("a");
+    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::Complete));
+}
