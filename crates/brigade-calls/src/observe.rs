@@ -2,9 +2,9 @@
 
 use brigade_call::{Patterns, ToolUse};
 use brigade_core::NextStep;
-use brigade_exec::{Matching, PatternOf, matching_files};
+use brigade_exec::{Matching, PatternOf, links_on, matching_files};
 use brigade_facts::CATALOG;
-use brigade_upkeep::{Seams, load};
+use brigade_upkeep::{Seams, load, seen_runs};
 
 use crate::error::Error;
 use crate::refusal::Refusal;
@@ -37,12 +37,14 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let tool =
         load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
     let queue = seams.queue();
-    let found = queue.read()?.observed_runs(seams.journal(), tool.id.as_str(), runs)?;
-    let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
-    let used = ToolUse::of(tool, seen, seams.fs.root());
+    let found = seen_runs(&*seams.fs, &queue.read()?, seams.journal(), tool.id.as_str(), runs)?;
+    let used = ToolUse::of(tool, &found.runs, seams.fs.root());
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
-    let patterns = used.patterns(&fits);
+    // A link opens nothing, whatever declares it.
+    let leads = |path: &str| links_on(&*seams.fs, &seams.fs.root().join(path)).is_empty();
+    let declarable = used.unbound.iter().filter(|file| leads(&file.path)).cloned().collect();
+    let patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
     let written = declare == Declare::Write
         && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
     let is_done = patterns == Patterns::default()
@@ -54,7 +56,8 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
         run_count: found.looked_at,
-        observed_run_ids: found.runs.iter().map(|(receipt, _)| receipt.id.clone()).collect(),
+        observed_run_ids: found.runs.into_iter().map(|run| run.id).collect(),
+        reason: found.why_not,
         complete: used.is_complete,
         next_command: seams.spelled(match (written || is_done, declare) {
             (true, _) | (_, Declare::Write) => NextStep::QueueCall(id.clone()),

@@ -205,7 +205,7 @@ impl NamedFiles {
     }
 
     /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
-    fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
+    pub(crate) fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
         let lists = [("code", &tool.code, PatternOf::Code), ("data", &tool.data, PatternOf::Data)];
         for (field, patterns, of) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
@@ -216,11 +216,19 @@ impl NamedFiles {
                     continue;
                 }
                 // A directory is opened as a whole, however much is in it.
-                if field == "data" && plain_folder(pattern).is_some() {
+                let whole = plain_folder(pattern).filter(|_| field == "data");
+                if let Some(folder) = whole {
+                    if !is_itself(fs, &folder, FileKind::Directory) {
+                        self.code.empty_data.insert(pattern.clone());
+                    }
                     continue;
                 }
                 match matching_files(fs, pattern, of)? {
-                    Matching::All(_) | Matching::LeadsOut { .. } if field == "data" => {}
+                    Matching::All(files) | Matching::LeadsOut { files, .. } if field == "data" => {
+                        if !files.iter().any(|file| is_named_itself(fs, file)) {
+                            self.code.empty_data.insert(pattern.clone());
+                        }
+                    }
                     Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
                         field_name,
                         format!(
@@ -367,6 +375,18 @@ impl NamedFiles {
         }
         Ok(())
     }
+}
+
+/// Returns whether what a name of a file leads to is exactly that file. Data that a link leads to is not opened.
+fn is_named_itself(fs: &dyn Fs, file: &str) -> bool {
+    file.parse().is_ok_and(|file| is_itself(fs, &file, FileKind::File))
+}
+
+/// Returns whether there is something of this kind with exactly this path, and no link is on it.
+fn is_itself(fs: &dyn Fs, path: &RelPath, kind: FileKind) -> bool {
+    let real = fs.resolve(&fs.root().join(path.as_path()).to_string_lossy(), None);
+    real.is_ok_and(|real| matches!(real, Location::Inside(real) if real == *path))
+        && fs.metadata(path).is_ok_and(|metadata| metadata.kind == kind)
 }
 
 /// Which files outside of the workspace are bound.

@@ -58,6 +58,7 @@ mod init;
 pub mod load;
 mod locks;
 mod modes;
+mod observed;
 mod packs;
 pub mod parity;
 mod pins;
@@ -96,6 +97,7 @@ pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use init::{MARKER, init_tools, marked, write_starter};
+pub use observed::{SeenRuns, seen_run, seen_runs};
 pub use packs::{
     FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,

@@ -102,6 +102,7 @@ mod serve_judge;
 mod serve_memory_guard;
 mod serve_reads;
 mod serve_rights;
+mod serve_shared;
 mod serve_stdio;
 mod serve_turns;
 mod serve_upstream;
