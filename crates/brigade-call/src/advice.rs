@@ -480,4 +480,34 @@ mod tests {
         assert_eq!(use_of(&["local-write"], &[]).effects(&declared), ["network", "local-write"]);
         assert_eq!(use_of(&[], &[]).effects(&[]), Vec::<String>::new());
     }
+
+    #[test]
+    fn what_is_bound_and_was_denied_is_covered() {
+        let tool = tool(&["local-read"], &[], &[]);
+        let denied = denials(&[("read", "lib/a.py"), ("read", "lib/b.py")]);
+        let observed = RunObserved { denied, ..seen() };
+        let mut case = crate::cases::Case::new();
+        case.files.insert("lib/a.py".to_owned(), crate::cases::mark("a"));
+        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
+        let seen = SeenRun { receipt, observed, ..SeenRun::default() };
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["lib/b.py"]);
+    }
+
+    #[test]
+    fn what_entries_of_one_process_declare_is_declared() {
+        let tool = tool(&["local-read"], &[], &[]);
+        let read = files(&["data/x", "other"]);
+        let observed = RunObserved { read, written: files(&["out"]), ..seen() };
+        let seen = SeenRun {
+            observed,
+            effects: vec!["local-write".to_owned()],
+            data: vec!["data/**".to_owned()],
+            ..SeenRun::default()
+        };
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((paths, used.effects_undeclared), (vec!["other"], vec![]));
+    }
 }

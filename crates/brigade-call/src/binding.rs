@@ -15,6 +15,7 @@
 //! | who asked | `caller` |
 //! | the session that the call acts on, and the directory that its paths are relative to | `session` |
 //! | what arguments of a built-in tool name besides files: manifests, a question, a worker and its files | `named` |
+//! | the files of the workspace that the health command executes of the runtime that the call needs | `named` |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -133,7 +134,8 @@ pub struct Binding {
     /// The part of the caller's session that decides about the act. Absent if nothing of it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Fingerprint>,
-    /// What the arguments of a built-in tool name besides files, with a fingerprint of what it is.
+    /// What the arguments of a built-in tool name besides files, and the files of the health command of the runtime that
+    /// the call needs, with a fingerprint of what it is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Fingerprint>,
 }

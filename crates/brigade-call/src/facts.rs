@@ -58,6 +58,8 @@ pub struct PlanFacts<'f> {
     pub files: BTreeMap<String, Fingerprint>,
     /// What binds these files, and what else the command starts.
     pub code: CodeFacts,
+    /// The files that the health command of the runtime executes which the call needs, by a name for people.
+    pub health: BTreeMap<String, Fingerprint>,
     /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
     /// The process that makes the call, if that is kept for many calls. `decision` is then the one on this process.

@@ -243,7 +243,10 @@ fn finish(
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
         session,
-        named: facts.builtin.map(|known| known.named).unwrap_or_default().into_iter().chain(absent).collect(),
+        named: {
+            let named = facts.builtin.map(|known| known.named).unwrap_or_default();
+            named.into_iter().chain(absent).chain(facts.health).collect()
+        },
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),

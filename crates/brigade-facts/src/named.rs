@@ -100,6 +100,24 @@ impl NamedFiles {
 /// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever
 /// they lie, and where a link of the workspace leads out, the file behind it.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
+    files_of(reader, directory, Words::Bound)
+}
+
+/// Reads the files that [the command leads to](what_it_reads), without those that it could only look at.
+pub(crate) fn code_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
+    files_of(reader, directory, Words::Code)
+}
+
+/// Which files that words name are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Words {
+    /// All.
+    Bound,
+    /// Those behind interpreters and launchers.
+    Code,
+}
+
+fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<NamedFiles, FsError> {
     let mut named = NamedFiles::default();
     let fs = reader.host.fs;
     named.bind_patterns(fs, reader.tool)?;
@@ -107,7 +125,10 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
-    let reads = what_it_reads(&argv, directory, &reader.seen());
+    let mut reads = what_it_reads(&argv, directory, &reader.seen());
+    if words == Words::Code {
+        reads.named.clear();
+    }
     // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
     for path in reads.named.iter().chain(&reads.scripts) {
         named.bind_links(fs, path);

@@ -171,6 +171,7 @@ impl<'c> FactReader<'_, 'c> {
             home: self.host.home().map(Path::to_owned),
             files: files.files,
             code: files.code,
+            health: self.health_files(tool)?,
             projections: projection_facts(&read.projections),
             decision,
             policy,

@@ -63,10 +63,14 @@ impl FactReader<'_, '_> {
             return Ok(None);
         }
         let (mut tools, mut effects, mut data) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut known = BTreeSet::from([(&tool.code, &tool.data)]);
         for (place, other) in self.config.served_with(&self.host, tool).into_iter().enumerate() {
             if 0 < place {
                 decision.sandbox.share(&self.config.decision_on(&self.host, other).sandbox);
-                data.extend(self.share_files(other, named)?);
+                // Entries of one server mostly declare the same.
+                if known.insert((&other.code, &other.data)) {
+                    data.extend(self.share_files(other, named)?);
+                }
             }
             tools.insert(other.id.to_string());
             effects.extend(other.effects.iter().cloned());
@@ -79,9 +83,6 @@ impl FactReader<'_, '_> {
     /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is the
     /// same. Patterns that cannot be bound open nothing: they block the calls of their own entry.
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
-        if other.code.is_empty() && other.data.is_empty() {
-            return Ok(Vec::new());
-        }
         let mut theirs = NamedFiles::default();
         theirs.bind_patterns(self.host.fs, other)?;
         if !theirs.refused.is_empty() {

@@ -11,7 +11,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, ToolFacts};
+use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View};
 
@@ -20,7 +20,6 @@ use crate::inbox::{INBOX, InboxStore};
 use crate::observed::seen_run;
 use crate::rel;
 use crate::replan::{Changes, Replanner};
-use crate::runtimes::RUNTIMES;
 use crate::site::Site;
 use crate::survey::Ledger;
 

@@ -83,6 +83,7 @@ mod words;
 pub mod work;
 
 pub use brief::brief;
+pub use brigade_facts::RUNTIMES;
 pub use check::{StateCheck, StateDamage, check_state};
 pub use clients::{Clients, ConnectOutcome, ConnectStep, Wanted};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
@@ -107,7 +108,7 @@ pub use remember::{
     DISCOVERED, Memory, REGISTERED, RegisteredFrom, fit_to_remember, registered_from, remember, remembered,
 };
 pub use report::*;
-pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
+pub use runtimes::{RuntimeHost, STATE, find_runtime, machine_of};
 pub use seams::{Seams, TaskSessions};
 pub use sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,

@@ -88,6 +88,7 @@ mod release_and_receipts;
 mod run_isolation;
 mod run_logs;
 mod runtime_calls;
+mod runtime_health;
 mod runtime_supervision;
 mod sandbox_git_places;
 mod schemas_documents;

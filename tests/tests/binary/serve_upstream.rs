@@ -241,6 +241,10 @@ fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "refused", "changed_file");
     assert!(text(&refused).contains("file kept.py changed since"), "{refused:#}");
+    // Issue 12: it names the call that is stored.
+    let id = id_of(&refused);
+    assert!(text(&refused).contains(&id), "{refused:#}");
+    kept.site.json(["call", "show", &id]).expect(0);
     kept.gone(process);
     let next = pid(&mut client);
     assert_ne!(next, process);
