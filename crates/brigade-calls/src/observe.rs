@@ -1,14 +1,15 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use brigade_call::{Patterns, ToolUse};
-use brigade_core::NextStep;
+use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{Matching, PatternOf, links_on, matching_files};
 use brigade_facts::CATALOG;
-use brigade_upkeep::{Seams, load, seen_runs};
+use brigade_upkeep::{Seams, gather, load, seen_runs};
 
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
+use crate::watching::binds;
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +34,18 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
             Some(seams.setup().lock_catalog()?)
         }
     };
-    let catalog = load::catalog(seams)?;
-    let tool =
-        load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
+    let config = gather::config(seams)?;
+    let tool = load::any_tool(&config.catalog, id)
+        .map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
     let queue = seams.queue();
     let found = seen_runs(&*seams.fs, &queue.read()?, seams.journal(), tool.id.as_str(), runs)?;
-    let used = ToolUse::of(tool, &found.runs, seams.fs.root());
+    let mut used = ToolUse::of(tool, &found.runs, seams.fs.root());
+    // What its command binds by now is declared, whatever these runs had bound.
+    if !used.unbound.is_empty() {
+        let none = Ok(Json::Object(Object::new()));
+        let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
+        used.unbound.retain(|file| !binds(planned.plan.binding(), &file.path));
+    }
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
     // A link opens nothing, whatever declares it.

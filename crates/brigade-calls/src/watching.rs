@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall};
 use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
@@ -65,9 +65,11 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     let _ = seams.fs.write_cache(&rel(OBSERVED), text.as_bytes());
 }
 
-/// Lists the files that the last observed run of a tool used, and that nothing covers. Reads one receipt, and for a tool
+/// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
+/// plan would bind now. Reads one receipt, and for a tool
 /// of a server that is kept the record of its start.
-pub(crate) fn unbound(seams: &Seams, config: &Config, tool_id: &str) -> Result<Vec<String>, Error> {
+pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec<String>, Error> {
+    let tool_id = plan.tool_id();
     let Some(tool) = config.catalog.tool(tool_id) else { return Ok(Vec::new()) };
     let queue = seams.queue();
     let view = queue.read()?;
@@ -83,7 +85,16 @@ pub(crate) fn unbound(seams: &Seams, config: &Config, tool_id: &str) -> Result<V
         None => None,
     };
     let used = ToolUse::of(tool, &seen, seams.fs.root());
-    Ok(used.unbound.into_iter().map(|file| file.path).collect())
+    let files = used.unbound.into_iter().map(|file| file.path);
+    Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
+}
+
+/// Returns whether what would be approved now binds a file.
+pub(crate) fn binds(binding: &Binding, path: &str) -> bool {
+    let is_below = |folder: &String| folder.ends_with('/') && path.starts_with(folder.as_str());
+    binding.program.as_ref().is_some_and(|program| program.path == path)
+        || binding.files.contains_key(path)
+        || binding.files.keys().any(is_below)
 }
 
 /// The file.

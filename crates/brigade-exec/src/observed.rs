@@ -13,7 +13,7 @@ use brigade_process::{Observation, Observed};
 use brigade_redact::Redactor;
 
 use crate::closed::KEPT;
-use crate::folder::is_link;
+use crate::folder::links_on;
 
 /// Whether to observe a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub fn denied_reads(fs: &dyn Fs, observed: &RunObserved, tool: &str, speller: &d
         if path.split('/').any(|part| KEPT.contains(&part)) {
             return format!("denied: {shown}: what belongs to git or to Brigade stays closed");
         }
-        if is_link(fs, path) {
+        if !links_on(fs, &fs.root().join(path)).is_empty() {
             return format!(
                 "denied: {shown}, a link, and a closed workspace follows none: let the tool name its target"
             );

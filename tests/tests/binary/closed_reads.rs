@@ -554,13 +554,13 @@ fn paths_of_the_policy_are_read_and_not_executed() {
         "for d in rp wp; do ./$d/x 2> /dev/null || echo closed; tail -n 1 $d/x; done\necho new > wp/new && cat wp/new\n",
     );
     let receipt = site.receipt_of("tool", "{}");
-    let said = "closed\necho executed\nclosed\necho executed\nnew";
+    let said = "closed echo executed closed echo executed new";
     assert_eq!(receipt["stdout_summary"], said, "{receipt:#}");
     // Without `local-write` there is a workspace of its own, and the same holds.
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", ""));
     site.workspace.write("bin/tool.sh", "./rp/x 2> /dev/null || echo closed\ntail -n 1 rp/x\n");
     let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(receipt["stdout_summary"], "closed\necho executed", "{receipt:#}");
+    assert_eq!(receipt["stdout_summary"], "closed echo executed", "{receipt:#}");
 }
 
 /// Issue 12: what a person is told about denied reads leads on.
@@ -591,4 +591,24 @@ fn what_no_declaration_opens_is_said_and_not_declared() {
         (&serde_json::json!([]), &serde_json::json!([])),
         "{report:#}"
     );
+}
+
+/// Issue 12: what the command binds by now was called not bound.
+#[test]
+fn what_is_bound_by_now_is_not_called_unbound() {
+    let site = site("sh bin/tool.sh", "");
+    site.workspace.write("bin/tool.sh", "cat lib.sh other.txt || true\n");
+    site.workspace.write("lib.sh", "echo\n");
+    site.workspace.write("other.txt", "other\n");
+    site.receipt_of("tool", "{}");
+    let unbound = || {
+        let plan = site.json(["call", "plan", "tool", "--args", "{}"]).json["bound_code"]["unbound"].clone();
+        let report = site.json(["observe", "tool"]).expect(0);
+        let paths = report["unbound"].as_array().unwrap().iter().map(|file| file["path"].clone());
+        assert_eq!(plan, paths.collect::<Value>());
+        plan
+    };
+    assert_eq!(unbound(), serde_json::json!(["lib.sh", "other.txt"]));
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh lib.sh", ""));
+    assert_eq!(unbound(), serde_json::json!(["other.txt"]));
 }
