@@ -10,7 +10,7 @@ use brigade_policy::{NETWORK_EFFECTS, READ_EFFECT, WRITE_EFFECT};
 use brigade_redact::MARK;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{RunInputs, group_inputs};
+use crate::inputs::{RunInputs, group_inputs, is_bound};
 use crate::receipt::{Receipt, RunObserved, RunStatus};
 
 /// Directories that no pattern may name: the state of Brigade and of git.
@@ -88,26 +88,40 @@ pub struct Patterns {
     pub data: Vec<String>,
 }
 
+/// A run, and the observation that stands for it.
+#[derive(Clone, Debug, Default)]
+pub struct SeenRun {
+    /// The run that was observed, or the start of the server whose process was.
+    pub id: String,
+    /// The run.
+    pub receipt: Receipt,
+    /// What was observed.
+    pub observed: RunObserved,
+    /// Effects that entries declare which share its process.
+    pub effects: Vec<String>,
+    /// Patterns of data of entries that share its process.
+    pub data: Vec<String>,
+}
+
 impl ToolUse {
     /// Sums observed runs up. `root` is the workspace.
-    pub fn of<'r>(
-        tool: &Tool,
-        runs: impl IntoIterator<Item = (&'r Receipt, &'r RunObserved)>,
-        root: &Path,
-    ) -> ToolUse {
+    pub fn of<'r>(tool: &Tool, runs: impl IntoIterator<Item = &'r SeenRun>, root: &Path) -> ToolUse {
         let globs = |patterns: &[String]| patterns.iter().map(|text| Glob::beneath(text)).collect::<Vec<_>>();
-        let (code, data) = (globs(&tool.code), globs(&tool.data));
+        let (code, mut data) = (globs(&tool.code), globs(&tool.data));
+        let mut declared: BTreeSet<&str> = tool.effects.iter().map(String::as_str).collect();
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut used = Used { is_complete: true, ..Used::default() };
         let mut came_to_all = true;
-        for (receipt, observed) in runs {
+        for SeenRun { receipt, observed, effects, data: shared, .. } in runs {
+            data.extend(globs(shared));
+            declared.extend(effects.iter().map(String::as_str));
             used.is_complete &= observed.complete;
             let denied = observed.denied.iter().flatten();
             let lacked =
                 denied.filter(|denied| denied.what != "write" && !denied.path.starts_with('/')).count();
             came_to_all &= receipt.status == RunStatus::Completed && lacked == 0;
             let inputs = group_inputs(receipt, observed, root, |path| is_in(&data, path));
-            used.add(inputs, observed);
+            used.add(inputs, receipt, observed);
         }
         used.files.retain(|path, _| {
             let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
@@ -129,7 +143,7 @@ impl ToolUse {
                 path,
             }
         });
-        let declares = |effect: &str| tool.effects.iter().any(|declared| declared == effect);
+        let declares = |effect: &str| declared.contains(effect);
         let tells = |effect: &str| used.effects.contains_key(kind_of(effect));
         let undeclared = used.effects.iter().filter(|(effect, _)| match **effect {
             READ_EFFECT => !declares(READ_EFFECT) && !declares(WRITE_EFFECT),
@@ -224,7 +238,7 @@ struct SeenFile {
 }
 
 impl Used {
-    fn add(&mut self, inputs: RunInputs, observed: &RunObserved) {
+    fn add(&mut self, inputs: RunInputs, receipt: &Receipt, observed: &RunObserved) {
         for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.nobody) {
             self.effect(READ_EFFECT, &input.path, false);
         }
@@ -245,6 +259,10 @@ impl Used {
         }
         for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
             if denied.what != "write" {
+                // What is bound is covered, although something else kept it from the run.
+                if is_bound(receipt, &denied.path) {
+                    continue;
+                }
                 let file = self.files.entry(denied.path.clone()).or_default();
                 file.denied = true;
                 file.executed |= denied.what == "execute";
@@ -336,7 +354,8 @@ mod tests {
 
     fn used_by(status: RunStatus, tool: &Tool, observed: &RunObserved) -> ToolUse {
         let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
-        ToolUse::of(tool, [(&receipt, observed)], Path::new("/work"))
+        let seen = SeenRun { receipt, observed: observed.clone(), ..SeenRun::default() };
+        ToolUse::of(tool, [&seen], Path::new("/work"))
     }
 
     fn seen() -> RunObserved {
@@ -460,5 +479,35 @@ mod tests {
         assert_eq!(use_of(&[], &["network"]).effects(&declared), ["local-read"]);
         assert_eq!(use_of(&["local-write"], &[]).effects(&declared), ["network", "local-write"]);
         assert_eq!(use_of(&[], &[]).effects(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_bound_and_was_denied_is_covered() {
+        let tool = tool(&["local-read"], &[], &[]);
+        let denied = denials(&[("read", "lib/a.py"), ("read", "lib/b.py")]);
+        let observed = RunObserved { denied, ..seen() };
+        let mut case = crate::cases::Case::new();
+        case.files.insert("lib/a.py".to_owned(), crate::cases::mark("a"));
+        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
+        let seen = SeenRun { receipt, observed, ..SeenRun::default() };
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["lib/b.py"]);
+    }
+
+    #[test]
+    fn what_entries_of_one_process_declare_is_declared() {
+        let tool = tool(&["local-read"], &[], &[]);
+        let read = files(&["data/x", "other"]);
+        let observed = RunObserved { read, written: files(&["out"]), ..seen() };
+        let seen = SeenRun {
+            observed,
+            effects: vec!["local-write".to_owned()],
+            data: vec!["data/**".to_owned()],
+            ..SeenRun::default()
+        };
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((paths, used.effects_undeclared), (vec!["other"], vec![]));
     }
 }

@@ -11,10 +11,11 @@
 //! | workspace files that a word of `command` names, and the script that it runs | `files` |
 //! | where links lead on the way to `cwd` | `directory` |
 //! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
-//! | the effects of all entries that one kept server process serves, for a call of an agent | `server` |
+//! | effects and data of all entries that one kept server process serves, for a call of an agent; their code is in `files` | `server` |
 //! | who asked | `caller` |
 //! | the session that the call acts on, and the directory that its paths are relative to | `session` |
 //! | what arguments of a built-in tool name besides files: manifests, a question, a worker and its files | `named` |
+//! | the files of the workspace that the health command executes of the runtime that the call needs | `named` |
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -124,7 +125,7 @@ pub struct Binding {
     pub directory: Option<String>,
     /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
     pub pin: Option<Fingerprint>,
-    /// The effects that the process of a kept server is opened for. Absent for calls that start a process of their own.
+    /// The effects and data that the process of a kept server is opened for. Absent for calls that start a process of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Fingerprint>,
     /// Who asked.
@@ -133,7 +134,8 @@ pub struct Binding {
     /// The part of the caller's session that decides about the act. Absent if nothing of it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Fingerprint>,
-    /// What the arguments of a built-in tool name besides files, with a fingerprint of what it is.
+    /// What the arguments of a built-in tool name besides files, and the files of the health command of the runtime that
+    /// the call needs, with a fingerprint of what it is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Fingerprint>,
 }
@@ -165,7 +167,7 @@ pub enum Change {
     Code,
     /// The server's listing of the MCP tool.
     Pin,
-    /// The effects that the process of a kept server is opened for.
+    /// The effects and data that the process of a kept server is opened for.
     Server,
     /// Who asks.
     Caller,

@@ -160,6 +160,7 @@ impl Case {
             home: Some("/home/ann".into()),
             files: self.files.clone(),
             code: CodeFacts::default(),
+            health: Default::default(),
             pin: self.pin,
             server: None,
             projections: ProjectionFacts {

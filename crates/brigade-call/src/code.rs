@@ -15,6 +15,9 @@ const FOUND_BY_PROGRAM: &str = "code_found_by_program";
 /// The code of the note about a pattern of `code` that binds nothing.
 const MATCHES_NOTHING: &str = "code_matches_nothing";
 
+/// The code of the note about a pattern of `data` that opens nothing.
+const OPENS_NOTHING: &str = "data_matches_nothing";
+
 /// What binds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -38,6 +41,8 @@ pub struct CodeFacts {
     pub finders: BTreeSet<String>,
     /// Patterns of `code` that match nothing.
     pub empty: BTreeSet<String>,
+    /// Patterns of `data` that match nothing.
+    pub empty_data: BTreeSet<String>,
 }
 
 /// What an approval binds of the code, and what it does not.
@@ -46,6 +51,10 @@ pub struct CodeFacts {
 pub struct BoundCode {
     /// The bound files, by path. A name that ends with `/` is a directory with everything below it.
     pub files: Vec<BoundFile>,
+    /// Patterns of the files that may be read, too, and whose bytes nothing binds: `data` of the entry, and for a server
+    /// that is kept, of all entries that it serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<String>,
     /// The commands that files of the workspace start, as far as their text says it.
     pub starts: Vec<StartedCommand>,
     /// What is not bound and may run.
@@ -79,7 +88,7 @@ pub struct StartedCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CodeNote {
-    /// The kind of note: `code_found_by_program` or `code_matches_nothing`.
+    /// The kind of note: `code_found_by_program`, `code_matches_nothing` or `data_matches_nothing`.
     pub code: String,
     /// What it is, as a sentence.
     pub message: String,
@@ -91,6 +100,7 @@ impl BoundCode {
         tool: &Tool,
         facts: &CodeFacts,
         files: &BTreeMap<String, Fingerprint>,
+        data: &[String],
         decision: &Decision,
         redactor: &Redactor,
     ) -> BoundCode {
@@ -117,10 +127,18 @@ impl BoundCode {
                 redactor.redact_str(pattern)
             ),
         });
+        let empty_data = facts.empty_data.iter().map(|pattern| CodeNote {
+            code: OPENS_NOTHING.to_owned(),
+            message: format!(
+                "`{}` in `data` of the entry matches nothing that could be opened; links open nothing",
+                redactor.redact_str(pattern)
+            ),
+        });
         BoundCode {
+            data: data.iter().map(|pattern| redactor.redact_str(pattern)).collect(),
             files: bound.collect(),
             starts: starts.collect(),
-            notes: notes.chain(empty).collect(),
+            notes: notes.chain(empty).chain(empty_data).collect(),
             unbound: Vec::new(),
         }
     }

@@ -58,6 +58,8 @@ pub struct PlanFacts<'f> {
     pub files: BTreeMap<String, Fingerprint>,
     /// What binds these files, and what else the command starts.
     pub code: CodeFacts,
+    /// The files that the health command of the runtime executes which the call needs, by a name for people.
+    pub health: BTreeMap<String, Fingerprint>,
     /// The server's listing of an MCP tool, as far as it is known.
     pub pin: PinFact,
     /// The process that makes the call, if that is kept for many calls. `decision` is then the one on this process.
@@ -233,12 +235,30 @@ pub struct ServerFact {
     pub tools: Arc<BTreeSet<String>>,
     /// Their effects.
     pub effects: Arc<BTreeSet<String>>,
+    /// Patterns of the data that the other entries declare and the called one does not.
+    pub data: Arc<BTreeSet<String>>,
 }
 
 impl ServerFact {
     /// Returns what an approval binds.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::builder("brigade.server.v1").list("effects", self.effects.iter()).finish()
+        let fingerprint = Fingerprint::builder("brigade.server.v1").list("effects", self.effects.iter());
+        // Approvals from before data was bound stay valid where only the called entry has some.
+        match self.data.is_empty() {
+            true => fingerprint.finish(),
+            false => fingerprint.list("data", self.data.iter()).finish(),
+        }
+    }
+
+    /// Returns the patterns of the data that a process may read: those of the called entry, and of all others that it
+    /// serves. They are the same and in the same order whichever of them is called.
+    pub fn all_data(server: Option<&ServerFact>, own: &[String]) -> Vec<String> {
+        match server {
+            None => own.to_vec(),
+            Some(server) => {
+                server.data.iter().chain(own).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        }
     }
 }
 

@@ -82,6 +82,11 @@ enum Bound {
     No,
 }
 
+/// Returns whether the approval of a run binds a file.
+pub(crate) fn is_bound(receipt: &Receipt, path: &str) -> bool {
+    matches!(bound(receipt, path), Bound::As(_))
+}
+
 fn bound(receipt: &Receipt, path: &str) -> Bound {
     let Some(binding) = &receipt.binding else { return Bound::No };
     if let Some(sha256) = binding.files.get(path) {

@@ -53,7 +53,7 @@ pub const RUNS: &str = ".brigade/tools/runs";
 /// Where checkpoints are kept, relative to the workspace.
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
-pub use advice::{EffectUse, FileUse, Patterns, ToolUse, UnboundFile};
+pub use advice::{EffectUse, FileUse, Patterns, SeenRun, ToolUse, UnboundFile};
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use brigade_profile::is_of_execution;
 pub use call::{

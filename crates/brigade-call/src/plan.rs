@@ -233,7 +233,8 @@ fn finish(
     let call_fingerprint =
         call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
     let redactor = Redactor::new(&facts.bound_values);
-    let code = BoundCode::of(tool, &facts.code, &facts.files, &facts.decision, &redactor);
+    let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
+    let code = BoundCode::of(tool, &facts.code, &facts.files, &data, &facts.decision, &redactor);
     let absent = facts.absent.iter().filter(|_| secrets == Secrets::None).map(|path| {
         let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
         (absent_name(path), what)
@@ -254,7 +255,10 @@ fn finish(
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
         session,
-        named: facts.builtin.map(|known| known.named).unwrap_or_default().into_iter().chain(absent).collect(),
+        named: {
+            let named = facts.builtin.map(|known| known.named).unwrap_or_default();
+            named.into_iter().chain(absent).chain(facts.health).collect()
+        },
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),
@@ -303,7 +307,7 @@ fn finish(
         acts_inside: tool.acts_inside(),
         is_built_in: tool.is_built_in(),
         env_labels: tool.env_labels.clone(),
-        data: tool.data.clone(),
+        data,
         directory: tool.cwd.clone(),
         code,
         server: facts.server,

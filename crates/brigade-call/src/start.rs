@@ -2,7 +2,8 @@
 //! [`plan_crew_start`] create one.
 //!
 //! An MCP server that is asked for its list, a runtime, and a health command have no approval to compare with. The
-//! other checks are those of a plan, by the same functions:
+//! other checks are those of a plan, by the same functions. Calls that need a runtime bind what its health command
+//! executes, and the supervisor puts the sandbox of the policy around it.
 //!
 //! | checked | [`List`](StartPurpose::List) | [`Upstream`](StartPurpose::Upstream) | [`Check`](StartPurpose::Check) | [`Serve`](StartPurpose::Serve), [`Health`](StartPurpose::Health) | [`Git`](StartPurpose::Git) |
 //! | --- | --- | --- | --- | --- | --- |

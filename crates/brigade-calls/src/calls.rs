@@ -323,7 +323,7 @@ fn preview(seams: &Seams, config: &Config, call: &Call, plan: &Plan) -> Result<P
         plan,
         call,
         earlier.as_ref().map(|stored| &stored.call),
-        watching::unbound(seams, config, &call.tool_id)?,
+        watching::unbound(seams, config, plan)?,
     ))
 }
 
@@ -446,7 +446,7 @@ pub fn plan_again(seams: &Seams, call: &Call) -> Result<(Arc<Config>, Planned), 
 pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> Result<PlanReport, Error> {
     let plan = &planned.plan;
     let absolute = |path: &str| seams.absolute(path);
-    let unbound = watching::unbound(seams, config, plan.tool_id())?;
+    let unbound = watching::unbound(seams, config, plan)?;
     Ok(PlanReport {
         schema: PlanReport::SCHEMA,
         target: seams.target(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{
-    CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunObserved, RunStatus, group_inputs,
+    CALLS, Caller, Plan, RUNS, Receipt, ReplayOf, RunInputs, RunStatus, SeenRun, group_inputs,
 };
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
@@ -11,7 +11,7 @@ use brigade_queue::{
     check_status, unrecorded_receipt,
 };
 use brigade_upkeep::gather::Again;
-use brigade_upkeep::{Seams, gather, load};
+use brigade_upkeep::{Seams, gather, load, seen_run};
 
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
@@ -100,17 +100,16 @@ impl Runs {
     /// Returns [`Refusal::RunShow`] if no run matches, and file errors.
     pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
         let receipt = *self.show(prefix)?.run;
-        let own = receipt.observed.clone().unwrap_or_default();
-        let (observed_run_id, observed) = match self.seams.queue().read()?.observed_run(&receipt)? {
-            Some((run, observed)) => (Some(run.id), observed),
-            None => (None, RunObserved::default()),
-        };
-        let reason = observed_run_id.is_none().then(|| own.why_not());
+        let seen = seen_run(&*self.seams.fs, &self.seams.queue().read()?, &receipt)?;
+        let reason = seen.as_ref().err().cloned();
+        let seen = seen.ok();
+        let observed_run_id = seen.as_ref().map(|seen| seen.id.clone());
+        let SeenRun { observed, data: shared, .. } = seen.unwrap_or_default();
         // What the entry declares by now; a catalog that cannot be read declares nothing.
         let config = gather::config(&self.seams).ok();
         let tool = config.as_ref().and_then(|config| config.catalog.tool(&receipt.tool_id));
         let data: Vec<Glob> =
-            tool.iter().flat_map(|tool| &tool.data).map(|text| Glob::beneath(text)).collect();
+            tool.iter().flat_map(|tool| &tool.data).chain(&shared).map(|text| Glob::beneath(text)).collect();
         let RunInputs { bound, arguments, data, nobody, folders } =
             group_inputs(&receipt, &observed, self.seams.fs.root(), |path| {
                 data.iter().any(|pattern| pattern.matches(path))

@@ -1,14 +1,15 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use brigade_call::{Patterns, ToolUse};
-use brigade_core::NextStep;
-use brigade_exec::{Matching, PatternOf, matching_files};
+use brigade_core::{Json, NextStep, Object};
+use brigade_exec::{Matching, PatternOf, links_on, matching_files};
 use brigade_facts::CATALOG;
-use brigade_upkeep::{Seams, load};
+use brigade_upkeep::{Seams, gather, load, seen_runs};
 
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
+use crate::watching::binds;
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +34,24 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
             Some(seams.setup().lock_catalog()?)
         }
     };
-    let catalog = load::catalog(seams)?;
-    let tool =
-        load::any_tool(&catalog, id).map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
+    let config = gather::config(seams)?;
+    let tool = load::any_tool(&config.catalog, id)
+        .map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
     let queue = seams.queue();
-    let found = queue.read()?.observed_runs(tool.id.as_str(), runs)?;
-    let seen = found.runs.iter().map(|(receipt, observed)| (receipt, observed));
-    let used = ToolUse::of(tool, seen, seams.fs.root());
+    let found = seen_runs(&*seams.fs, &queue.read()?, tool.id.as_str(), runs)?;
+    let mut used = ToolUse::of(tool, &found.runs, seams.fs.root());
+    // What its command binds by now is declared, whatever these runs had bound.
+    if !used.unbound.is_empty() {
+        let none = Ok(Json::Object(Object::new()));
+        let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
+        used.unbound.retain(|file| !binds(planned.plan.binding(), &file.path));
+    }
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
-    let patterns = used.patterns(&fits);
+    // A link opens nothing, whatever declares it.
+    let leads = |path: &str| links_on(&*seams.fs, &seams.fs.root().join(path)).is_empty();
+    let declarable = used.unbound.iter().filter(|file| leads(&file.path)).cloned().collect();
+    let patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
     let written = declare == Declare::Write
         && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
     let is_done = patterns == Patterns::default()
@@ -54,7 +63,8 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
         run_count: found.looked_at,
-        observed_run_ids: found.runs.iter().map(|(receipt, _)| receipt.id.clone()).collect(),
+        observed_run_ids: found.runs.into_iter().map(|run| run.id).collect(),
+        reason: found.why_not,
         complete: used.is_complete,
         next_command: seams.spelled(match (written || is_done, declare) {
             (true, _) | (_, Declare::Write) => NextStep::QueueCall(id.clone()),

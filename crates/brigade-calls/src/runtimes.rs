@@ -7,15 +7,16 @@ mod logs;
 
 use std::sync::Arc;
 
-use brigade_call::{Call, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
+use brigade_call::{Call, Plan, RuntimeFact, RuntimeIssueRecord, RuntimeStatus};
 use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity, codes, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::Config;
 use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure};
-use brigade_runtime::{Checks, Host, RuntimeFacts, StateCounts, Supervisor};
+use brigade_runtime::{Checks, RuntimeFacts, StateCounts};
 use brigade_upkeep::{
-    Existing, InitReport, RUNTIMES, STATE, Seams, find_runtime, gather, load, machine_of, write_starter,
+    Existing, InitReport, RUNTIMES, RuntimeHost, STATE, Seams, find_runtime, gather, load, machine_of,
+    write_starter,
 };
 
 use crate::error::Error;
@@ -27,9 +28,9 @@ use crate::report::{
 };
 
 /// The runtimes of a workspace, and what they may use of the host.
-struct Configured {
+struct Configured<'a> {
     runtimes: RuntimeFile,
-    host: Host,
+    host: RuntimeHost<'a>,
 }
 
 /// Operations on runtimes.
@@ -160,13 +161,13 @@ fn diagnosis(seams: &Seams, summary: &RuntimesSummary) -> Option<Diagnosis> {
 fn look_at_runtimes(seams: &Seams, checks: Checks) -> Result<RuntimesSummary, Error> {
     let configured = configured(seams)?;
     let mut facts = facts_of(seams, &configured, checks);
-    let supervisor = supervisor(seams, &configured.host);
+    let supervisor = configured.host.supervisor();
     facts.extend(supervisor.facts_of_left(&supervisor.left(configured.runtimes.runtimes())?));
     Ok(summary(seams, &configured.runtimes, &facts))
 }
 
-fn facts_of(seams: &Seams, configured: &Configured, checks: Checks) -> Vec<RuntimeFacts> {
-    let supervisor = supervisor(seams, &configured.host);
+fn facts_of(seams: &Seams, configured: &Configured<'_>, checks: Checks) -> Vec<RuntimeFacts> {
+    let supervisor = configured.host.supervisor();
     supervisor.facts(configured.runtimes.runtimes(), checks, seams.cancel.as_ref())
 }
 
@@ -200,9 +201,14 @@ fn runtime_status(seams: &Seams, facts: &RuntimeFacts) -> RuntimeStatus {
     facts.status(&seams.speller()).shown(seams)
 }
 
-/// Checks the runtime of a call's tool. The health command of a required runtime is run. An optional runtime is only
+/// Checks the runtime of a call's tool. The health command of a required runtime is run, unless the plan differs from
+/// the approval, which binds what this command executes: such a call is refused anyway. An optional runtime is only
 /// recorded and never blocks the call.
-pub fn runtime_of(seams: &Seams, call: &Call, config: &Config) -> RuntimeFact {
+pub fn runtime_of(seams: &Seams, call: &Call, plan: &Plan, config: &Config) -> RuntimeFact {
+    let approval = call.approval.as_ref();
+    if approval.is_none_or(|approval| !approval.binding.changes(plan.binding()).is_empty()) {
+        return RuntimeFact::NotNeeded;
+    }
     // A call without its tool is refused elsewhere.
     let Ok(tool) = gather::entry(seams, config, &call.tool_id, &call.args) else {
         return RuntimeFact::NotNeeded;
@@ -256,14 +262,10 @@ fn look_at_runtime(
     let file = seams.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     let runtime = needed_runtime(tool, &runtimes, file)?;
     let host = machine_of(seams.host(), &config.policy).map_err(|error| cannot(error.into()))?;
-    Ok(supervisor(seams, &host).facts_of_one(runtime, checks, seams.cancel.as_ref()))
+    Ok(host.supervisor().facts_of_one(runtime, checks, seams.cancel.as_ref()))
 }
 
 /// Reads the runtimes, and the outside directories that the policy allows them.
-fn configured(seams: &Seams) -> Result<Configured, Error> {
+fn configured(seams: &Seams) -> Result<Configured<'_>, Error> {
     Ok(Configured { runtimes: load::runtimes(seams)?, host: machine_of(seams.host(), &load::policy(seams))? })
-}
-
-pub(crate) fn supervisor<'a>(seams: &'a Seams, host: &'a Host) -> Supervisor<'a> {
-    Supervisor::new(&*seams.fs, &*seams.clock, host)
 }

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_facts::Config;
 use brigade_policy::{Observe, Reads, SandboxMode};
-use brigade_upkeep::Seams;
+use brigade_upkeep::{Seams, seen_run, seen_runs};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -64,15 +65,34 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     let _ = seams.fs.write_cache(&rel(OBSERVED), text.as_bytes());
 }
 
-/// Lists the files that the last observed run of a tool used, and that nothing covers. Reads one receipt.
-pub(crate) fn unbound(seams: &Seams, config: &Config, tool_id: &str) -> Result<Vec<String>, Error> {
-    let (Some(tool), Some(run)) = (config.catalog.tool(tool_id), read(seams).tools.remove(tool_id)) else {
-        return Ok(Vec::new());
+/// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
+/// plan would bind now. Reads one receipt, and for a tool
+/// of a server that is kept the record of its start.
+pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec<String>, Error> {
+    let tool_id = plan.tool_id();
+    let Some(tool) = config.catalog.tool(tool_id) else { return Ok(Vec::new()) };
+    let queue = seams.queue();
+    let view = queue.read()?;
+    let seen = match read(seams).tools.remove(tool_id) {
+        Some(run) => match view.receipt(run.as_str())? {
+            Some(Ok(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.ok(),
+            Some(Err(_)) | None => None,
+        },
+        // Calls of kept servers are observed with their process, and not remembered one by one.
+        None if tool.family == Some(Family::Mcp) => seen_runs(&*seams.fs, &view, tool_id, 1)?.runs.pop(),
+        None => None,
     };
-    let Some(Ok(stored)) = seams.queue().read()?.receipt(run.as_str())? else { return Ok(Vec::new()) };
-    let Some(observed) = &stored.receipt.observed else { return Ok(Vec::new()) };
-    let used = ToolUse::of(tool, [(&stored.receipt, observed)], seams.fs.root());
-    Ok(used.unbound.into_iter().map(|file| file.path).collect())
+    let used = ToolUse::of(tool, &seen, seams.fs.root());
+    let files = used.unbound.into_iter().map(|file| file.path);
+    Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
+}
+
+/// Returns whether what would be approved now binds a file.
+pub(crate) fn binds(binding: &Binding, path: &str) -> bool {
+    let is_below = |folder: &String| folder.ends_with('/') && path.starts_with(folder.as_str());
+    binding.program.as_ref().is_some_and(|program| program.path == path)
+        || binding.files.contains_key(path)
+        || binding.files.keys().any(is_below)
 }
 
 /// The file.

@@ -107,7 +107,7 @@ fn main() {
         default_branch: None,
         own_files: Vec::new(),
     };
-    let place = GitPlace::open(root, &host, options).unwrap().unwrap();
+    let place = GitPlace::open(root, &host, options).unwrap();
     let before = place.starts();
     show(&format!("with a worktree, {files} files"), &place);
     println!("  git was started {} times for each task", (place.starts() - before) as usize / ROUNDS);

@@ -22,7 +22,7 @@ const LARGEST: u64 = 256 << 20;
 const MOST_NOTES: usize = 5;
 
 /// Never opened by an argument, at any depth.
-const KEPT: [&str; 2] = [".brigade", ".git"];
+pub(crate) const KEPT: [&str; 2] = [".brigade", ".git"];
 
 /// What a run may read of its closed workspace, and what opens nothing of it, as sentences for the receipt.
 pub(crate) struct ClosedReads {
@@ -122,6 +122,8 @@ pub(crate) fn closed(
     // Directories beside code that could become packages of it during the run.
     let mut packages = Vec::new();
     for pattern in opening.data {
+        let links = links_on(fs, &fs.root().join(plain_part(pattern)));
+        notes.extend(links.first().map(|link| format!("`{link}` in data is a link, so it opens nothing")));
         let folder = whole_folder(fs, pattern, read.code.keys().map(PathBuf::as_path));
         if let Some(folder) = folder
             && let Some(found) = state_below(fs, &folder).map_err(|error| format!("not started: {error}"))?
@@ -133,8 +135,9 @@ pub(crate) fn closed(
         match matching_files(fs, pattern, PatternOf::Data).map_err(|error| format!("not started: {error}"))? {
             // Links open nothing elsewhere.
             Matching::All(files) | Matching::LeadsOut { files, .. } => {
-                let links = files.iter().filter(|file| is_link(fs, file)).take(MOST_NOTES);
-                notes.extend(links.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
+                let below =
+                    files.iter().filter(|file| links.is_empty() && is_link(fs, file)).take(MOST_NOTES);
+                notes.extend(below.map(|link| format!("`{link}` in data is a link, so it opens nothing")));
                 opened.extend(files.iter().map(|file| fs.root().join(file)));
             }
             // Only of code.
@@ -247,6 +250,11 @@ fn whole_folder<'c>(fs: &dyn Fs, pattern: &str, mut code: impl Iterator<Item = &
         }
         Ok(_) | Err(_) => None,
     }
+}
+
+/// Returns the part of a pattern before the first name that is none.
+fn plain_part(pattern: &str) -> PathBuf {
+    pattern.split('/').take_while(|part| !part.contains(['*', '?', '\\'])).collect()
 }
 
 fn is_folder(fs: &dyn Fs, path: &RelPath) -> bool {

@@ -1,12 +1,13 @@
 //! Builds the sandbox profile of a policy decision on this machine.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
-    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, Repositories, SandboxProfile,
-    json_files_in, system_read_paths, without_links, without_links_below,
+    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, PrivateFolder, Repositories,
+    SandboxProfile, json_files_in, system_read_paths, without_links, without_links_below,
 };
 
 use crate::closed::ClosedReads;
@@ -103,7 +104,9 @@ pub(crate) fn confine(
     let mut asked = named(&grants.write_paths, "write_paths");
     asked.extend(grants.workspace_write.then(|| folders.workspace.to_owned()));
     let work_path = folders.work.map_or(folders.temporary, |work| work.path);
-    let mut write = vec![folders.temporary.to_owned(), folders.checkpoints.to_owned()];
+    let mut write = vec![folders.temporary.to_owned()];
+    // A program that is no call has no other directory.
+    write.extend(Some(folders.checkpoints.to_owned()).filter(|path| path != folders.temporary));
     match folders.work {
         Some(work) if work.is_writable => write.push(work.path.to_owned()),
         Some(work) => read.push(work.path.to_owned()),
@@ -174,6 +177,28 @@ pub(crate) fn confine(
         notes.push(PART.to_owned());
     }
     Some(Confinement { profile, notes, loose })
+}
+
+/// Makes a private directory for temporary files, and the sandbox of a program that is no call.
+///
+/// # Errors
+/// If the directory cannot be made.
+pub fn confine_start(
+    decision: &Decision,
+    workspace: &Path,
+    home: Option<&Path>,
+) -> io::Result<(PrivateFolder, Option<SandboxProfile>)> {
+    let temporary = PrivateFolder::create()?;
+    let folders = RunFolders {
+        workspace,
+        temporary: temporary.path(),
+        checkpoints: temporary.path(),
+        home,
+        work: None,
+        closed: &[],
+    };
+    let profile = confine(decision, &folders, None).map(|confinement| confinement.profile);
+    Ok((temporary, profile))
 }
 
 /// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.

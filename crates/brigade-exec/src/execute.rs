@@ -1,13 +1,12 @@
 //! One run, from the last check to the receipt.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, SandboxUsed, VerifiedCall};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, Hint, NextStep, RunId, Spell, Timestamp};
+use brigade_core::{Clock, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
@@ -19,10 +18,10 @@ use crate::closed::{Opening, closed, program_inside};
 use crate::confinement::{self, RunFolders};
 use crate::dropped::{Dropped, Owner, list_dropped, read_dropped};
 use crate::environment::{HostEnvironment, child_environment};
-use crate::folder::{file_fingerprint, is_link};
+use crate::folder::file_fingerprint;
 use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
-use crate::observed::{Watch, observed};
+use crate::observed::{Watch, denied_reads, observed, other_bytes};
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{KeptPeer, Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -212,8 +211,15 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     }));
     let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
     warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
-    warnings.extend(denied_reads(execution, sandbox.as_ref(), observed.as_ref()));
-    warnings.extend(observed.as_ref().and_then(|observed| other_bytes(execution.call.binding(), observed)));
+    if let Some(observed) = &observed {
+        if sandbox.as_ref().is_some_and(|sandbox| sandbox.reads.is_some()) {
+            let tool = &execution.call.call().tool_id;
+            warnings.extend(denied_reads(execution.fs, observed, tool, execution.speller));
+        }
+        let Binding { files, program, .. } = execution.call.binding();
+        let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
+        warnings.extend(other_bytes(files, program, observed));
+    }
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = match acted {
@@ -264,58 +270,6 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
 fn unknown_end(outcome: &Outcome) -> Option<String> {
     let is_unknown = outcome.exit == Exit::Unknown && !outcome.timed_out() && !outcome.cancelled();
     is_unknown.then(|| "the process that supervises the run was killed, and the program with it".to_owned())
-}
-
-/// Says which bound files were used with other bytes than those that were approved.
-fn other_bytes(binding: &Binding, observed: &RunObserved) -> Option<String> {
-    const MOST: usize = 5;
-    let program = binding.program.as_ref().map(|program| (program.path.as_str(), program.sha256));
-    let approved = |path: &str| {
-        let of_program = program.filter(|(bound, _)| *bound == path).map(|(_, sha256)| sha256);
-        binding.files.get(path).copied().or(of_program)
-    };
-    let used = observed.executed.iter().chain(&observed.read).flatten();
-    let differs = used.filter(|file| {
-        file.sha256.zip(approved(&file.path)).is_some_and(|(sha256, approved)| sha256 != approved)
-    });
-    let paths: BTreeSet<&str> = differs.map(|file| file.path.as_str()).collect();
-    let shown: Vec<_> = paths.iter().take(MOST).map(|path| escape_terminal(path)).collect();
-    let more = if MOST < paths.len() { format!(" and {} more", paths.len() - MOST) } else { String::new() };
-    (!paths.is_empty()).then(|| {
-        let shown = shown.join(", ");
-        format!("used with other bytes than those that were approved, because they changed during the run: {shown}{more}")
-    })
-}
-
-/// Says which files a closed workspace kept from the run, and how they are opened.
-fn denied_reads(
-    execution: &Execution<'_>,
-    sandbox: Option<&SandboxUsed>,
-    observed: Option<&RunObserved>,
-) -> Vec<String> {
-    const MOST: usize = 20;
-    if sandbox.is_none_or(|sandbox| sandbox.reads.is_none()) {
-        return Vec::new();
-    }
-    let denied = observed.and_then(|observed| observed.denied.as_ref()).into_iter().flatten();
-    let mut paths: Vec<&str> = denied
-        .filter(|denied| denied.what != "write" && !denied.path.starts_with('/'))
-        .map(|denied| denied.path.as_str())
-        .collect();
-    paths.dedup();
-    let more = paths.len().saturating_sub(MOST);
-    let way = NextStep::DeclareUsed(execution.call.call().tool_id.clone());
-    let told = paths.into_iter().take(MOST).map(|path| {
-        if is_link(execution.fs, path) {
-            let path = escape_terminal(path);
-            return format!(
-                "denied: {path}, a link, and a closed workspace follows none: let the tool name its target"
-            );
-        }
-        let said = format!("denied: {}; add it to code or data of the tool: ", escape_terminal(path));
-        Hint::from(said).then(way.clone()).spelled(execution.speller, None).to_string()
-    });
-    told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
 }
 
 /// The result of starting the program.

@@ -237,6 +237,11 @@ impl StartedFrom {
         self.files.iter().find(differs).map(|(name, _)| Change::File(name.clone()))
     }
 
+    /// Returns whether the program was started from files of these names, whatever their bytes are, and no others.
+    pub fn has_names_of(&self, files: &BTreeMap<String, Fingerprint>) -> bool {
+        self.files.keys().eq(files.keys())
+    }
+
     /// Returns the first bound input of a call that is not what the program was started from, or the first file of the
     /// start that has other bytes by now. A file that looks as it did is not read.
     pub fn differs(&self, fs: &dyn Fs, binding: &Binding) -> Option<Change> {

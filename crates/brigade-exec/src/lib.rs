@@ -38,7 +38,7 @@ mod started;
 mod talk;
 
 pub use check::{Told, check};
-pub use confinement::WorkFolder;
+pub use confinement::{WorkFolder, confine_start};
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
@@ -49,7 +49,7 @@ pub use folder::{
 pub use inside::{Acted, Inside, InsideLimits};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
-pub use observed::Watch;
+pub use observed::{Watch, denied_reads, other_bytes};
 pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};
 pub use receipt::RunPaths;

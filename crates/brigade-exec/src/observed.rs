@@ -1,13 +1,19 @@
 //! What a run used, for its receipt.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_call::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
 };
-use brigade_core::{Fingerprint, RunId};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
+use brigade_fs::Fs;
 use brigade_process::{Observation, Observed};
 use brigade_redact::Redactor;
+
+use crate::closed::KEPT;
+use crate::folder::links_on;
 
 /// Whether to observe a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,10 +104,59 @@ fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
     }
 }
 
+/// Says which bound files were used with other bytes than those that were approved.
+pub fn other_bytes(
+    files: &BTreeMap<String, Fingerprint>,
+    program: Option<(&str, Fingerprint)>,
+    observed: &RunObserved,
+) -> Option<String> {
+    const MOST: usize = 5;
+    let approved = |path: &str| {
+        let of_program = program.filter(|(bound, _)| *bound == path).map(|(_, sha256)| sha256);
+        files.get(path).copied().or(of_program)
+    };
+    let used = observed.executed.iter().chain(&observed.read).flatten();
+    let differs = used.filter(|file| {
+        file.sha256.zip(approved(&file.path)).is_some_and(|(sha256, approved)| sha256 != approved)
+    });
+    let paths: BTreeSet<&str> = differs.map(|file| file.path.as_str()).collect();
+    let shown: Vec<_> = paths.iter().take(MOST).map(|path| escape_terminal(path)).collect();
+    let more = if MOST < paths.len() { format!(" and {} more", paths.len() - MOST) } else { String::new() };
+    (!paths.is_empty()).then(|| {
+        let shown = shown.join(", ");
+        format!("used with other bytes than those that were approved, because they changed during the run: {shown}{more}")
+    })
+}
+
+/// Says which files a closed workspace kept from a run of a tool, and how they are opened.
+pub fn denied_reads(fs: &dyn Fs, observed: &RunObserved, tool: &str, speller: &dyn Spell) -> Vec<String> {
+    const MOST: usize = 20;
+    let denied = observed.denied.iter().flatten();
+    let mut paths: Vec<&str> = denied
+        .filter(|denied| denied.what != "write" && !denied.path.starts_with('/'))
+        .map(|denied| denied.path.as_str())
+        .collect();
+    paths.dedup();
+    let more = paths.len().saturating_sub(MOST);
+    let way = NextStep::DeclareUsed(tool.to_owned());
+    let told = paths.into_iter().take(MOST).map(|path| {
+        let shown = escape_terminal(path);
+        if path.split('/').any(|part| KEPT.contains(&part)) {
+            return format!("denied: {shown}: what belongs to git or to Brigade stays closed");
+        }
+        if !links_on(fs, &fs.root().join(path)).is_empty() {
+            return format!(
+                "denied: {shown}, a link, and a closed workspace follows none: let the tool name its target"
+            );
+        }
+        let said = format!("denied: {shown}; add it to code or data of the tool: ");
+        Hint::from(said).then(way.clone()).spelled(speller, None).to_string()
+    });
+    told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use brigade_process::Attempt;
     use brigade_redact::SecretValue;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use brigade_call::{StartPurpose, VerifiedStart};
-use brigade_process::{CancelToken, Control, PrivateFolder, Sink, Spec};
+use brigade_process::{CancelToken, Control, Sink, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
-use crate::confinement::{self, RunFolders};
+use crate::confinement::{self, confine_start};
 use crate::environment::{HostEnvironment, decided_environment};
 use crate::peer::{Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -48,17 +48,10 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     if start.sha256() != Some(talk.program.fingerprint()) || !talk.program.is_unchanged() {
         return refused("not started: the program changed since it was verified".to_owned());
     }
-    let temporary = match PrivateFolder::create() {
-        Ok(temporary) => temporary,
+    let home = talk.environment.get("HOME").map(Path::new);
+    let (temporary, sandbox) = match confine_start(decision, talk.workspace, home) {
+        Ok(made) => made,
         Err(error) => return refused(format!("no private temporary directory: {error}")),
-    };
-    let folders = RunFolders {
-        workspace: talk.workspace,
-        temporary: temporary.path(),
-        checkpoints: temporary.path(),
-        home: talk.environment.get("HOME").map(Path::new),
-        work: None,
-        closed: &[],
     };
     let mut spec = Spec::new(talk.program.program().clone(), start.directory());
     spec.argv = start.argv().words().iter().map(Into::into).collect();
@@ -70,8 +63,7 @@ pub fn talk(talk: &Talk<'_>, sink: &mut dyn Sink, peer: &mut dyn Peer) -> Spoken
     spec.environment = variables.into_iter().collect();
     spec.limits = confinement::limits(decision);
     spec.private = Some(temporary.disposal());
-    let confinement = confinement::confine(decision, &folders, None);
-    spec.sandbox = confinement.map(|confinement| confinement.profile);
+    spec.sandbox = sandbox;
     let control = Control {
         timeout: Some(talk.timeout.min(decision.effective_timeout.duration())),
         cancel: talk.cancel.clone(),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use brigade_call::{
     ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, spelled, words_of_arguments,
 };
-use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Tool};
+use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
@@ -24,6 +24,7 @@ use crate::host::{Host, masks};
 use crate::named::bind_chosen;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
+use crate::user::read_runtimes;
 
 /// The catalog's file.
 pub const CATALOG: &str = ".brigade/tools.toml";
@@ -58,6 +59,8 @@ pub struct Config {
     agents: OnceLock<Option<AgentConfig>>,
     /// What gateway.toml offers of MCP servers, once it was asked for.
     offers: OnceLock<Vec<Offer>>,
+    /// The runtimes, once they were asked for.
+    runtimes: OnceLock<Runtimes>,
     /// Whether package.json names a web framework, once it was asked for.
     web_framework: OnceLock<bool>,
 }
@@ -139,8 +142,8 @@ impl Config {
     pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
         let catalog = catalog.masked_by(&masks(host.environment, &policy));
         let claims = Claims::of(&host.root(), catalog.tools());
-        let (agents, offers) = (OnceLock::new(), OnceLock::new());
-        Config { catalog, policy, claims, agents, offers, web_framework: OnceLock::new() }
+        let (agents, offers, runtimes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
     }
 
     /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
@@ -148,6 +151,11 @@ impl Config {
     pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
         let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
         self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
+    }
+
+    /// Returns the runtimes. Their files are read at the first time; there are none if they cannot be read.
+    pub fn runtimes(&self, host: &Host<'_>) -> &Runtimes {
+        self.runtimes.get_or_init(|| read_runtimes(host).unwrap_or_default())
     }
 
     /// Returns the gateway's settings. The file is read at the first time. `None` while it has an error.

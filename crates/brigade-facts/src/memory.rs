@@ -93,6 +93,7 @@ impl Memory {
         self.config.get(host, |reading| {
             let config = read(reading)?;
             config.offers(&reading);
+            config.runtimes(&reading);
             Ok(config)
         })
     }
@@ -216,6 +217,7 @@ fn without_tool(facts: &PlanFacts<'_>) -> Option<PlanFacts<'static>> {
         home: facts.home,
         files: facts.files,
         code: facts.code,
+        health: facts.health,
         pin: facts.pin,
         server: facts.server,
         projections: facts.projections,

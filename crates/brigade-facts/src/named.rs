@@ -100,6 +100,24 @@ impl NamedFiles {
 /// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever
 /// they lie, and where a link of the workspace leads out, the file behind it.
 pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
+    files_of(reader, directory, Words::Bound)
+}
+
+/// Reads the files that [the command leads to](what_it_reads), without those that it could only look at.
+pub(crate) fn code_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
+    files_of(reader, directory, Words::Code)
+}
+
+/// Which files that words name are bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Words {
+    /// All.
+    Bound,
+    /// Those behind interpreters and launchers.
+    Code,
+}
+
+fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<NamedFiles, FsError> {
     let mut named = NamedFiles::default();
     let fs = reader.host.fs;
     named.bind_patterns(fs, reader.tool)?;
@@ -107,7 +125,10 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
     let Some(argv) = reader.argv() else {
         return Ok(named);
     };
-    let reads = what_it_reads(&argv, directory, &reader.seen());
+    let mut reads = what_it_reads(&argv, directory, &reader.seen());
+    if words == Words::Code {
+        reads.named.clear();
+    }
     // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
     for path in reads.named.iter().chain(&reads.scripts) {
         named.bind_links(fs, path);
@@ -205,7 +226,7 @@ impl NamedFiles {
     }
 
     /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
-    fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
+    pub(crate) fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
         let lists = [("code", &tool.code, PatternOf::Code), ("data", &tool.data, PatternOf::Data)];
         for (field, patterns, of) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
@@ -216,11 +237,19 @@ impl NamedFiles {
                     continue;
                 }
                 // A directory is opened as a whole, however much is in it.
-                if field == "data" && plain_folder(pattern).is_some() {
+                let whole = plain_folder(pattern).filter(|_| field == "data");
+                if let Some(folder) = whole {
+                    if !is_itself(fs, &folder, FileKind::Directory) {
+                        self.code.empty_data.insert(pattern.clone());
+                    }
                     continue;
                 }
                 match matching_files(fs, pattern, of)? {
-                    Matching::All(_) | Matching::LeadsOut { .. } if field == "data" => {}
+                    Matching::All(files) | Matching::LeadsOut { files, .. } if field == "data" => {
+                        if !files.iter().any(|file| is_named_itself(fs, file)) {
+                            self.code.empty_data.insert(pattern.clone());
+                        }
+                    }
                     Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
                         field_name,
                         format!(
@@ -367,6 +396,18 @@ impl NamedFiles {
         }
         Ok(())
     }
+}
+
+/// Returns whether what a name of a file leads to is exactly that file. Data that a link leads to is not opened.
+fn is_named_itself(fs: &dyn Fs, file: &str) -> bool {
+    file.parse().is_ok_and(|file| is_itself(fs, &file, FileKind::File))
+}
+
+/// Returns whether there is something of this kind with exactly this path, and no link is on it.
+fn is_itself(fs: &dyn Fs, path: &RelPath, kind: FileKind) -> bool {
+    let real = fs.resolve(&fs.root().join(path.as_path()).to_string_lossy(), None);
+    real.is_ok_and(|real| matches!(real, Location::Inside(real) if real == *path))
+        && fs.metadata(path).is_ok_and(|metadata| metadata.kind == kind)
 }
 
 /// Which files outside of the workspace are bound.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
-    StartFacts, StartProgram, StartPurpose,
+    ServerFact, StartFacts, StartProgram, StartPurpose,
 };
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
 use brigade_core::text::escape_terminal;
@@ -130,7 +130,7 @@ impl<'c> FactReader<'_, 'c> {
         read: &ToolFacts<'c>,
         asked: &CallFacts<'_>,
         output_schema: FileFact,
-        (program, files): (ProgramFact, NamedFiles),
+        (program, mut files): (ProgramFact, NamedFiles),
         caller: Caller,
     ) -> Result<PlanFacts<'c>, FsError> {
         let (config, tool) = (self.config, read.tool);
@@ -141,7 +141,10 @@ impl<'c> FactReader<'_, 'c> {
             decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
         }
         // Calls of agents are made by servers that are kept.
-        let server = caller.agent().and_then(|_| self.share(tool, &mut decision));
+        let server = match caller.agent() {
+            Some(_) => self.share(tool, &mut decision, &mut files)?,
+            None => None,
+        };
         files.open_in(&mut decision);
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
@@ -168,6 +171,7 @@ impl<'c> FactReader<'_, 'c> {
             home: self.host.home().map(Path::to_owned),
             files: files.files,
             code: files.code,
+            health: self.health_files(tool)?,
             projections: projection_facts(&read.projections),
             decision,
             policy,
@@ -233,17 +237,7 @@ impl<'c> FactReader<'_, 'c> {
     /// # Errors
     /// When the disk fails.
     pub fn upstream<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
-        let mut input = self.start_for(tool, StartPurpose::Upstream)?;
-        for other in self.config.served_with(&self.host, tool).into_iter().skip(1) {
-            input.facts.data.extend(other.data.iter().cloned());
-            if input.facts.directory_fact == DirectoryFact::Present {
-                let files = named_files(&self.reader(other), &input.facts.directory)?;
-                for (path, sha256) in files.files {
-                    input.facts.files.entry(path).or_insert(sha256);
-                }
-            }
-        }
-        Ok(input)
+        self.start_for(tool, StartPurpose::Upstream)
     }
 
     /// Reads what decides whether a command of an entry may be started that tells whether the tool is there. `look` is
@@ -266,10 +260,7 @@ impl<'c> FactReader<'_, 'c> {
     }
 
     fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
-        let mut decision = self.decide(&CallFacts::of(tool));
-        if purpose == StartPurpose::Upstream {
-            self.share(tool, &mut decision);
-        }
+        let decision = self.decide(&CallFacts::of(tool));
         self.start_as(tool, purpose, decision)
     }
 
@@ -281,14 +272,17 @@ impl<'c> FactReader<'_, 'c> {
     ) -> Result<StartInput<'t>, FsError> {
         let reader = self.reader(tool);
         let (directory, directory_fact) = reader.directory();
-        let (opened, fact, unbound, bound) = if directory_fact == DirectoryFact::Present {
+        let (opened, fact, mut files) = if directory_fact == DirectoryFact::Present {
             let (opened, fact) = reader.program(&directory);
-            let files = named_files(&reader, &directory)?;
-            files.open_in(&mut decision);
-            (opened, fact, files.blockers(tool, self.host.home()), files.files)
+            (opened, fact, named_files(&reader, &directory)?)
         } else {
-            (None, ProgramFact::NotFound, Vec::new(), BTreeMap::new())
+            (None, ProgramFact::NotFound, NamedFiles::default())
         };
+        let shared = match purpose {
+            StartPurpose::Upstream => self.share(tool, &mut decision, &mut files)?,
+            _ => None,
+        };
+        files.open_in(&mut decision);
         let program = match (&opened, fact) {
             (Some(opened), _) => {
                 let (path, sha256) = (opened.path().to_owned(), Some(opened.fingerprint()));
@@ -307,9 +301,9 @@ impl<'c> FactReader<'_, 'c> {
             home: self.host.home().map(Path::to_owned),
             decision: Some(decision),
             refuses_inline_code: None,
-            unbound,
-            files: bound,
-            data: tool.data.clone(),
+            unbound: files.blockers(tool, self.host.home()),
+            files: files.files,
+            data: ServerFact::all_data(shared.as_ref(), &tool.data),
             // The decision has them.
             bindings: BTreeMap::new(),
         };

@@ -601,6 +601,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             home: host.home().map(std::path::Path::to_owned),
             files: BTreeMap::new(),
             code: CodeFacts::default(),
+            health: Default::default(),
             pin: PinFact::None,
             server: None,
             projections: ProjectionFacts { summary, blockers: Vec::new(), fingerprint },

@@ -1,18 +1,20 @@
 //! The entries that one kept server process serves, and what its sandbox opens for them.
 //!
 //! Entries share a process when their command, directory and variables are the same. The process is opened for the
-//! effects of all of them that are enabled and that the policy does not refuse: an entry that cannot be called opens
-//! nothing.
+//! effects, code and data of all of them that are enabled and that the policy does not refuse: an entry that cannot be
+//! called opens nothing. An approval binds and shows all that is opened, whichever entry is called.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use brigade_call::ServerFact;
+use brigade_call::{BoundBy, ServerFact};
 use brigade_catalog::{Family, Tool};
+use brigade_fs::FsError;
 use brigade_policy::{CallFacts, Decision, decide};
 
 use crate::config::Config;
 use crate::host::Host;
+use crate::named::NamedFiles;
 use crate::tool::FactReader;
 
 /// Returns whether two entries would be served by one process.
@@ -28,35 +30,68 @@ fn is_shared(one: &Tool, other: &Tool) -> bool {
 
 impl Config {
     /// Lists the entries whose calls the process of a tool's server serves, the tool itself first: enabled tools of the
-    /// catalog, and what gateway.toml offers of the server.
+    /// catalog, and what gateway.toml offers of the server, if the policy does not refuse them.
     pub fn served_with<'c>(&'c self, host: &Host<'_>, tool: &'c Tool) -> Vec<&'c Tool> {
         let enabled = self.catalog.tools().iter().filter(|other| other.enabled && !other.is_broken);
         let offered = self.offers(host).iter().map(|offer| &offer.entry);
-        let others =
-            enabled.chain(offered).filter(|other| !std::ptr::eq(*other, tool) && is_shared(tool, other));
+        let others = enabled.chain(offered).filter(|other| {
+            !std::ptr::eq(*other, tool)
+                && is_shared(tool, other)
+                && self.decision_on(host, other).is_allowed()
+        });
         std::iter::once(tool).chain(others).collect()
+    }
+
+    fn decision_on(&self, host: &Host<'_>, tool: &Tool) -> Decision {
+        decide(&self.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name))
     }
 }
 
 impl FactReader<'_, '_> {
-    /// Widens the decision on a tool to that on the process of its server. `None` for what is no MCP tool.
-    pub(crate) fn share(&self, tool: &Tool, decision: &mut Decision) -> Option<ServerFact> {
+    /// Widens the decision on a tool, and the files that its command leads to, to those of the process of its server.
+    /// `None` for what is no MCP tool.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub(crate) fn share(
+        &self,
+        tool: &Tool,
+        decision: &mut Decision,
+        named: &mut NamedFiles,
+    ) -> Result<Option<ServerFact>, FsError> {
         if tool.family != Some(Family::Mcp) {
-            return None;
+            return Ok(None);
         }
-        let (mut tools, mut effects) = (BTreeSet::new(), BTreeSet::new());
+        let (mut tools, mut effects, mut data) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut known = BTreeSet::from([(&tool.code, &tool.data)]);
         for (place, other) in self.config.served_with(&self.host, tool).into_iter().enumerate() {
             if 0 < place {
-                let theirs =
-                    decide(&self.config.policy, &CallFacts::of(other), &|name: &str| self.host.is_set(name));
-                if !theirs.is_allowed() {
-                    continue;
+                decision.sandbox.share(&self.config.decision_on(&self.host, other).sandbox);
+                // Entries of one server mostly declare the same.
+                if known.insert((&other.code, &other.data)) {
+                    data.extend(self.share_files(other, named)?);
                 }
-                decision.sandbox.share(&theirs.sandbox);
             }
             tools.insert(other.id.to_string());
             effects.extend(other.effects.iter().cloned());
         }
-        Some(ServerFact { tools: Arc::new(tools), effects: Arc::new(effects) })
+        data.retain(|pattern| !tool.data.contains(pattern));
+        let (tools, effects, data) = (Arc::new(tools), Arc::new(effects), Arc::new(data));
+        Ok(Some(ServerFact { tools, effects, data }))
+    }
+
+    /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is the
+    /// same. Patterns that cannot be bound open nothing: they block the calls of their own entry.
+    fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
+        let mut theirs = NamedFiles::default();
+        theirs.bind_patterns(self.host.fs, other)?;
+        if !theirs.refused.is_empty() {
+            return Ok(Vec::new());
+        }
+        for (path, sha256) in theirs.files {
+            named.code.by.entry(path.clone()).or_insert(BoundBy::Code);
+            named.files.entry(path).or_insert(sha256);
+        }
+        Ok(other.data.clone())
     }
 }

@@ -6,8 +6,11 @@ use brigade_catalog::{Catalog, Level, Runtimes, UnsafeUserFile};
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_fs::{FileKind, FsError, FsErrorKind, Metadata, Owner};
 
-use crate::config::CONFIG_LIMIT;
+use crate::config::{CONFIG_LIMIT, read_config};
 use crate::host::Host;
+
+/// The configuration file of runtimes.
+pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 /// Returns the directory of the user's files: `brigade` in `XDG_CONFIG_HOME`, or in `~/.config`.
 pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
@@ -32,6 +35,28 @@ pub fn read_user_runtimes(host: &Host<'_>) -> Option<Runtimes> {
         Ok(bytes) => Runtimes::parse(&file, Level::User, &bytes),
         Err(message) => Runtimes::new(Vec::new(), vec![issue(&file, message)]),
     })
+}
+
+/// Reads the runtimes of the workspace and of the user. Without a file of the workspace, those of the user are all.
+///
+/// # Errors
+/// If the file of the workspace is missing and the user has none, or cannot be read.
+pub fn read_runtimes(host: &Host<'_>) -> Result<Runtimes, FsError> {
+    let user = read_user_runtimes(host);
+    match read_config(host.fs, RUNTIMES) {
+        Ok(bytes) => {
+            let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
+            Ok(match user {
+                Some(user) => project.with_user(user),
+                None => project,
+            })
+        }
+        Err(error) => {
+            let user = user.filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty());
+            let user = user.filter(|_| error.is_not_found()).ok_or(error)?;
+            Ok(Runtimes::default().with_user(user))
+        }
+    }
 }
 
 /// Reads a file of the user, or says why not.

@@ -104,6 +104,7 @@ fn run(faults: &str, tool_name: &str, args: &str, policy: &str, pin: Option<&Pin
         home: None,
         files: BTreeMap::new(),
         code: CodeFacts::default(),
+        health: Default::default(),
         pin: PinFact::None,
         server: None,
         projections: ProjectionFacts {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState, Reads,
-    SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
+    Blocker, CallFacts, CallKind, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
+    READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -321,6 +321,29 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
         pass: sorted(policy.pass.values().cloned()),
         outside_paths: sorted(policy.outside_paths.values().cloned()),
     }
+}
+
+/// Returns the terms under which health commands of runtimes run: they read, and ask local ports. Which calls may use a
+/// runtime is decided for these calls.
+pub fn decide_health(state: &PolicyState) -> Decision {
+    let effects = [READ_EFFECT, NETWORK_EFFECTS[0]].map(str::to_owned);
+    let check = CallFacts {
+        tool_id: "",
+        kind: CallKind::Run,
+        family: None,
+        command: None,
+        effects: &effects,
+        approval_mode: None,
+        timeout: None,
+        runtime_id: None,
+        env_labels: &[],
+        entry: None,
+        registered: None,
+    };
+    let mut decision = terms(state, &check);
+    // No approval says what it may read of a closed workspace, and nothing that it reads leads further.
+    decision.sandbox.reads = Reads::Workspace;
+    decision
 }
 
 /// Returns the step for an error at this place. Without a line, the file could not be read.

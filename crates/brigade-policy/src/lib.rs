@@ -90,7 +90,7 @@ pub use blocker::Blocker;
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
-    TimeoutSource, decide, explain, invalid, refusals, step_to_correct,
+    TimeoutSource, decide, decide_health, explain, invalid, refusals, step_to_correct,
 };
 pub use document::Located;
 pub use effects::{

@@ -48,7 +48,6 @@ pub use journal::{Check, Compaction, JournalStore, TOOLS};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
-pub use observed::ObservedRuns;
 pub use outcome::{Outcome, Reserved, left_outcomes};
 pub use queue::{
     CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review, View,

@@ -2,16 +2,7 @@
 
 use brigade_call::{Receipt, RunObserved};
 
-use crate::{QueueError, RunFilter, View};
-
-/// The last runs of a tool, as far as they were observed.
-#[derive(Clone, Debug, Default)]
-pub struct ObservedRuns {
-    /// Number of runs that were looked at.
-    pub looked_at: usize,
-    /// The observed ones, or the earlier equal runs that were observed in their place. Newest first, each once.
-    pub runs: Vec<(Receipt, RunObserved)>,
-}
+use crate::{QueueError, View};
 
 impl View<'_> {
     /// Returns the observed run that stands for a run: itself, or the earlier equal one that it names. `None` if
@@ -34,24 +25,5 @@ impl View<'_> {
             Some(Ok(stored)) => observation(&stored.receipt),
             Some(Err(_)) | None => None,
         })
-    }
-
-    /// Returns the observed ones of the last runs of a tool.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn observed_runs(&self, tool: &str, limit: usize) -> Result<ObservedRuns, QueueError> {
-        let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
-        let mut found = ObservedRuns::default();
-        for listed in self.list_runs(&filter, None)?.runs {
-            let Some(Ok(stored)) = self.receipt(listed.stored_id())? else { continue };
-            found.looked_at += 1;
-            if let Some(run) = self.observed_run(&stored.receipt)?
-                && !found.runs.iter().any(|(known, _)| known.id == run.0.id)
-            {
-                found.runs.push(run);
-            }
-        }
-        Ok(found)
     }
 }

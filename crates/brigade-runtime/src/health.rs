@@ -1,6 +1,7 @@
 //! Health checks of running runtimes and their stored results.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use brigade_call::{RuntimeMetadata, VerifiedStart};
@@ -9,12 +10,12 @@ use brigade_core::text::short;
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::Health;
 use brigade_fs::{Fs, FsError, RelPath};
-use brigade_process::{CancelToken, Control, EndedBy, Ending, ProcessIdentity, Stream, run};
+use brigade_process::{CancelToken, Control, EndedBy, Ending, PrivateFolder, ProcessIdentity, Stream, run};
 
 use crate::command;
-use crate::host::Host;
 use crate::paths::{HealthFile, Paths};
 use crate::record::{self, LIMIT, Record, Source};
+use crate::supervisor::Supervisor;
 use crate::system;
 
 /// The most bytes of a health command's output that are read.
@@ -77,38 +78,6 @@ impl Probe {
     }
 }
 
-/// Checks the health of a running process once.
-pub(crate) fn probe(
-    host: &Host,
-    check: &Check,
-    process: &ProcessIdentity,
-    timeout: Duration,
-    cancel: Option<&CancelToken>,
-) -> Probe {
-    let asked = Instant::now();
-    let probe = match check {
-        Check::Command(start) => run_command(host, start, timeout, cancel),
-        Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
-        Check::Port(port) => probe_port(*port, process),
-        Check::None => Probe::ok("running; no health check is configured"),
-    };
-    let by = match check {
-        Check::Command(_) => "command",
-        Check::Refused(_) => "nothing: the command may not be run",
-        Check::Port(_) => "port",
-        Check::None => "nothing",
-    };
-    let milliseconds = asked.elapsed().as_millis();
-    tracing::debug!(
-        pid = process.pid(),
-        by,
-        ok = probe.ok,
-        milliseconds,
-        "looked at the health of a runtime"
-    );
-    probe
-}
-
 /// Checks whether the process, or one of its tree, listens on the port.
 pub(crate) fn probe_port(port: u16, process: &ProcessIdentity) -> Probe {
     let holders = system::holders(&BTreeSet::from([port]), &[process.pid()]);
@@ -121,39 +90,83 @@ pub(crate) fn probe_port(port: u16, process: &ProcessIdentity) -> Probe {
     }
 }
 
-fn run_command(host: &Host, start: &VerifiedStart, timeout: Duration, cancel: Option<&CancelToken>) -> Probe {
-    let control = Control {
-        timeout: Some(timeout),
-        cancel: cancel.cloned(),
-        ending: Ending { linger: Duration::ZERO, grace: GRACE, ..Ending::default() },
-        output_cap: OUTPUT_CAP,
-    };
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut sink = |stream: Stream, bytes: &[u8]| {
-        match stream {
-            Stream::Stdout => stdout.extend_from_slice(bytes),
-            Stream::Stderr => stderr.extend_from_slice(bytes),
-        }
-        Ok(())
-    };
-    let outcome = match run(&command::spec(start, host), &mut sink, &control) {
-        Ok(outcome) => outcome,
-        Err(error) => return Probe::failed(format!("the health command did not run: {error}")),
-    };
-    match outcome.ended_by {
-        EndedBy::Timeout => {
-            Probe::failed(format!("the health command took longer than {} s", timeout.as_secs_f64()))
-        }
-        EndedBy::Cancel => Probe::failed("the health check was interrupted"),
-        EndedBy::Itself | EndedBy::Sink | EndedBy::Caller if outcome.exit.success() => {
-            Probe::ok("the health command succeeded")
-        }
-        EndedBy::Itself | EndedBy::Sink | EndedBy::Caller => {
-            let said = if stderr.is_empty() { stdout } else { stderr };
-            let text = String::from_utf8_lossy(&said).into_owned();
-            let excerpt = short(&host.redactor().redact_str(&text), EXCERPT);
-            let colon = if excerpt.is_empty() { "" } else { ": " };
-            Probe::failed(format!("the health command ended with {}{colon}{excerpt}", outcome.exit))
+impl Supervisor<'_> {
+    /// Checks the health of a running process once.
+    pub(crate) fn probe(
+        &self,
+        check: &Check,
+        process: &ProcessIdentity,
+        timeout: Duration,
+        cancel: Option<&CancelToken>,
+    ) -> Probe {
+        let asked = Instant::now();
+        let probe = match check {
+            Check::Command(start) => self.run_command(start, timeout, cancel),
+            Check::Refused(why) => Probe::failed(format!("the health command was not run: {why}")),
+            Check::Port(port) => probe_port(*port, process),
+            Check::None => Probe::ok("running; no health check is configured"),
+        };
+        let by = match check {
+            Check::Command(_) => "command",
+            Check::Refused(_) => "nothing: the command may not be run",
+            Check::Port(_) => "port",
+            Check::None => "nothing",
+        };
+        let milliseconds = asked.elapsed().as_millis();
+        tracing::debug!(
+            pid = process.pid(),
+            by,
+            ok = probe.ok,
+            milliseconds,
+            "looked at the health of a runtime"
+        );
+        probe
+    }
+
+    fn run_command(&self, start: &VerifiedStart, timeout: Duration, cancel: Option<&CancelToken>) -> Probe {
+        let mut spec = command::spec(start, self.host);
+        let not_run =
+            |why: &dyn fmt::Display| Probe::failed(format!("the health command did not run: {why}"));
+        let temporary = match self.confine.confine(start, &mut spec) {
+            Ok(temporary) => temporary,
+            Err(why) => return not_run(&why),
+        };
+        let control = Control {
+            timeout: Some(timeout),
+            cancel: cancel.cloned(),
+            ending: Ending { linger: Duration::ZERO, grace: GRACE, ..Ending::default() },
+            output_cap: OUTPUT_CAP,
+        };
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut sink = |stream: Stream, bytes: &[u8]| {
+            match stream {
+                Stream::Stdout => stdout.extend_from_slice(bytes),
+                Stream::Stderr => stderr.extend_from_slice(bytes),
+            }
+            Ok(())
+        };
+        let outcome = run(&spec, &mut sink, &control);
+        // What cannot be removed of its temporary files says nothing about the runtime.
+        drop(temporary.and_then(PrivateFolder::remove));
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return not_run(&error),
+        };
+        match outcome.ended_by {
+            EndedBy::Timeout => {
+                Probe::failed(format!("the health command took longer than {} s", timeout.as_secs_f64()))
+            }
+            EndedBy::Cancel => Probe::failed("the health check was interrupted"),
+            EndedBy::Itself | EndedBy::Sink | EndedBy::Caller if outcome.exit.success() => {
+                Probe::ok("the health command succeeded")
+            }
+            EndedBy::Itself | EndedBy::Sink | EndedBy::Caller => {
+                let said = if stderr.is_empty() { stdout } else { stderr };
+                let text = String::from_utf8_lossy(&said).into_owned();
+                let excerpt = short(&self.host.redactor().redact_str(&text), EXCERPT);
+                let colon = if excerpt.is_empty() { "" } else { ": " };
+                Probe::failed(format!("the health command ended with {}{colon}{excerpt}", outcome.exit))
+            }
         }
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use brigade_call::VerifiedStart;
 use brigade_catalog::Runtime;
 use brigade_core::Place;
+use brigade_process::{PrivateFolder, Spec};
 use brigade_redact::{Redactor, SecretValue};
 
 /// The variables that a runtime inherits; those whose names start with `LC_` too.
@@ -32,6 +34,26 @@ pub struct Host {
     pub pass: Vec<String>,
     /// The variables that labels stand for, by the policy.
     pub bindings: BTreeMap<String, String>,
+}
+
+/// Confines health commands as the policy of the workspace asks for it.
+pub trait Confine: Sync {
+    /// Puts the sandbox around the start of a health command. Returns the directory of its temporary files, which lives
+    /// as long as the command does; `None` without a sandbox.
+    ///
+    /// # Errors
+    /// Says why the command cannot be confined. It is not started then.
+    fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String>;
+}
+
+/// Confines nothing: for a workspace without a policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unconfined;
+
+impl Confine for Unconfined {
+    fn confine(&self, _: &VerifiedStart, _: &mut Spec) -> Result<Option<PrivateFolder>, String> {
+        Ok(None)
+    }
 }
 
 impl Host {

@@ -22,10 +22,10 @@
 //! use brigade_catalog::Runtime;
 //! use brigade_core::SystemClock;
 //! use brigade_fs::MemoryFs;
-//! use brigade_runtime::{Checks, Host, RuntimeState, Supervisor};
+//! use brigade_runtime::{Checks, Host, RuntimeState, Supervisor, Unconfined};
 //!
 //! let (fs, host) = (MemoryFs::new(), Host::default());
-//! let supervisor = Supervisor::new(&fs, &SystemClock, &host);
+//! let supervisor = Supervisor::new(&fs, &SystemClock, &host, &Unconfined);
 //! let facts = supervisor.facts_of_one(&Runtime::new("helper", "sleep 60")?, Checks::Skip, None);
 //! assert_eq!(facts.state, RuntimeState::Stopped);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -56,7 +56,7 @@ mod stop;
 
 pub use brigade_doctor::{Health, RuntimeFacts, RuntimeIssue, RuntimeState, StateCounts};
 pub use error::RuntimeError;
-pub use host::Host;
+pub use host::{Confine, Host, Unconfined};
 pub use logs::{FollowFrom, LOG_CAP, LogEnd, LogStream, LogTail};
 pub use paths::was_started;
 pub use start::{Awaited, NotReady, StartOptions, StartOutcome, StartProgress};

@@ -432,7 +432,7 @@ impl Supervisor<'_> {
                 return Err(NotReady::Interrupted);
             }
             let timeout = runtime.health_timeout().duration();
-            let probe = health::probe(self.host, check, process, timeout, cancel);
+            let probe = self.probe(check, process, timeout, cancel);
             let port = match (check, runtime.port) {
                 (Check::Command(_) | Check::Refused(_), Some(port)) => {
                     Some(health::probe_port(port, process))

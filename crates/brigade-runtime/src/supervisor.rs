@@ -17,7 +17,7 @@ use brigade_process::{CancelToken, ProcessIdentity};
 use crate::command;
 use crate::error::RuntimeError;
 use crate::health::{self, Check};
-use crate::host::Host;
+use crate::host::{Confine, Host};
 use crate::logs;
 use crate::paths::{HealthFile, Paths, STATE};
 use crate::record::{PidFile, Record, Source};
@@ -48,6 +48,7 @@ pub struct Supervisor<'a> {
     pub(crate) fs: &'a dyn Fs,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) host: &'a Host,
+    pub(crate) confine: &'a dyn Confine,
 }
 
 /// The observed state of one runtime.
@@ -80,9 +81,14 @@ impl Seen {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Creates a supervisor for the workspace at the root of `fs`.
-    pub fn new(fs: &'a dyn Fs, clock: &'a dyn Clock, host: &'a Host) -> Supervisor<'a> {
-        Supervisor { fs, clock, host }
+    /// Creates a supervisor for the workspace at the root of `fs`. `confine` confines the health commands.
+    pub fn new(
+        fs: &'a dyn Fs,
+        clock: &'a dyn Clock,
+        host: &'a Host,
+        confine: &'a dyn Confine,
+    ) -> Supervisor<'a> {
+        Supervisor { fs, clock, host, confine }
     }
 
     /// Returns the facts of these runtimes, in their order. Never starts or stops one.
@@ -265,7 +271,7 @@ impl<'a> Supervisor<'a> {
                 running.get(next.fetch_add(1, Ordering::Relaxed))
             {
                 let timeout = runtime.health_timeout().duration();
-                let probe = health::probe(self.host, &seen.check, process, timeout, cancel);
+                let probe = self.probe(&seen.check, process, timeout, cancel);
                 // An interrupted check says nothing about the runtime.
                 if cancel.is_some_and(CancelToken::is_cancelled) {
                     return;

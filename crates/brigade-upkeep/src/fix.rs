@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
 use brigade_queue::{Damage, Mending};
-use brigade_runtime::{Checks, RuntimeState, StopOutcome, Supervisor};
+use brigade_runtime::{Checks, RuntimeState, StopOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::compact::compact;
@@ -91,7 +91,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
     let found = find_runtimes(site, Checks::Skip)?;
     let RuntimesFile::Read(read) = &found.file else { return Ok(()) };
     let machine = machine_of(site.host, &site.config.policy)?;
-    let supervisor = Supervisor::new(site.fs(), site.host.clock, &machine);
+    let supervisor = machine.supervisor();
     for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
         let Some(runtime) = read.runtime(&facts.id) else { continue };
         let detail = format!("removed what the ended process of runtime {} left", facts.id);

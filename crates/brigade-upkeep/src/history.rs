@@ -11,7 +11,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, ToolFacts};
+use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{
     Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View, receipt_name,
@@ -19,9 +19,9 @@ use brigade_queue::{
 
 use crate::error::UpkeepError;
 use crate::inbox::{INBOX, InboxStore};
+use crate::observed::seen_run;
 use crate::rel;
 use crate::replan::{Changes, Replanner};
-use crate::runtimes::RUNTIMES;
 use crate::site::Site;
 use crate::survey::Ledger;
 
@@ -241,8 +241,8 @@ fn uses(
     for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
-        if let Some((receipt, observed)) = view.observed_run(&stored.receipt)? {
-            let used = ToolUse::of(tool, [(&receipt, &observed)], site.fs().root());
+        if let Ok(seen) = seen_run(site.fs(), view, &stored.receipt)? {
+            let used = ToolUse::of(tool, [&seen], site.fs().root());
             found.insert(tool.id.to_string(), used);
         }
     }

@@ -58,6 +58,7 @@ mod init;
 pub mod load;
 mod locks;
 mod modes;
+mod observed;
 mod packs;
 pub mod parity;
 mod pins;
@@ -82,6 +83,7 @@ mod words;
 pub mod work;
 
 pub use brief::brief;
+pub use brigade_facts::RUNTIMES;
 pub use check::{StateCheck, StateDamage, check_state};
 pub use clients::{Clients, ConnectOutcome, ConnectStep, Wanted};
 pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
@@ -96,6 +98,7 @@ pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use init::{MARKER, init_tools, marked, write_starter};
+pub use observed::{SeenRuns, seen_run, seen_runs};
 pub use packs::{
     FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,
@@ -105,7 +108,7 @@ pub use remember::{
     DISCOVERED, Memory, REGISTERED, RegisteredFrom, fit_to_remember, registered_from, remember, remembered,
 };
 pub use report::*;
-pub use runtimes::{RUNTIMES, STATE, find_runtime, machine_of};
+pub use runtimes::{RuntimeHost, STATE, find_runtime, machine_of};
 pub use seams::{Seams, TaskSessions};
 pub use sections::{
     CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,

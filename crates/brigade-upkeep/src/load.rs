@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Level, Reads, Runtimes, Tool};
+use brigade_catalog::{Catalog, Reads, Runtimes, Tool};
 use brigade_core::NextStep;
 pub use brigade_facts::errors_of;
 use brigade_facts::{
-    CATALOG, Config, Host, masks, read_catalog, read_config, read_policy, read_user_catalog,
-    read_user_runtimes, unreadable,
+    CATALOG, Config, Host, RUNTIMES, masks, read_catalog, read_policy, read_runtimes, read_user_catalog,
+    unreadable,
 };
 use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
 use brigade_profile::builtin;
 use brigade_redact::Redactor;
 
-use crate::runtimes::RUNTIMES;
 use crate::seams::Seams;
 
 /// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
@@ -58,27 +57,10 @@ pub fn known_runtimes(seams: &Seams) -> Result<Arc<Runtimes>, Failure> {
 }
 
 fn runtimes_from(seams: &Seams, host: Host<'_>) -> Result<Runtimes, Failure> {
-    let user = || read_user_runtimes(&host);
-    match read_config(host.fs, RUNTIMES) {
-        Ok(bytes) => {
-            let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
-            Ok(match user() {
-                Some(user) => project.with_user(user),
-                None => project,
-            })
-        }
-        Err(error) => {
-            // Without a file of the project, the runtimes of the user are all.
-            if error.is_not_found()
-                && let Some(user) =
-                    user().filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty())
-            {
-                return Ok(Runtimes::default().with_user(user));
-            }
-            let issue = unreadable(RUNTIMES, error, seams.spelled(NextStep::InitRuntimes))?;
-            Ok(Runtimes::new(Vec::new(), vec![issue]))
-        }
-    }
+    read_runtimes(&host).or_else(|error| {
+        let issue = unreadable(RUNTIMES, error, seams.spelled(NextStep::InitRuntimes))?;
+        Ok(Runtimes::new(Vec::new(), vec![issue]))
+    })
 }
 
 /// Returns the code and help of the first error, and the places of all. Absent without errors.

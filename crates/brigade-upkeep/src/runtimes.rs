@@ -1,19 +1,19 @@
 //! The runtimes, prepared for a diagnosis.
 
-use brigade_catalog::{Level, Runtime, Runtimes};
+use brigade_call::VerifiedStart;
+use brigade_catalog::{Runtime, Runtimes};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
-use brigade_facts::{Host, bound_values, read_config, read_user_runtimes};
+use brigade_exec::confine_start;
+use brigade_facts::{Host, RUNTIMES, bound_values, read_runtimes};
 use brigade_fs::{FsError, Location};
-use brigade_policy::{Blocker, Failure, Fault, PolicyState};
-use brigade_runtime::{Checks, RuntimeFacts, Supervisor};
+use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
+use brigade_process::{PrivateFolder, Spec};
+use brigade_runtime::{Checks, Confine, RuntimeFacts, Supervisor};
 
 use crate::error::UpkeepError;
 use crate::site::Site;
-
-/// The configuration file of runtimes.
-pub const RUNTIMES: &str = ".brigade/tools/runtimes.toml";
 
 /// Where the state of runtimes is kept, relative to the workspace.
 pub const STATE: &str = ".brigade/tools/runtime";
@@ -35,25 +35,13 @@ pub(crate) struct FoundRuntimes {
 
 /// Reads the runtimes and looks up their processes. Never starts or stops a runtime.
 pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
-    let user = read_user_runtimes(&site.host);
-    let file = match read_config(site.fs(), RUNTIMES) {
-        Ok(bytes) => {
-            let project = Runtimes::parse(RUNTIMES, Level::Project, &bytes);
-            RuntimesFile::Read(match user {
-                Some(user) => project.with_user(user),
-                None => project,
-            })
-        }
-        Err(error) if error.is_not_found() => {
-            match user.filter(|user| !user.runtimes().is_empty() || !user.issues().is_empty()) {
-                Some(user) => RuntimesFile::Read(Runtimes::default().with_user(user)),
-                None => RuntimesFile::Missing,
-            }
-        }
+    let file = match read_runtimes(&site.host) {
+        Ok(read) => RuntimesFile::Read(read),
+        Err(error) if error.is_not_found() => RuntimesFile::Missing,
         Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
     };
     let machine = machine_of(site.host, &site.config.policy)?;
-    let supervisor = Supervisor::new(site.fs(), site.host.clock, &machine);
+    let supervisor = machine.supervisor();
     let (facts, left) = match &file {
         RuntimesFile::Read(read) => {
             (supervisor.facts(read.runtimes(), checks, site.cancel), supervisor.left(read.runtimes())?)
@@ -86,11 +74,46 @@ impl FoundRuntimes {
     }
 }
 
+/// What runtimes may use of the host, and what confines their health commands.
+pub struct RuntimeHost<'a> {
+    host: Host<'a>,
+    runtimes: brigade_runtime::Host,
+    health: Decision,
+}
+
+impl RuntimeHost<'_> {
+    /// Returns the supervisor of the runtimes of the workspace.
+    pub fn supervisor(&self) -> Supervisor<'_> {
+        Supervisor::new(self.host.fs, self.host.clock, &self.runtimes, self)
+    }
+}
+
+impl Confine for RuntimeHost<'_> {
+    fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String> {
+        if self.health.sandbox.mode == SandboxMode::Off {
+            return Ok(None);
+        }
+        let mut decision = self.health.clone();
+        let grants = &mut decision.sandbox.grants;
+        let installed = self.host.installed_in(start.argv(), start.directory());
+        grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        // Where `[paths] outside` lets it run.
+        grants.read_paths.push(start.directory().to_string_lossy().into_owned());
+        let made = confine_start(&decision, self.host.fs.root(), self.host.home());
+        let (temporary, sandbox) = made.map_err(|error| format!("no private temporary folder: {error}"))?;
+        spec.sandbox = sandbox;
+        spec.private = Some(temporary.disposal());
+        spec.environment.retain(|(name, _)| name != "TMPDIR");
+        spec.environment.push(("TMPDIR".into(), temporary.path().into()));
+        Ok(Some(temporary))
+    }
+}
+
 /// Returns the environment, outside directories and bound values for runtimes.
 ///
 /// # Errors
 /// Returns file errors.
-pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtime::Host, FsError> {
+pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHost<'a>, FsError> {
     let mut outside = Vec::new();
     let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
     for folder in allowed {
@@ -107,7 +130,9 @@ pub fn machine_of(host: Host<'_>, policy: &PolicyState) -> Result<brigade_runtim
         bindings.map(|(label, variable)| (label.to_string(), variable.value.to_string())).collect();
     let pass = policy.policy().map(|policy| policy.pass.values()).into_iter().flatten();
     let pass = pass.map(ToString::to_string).collect();
-    Ok(brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, pass, bindings })
+    let runtimes =
+        brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, pass, bindings };
+    Ok(RuntimeHost { host, runtimes, health: decide_health(policy) })
 }
 
 /// Finds a runtime of the configuration. It may be disabled or broken.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use brigade_call::{CALLS, CHECKPOINTS, Checkpoint, Paths, RUNS, RunSummary};
 use brigade_core::NextStep;
 use brigade_doctor::{Area, Closeout, Issue, IssueReport, top_issue};
-use brigade_facts::POLICY;
+use brigade_facts::{POLICY, RUNTIMES};
 use brigade_runtime::StateCounts;
 use serde::{Deserialize, Serialize};
 
-use crate::runtimes::{RUNTIMES, STATE};
+use crate::runtimes::STATE;
 use crate::survey::Survey;
 
 /// Issues and the last parity closeout.

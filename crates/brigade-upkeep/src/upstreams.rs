@@ -5,7 +5,7 @@
 
 mod record;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use brigade_call::{Change, Objection, SandboxUsed, VerifiedCall, VerifiedStart, plan_start};
 use brigade_catalog::Tool;
-use brigade_core::{ErrorKind, Label, Place, reasons};
+use brigade_core::{ErrorKind, Fingerprint, Label, Place, reasons};
 use brigade_exec::{Keep, OpenedProgram, Prepared, StartedFrom, Watch, prepare};
 use brigade_facts::{Config, FactReader, GATEWAY, StartInput};
 use brigade_mcp::{Farewell, Held, Server, ServerStart};
@@ -22,6 +22,7 @@ use brigade_profile::{GatewayConfig, Share, Upstream};
 use brigade_redact::Redactor;
 
 use record::Recorder;
+pub(crate) use record::start_of;
 
 use crate::gather;
 use crate::seams::Seams;
@@ -77,23 +78,28 @@ pub struct Kept {
 struct Needed<'a> {
     agent: Option<&'a str>,
     terms: Terms,
+    /// The files that it is needed with.
+    files: &'a BTreeMap<String, Fingerprint>,
     /// Tells what a server was started from that is not what it is needed with.
     differs: &'a dyn Fn(&StartedFrom) -> Option<Change>,
 }
 
-/// What of a decision a process is started with.
+/// What a process is started with besides its bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct Terms {
     sandbox: SandboxRequest,
+    /// Patterns of the files that it may read.
+    data: Vec<String>,
     limits: Limits,
     pass: Vec<Label>,
     bindings: Vec<(Label, Label)>,
 }
 
 impl Terms {
-    fn of(decision: &Decision) -> Terms {
+    fn of(decision: &Decision, data: &[String]) -> Terms {
         Terms {
             sandbox: decision.sandbox.clone(),
+            data: data.to_vec(),
             limits: decision.limits,
             pass: decision.pass.clone(),
             bindings: decision
@@ -180,7 +186,8 @@ impl Upstreams {
     ) -> Result<Found, Failure> {
         let needed = Needed {
             agent: call.call().caller.agent(),
-            terms: Terms::of(call.decision()),
+            terms: Terms::of(call.decision(), call.plan().data()),
+            files: &call.binding().files,
             differs: &|from| from.differs(&*seams.fs, call.binding()),
         };
         self.find(seams, config, tool, needed)
@@ -198,7 +205,8 @@ impl Upstreams {
         let undecided = || Failure::new(ErrorKind::Refused, "the policy did not decide on the server");
         let needed = Needed {
             agent: seams.caller.agent(),
-            terms: Terms::of(start.decision().ok_or_else(undecided)?),
+            terms: Terms::of(start.decision().ok_or_else(undecided)?, start.data()),
+            files: start.files(),
             differs: &|from| from.differs_from_start(&*seams.fs, &start),
         };
         self.find(seams, config, tool, needed)
@@ -211,7 +219,7 @@ impl Upstreams {
         tool: &Tool,
         needed: Needed<'_>,
     ) -> Result<Found, Failure> {
-        let Needed { agent, terms, differs } = needed;
+        let Needed { agent, terms, files, differs } = needed;
         let settings = self.settings(server_id(tool));
         let agent = agent.filter(|_| settings.share == Share::Agent);
         let mut labels = tool.env_labels.clone();
@@ -229,7 +237,8 @@ impl Upstreams {
         self.forget_ended();
         let kept = held.take().filter(|kept| kept.is_alive());
         match kept.and_then(|kept| kept.server.hold().map(|hold| (kept, hold))) {
-            Some((kept, hold)) if kept.terms == terms => {
+            // What it may open besides, no approval binds.
+            Some((kept, hold)) if kept.terms == terms && kept.started_from.has_names_of(files) => {
                 if let Some(change) = differs(&kept.started_from) {
                     kept.server.end(Farewell::CALM);
                     lock(&self.0.retired).push(kept);

@@ -536,3 +536,79 @@ fn a_closed_workspace_is_reached_by_a_path_around_it() {
         assert!(receipt.is_null() || receipt["stdout_summary"] == "lib", "{command}: {document:#}");
     }
 }
+
+/// Issue 12: what the policy opens of a closed workspace is data.
+#[test]
+fn paths_of_the_policy_are_read_and_not_executed() {
+    let lines = "effects = [\"local-read\", \"local-write\"]";
+    let site = Site::script("");
+    site.add_to_policy(
+        "[sandbox]\nmode = \"enforce\"\nreads = \"closed\"\nread_paths = [\"rp\"]\nwrite_paths = [\"wp\"]\n",
+    );
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", lines));
+    for path in ["rp/x", "wp/x"] {
+        site.write_program(path, "#!/bin/sh\necho executed\n");
+    }
+    site.workspace.write(
+        "bin/tool.sh",
+        "for d in rp wp; do ./$d/x 2> /dev/null || echo closed; tail -n 1 $d/x; done\necho new > wp/new && cat wp/new\n",
+    );
+    let receipt = site.receipt_of("tool", "{}");
+    let said = "closed echo executed closed echo executed new";
+    assert_eq!(receipt["stdout_summary"], said, "{receipt:#}");
+    // Without `local-write` there is a workspace of its own, and the same holds.
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh", ""));
+    site.workspace.write("bin/tool.sh", "./rp/x 2> /dev/null || echo closed\ntail -n 1 rp/x\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "closed echo executed", "{receipt:#}");
+}
+
+/// Issue 12: what a person is told about denied reads leads on.
+#[test]
+fn what_no_declaration_opens_is_said_and_not_declared() {
+    let site = site("sh bin/tool.sh", "data = [\"d/x.txt\", \"gone/**\"]");
+    site.workspace.write("real/x.txt", "x\n");
+    site.workspace.write("secret.txt", "secret\n");
+    let link = |to: &str, name: &str| symlink(to, site.workspace.path().join(name)).unwrap();
+    link("real", "d");
+    link("secret.txt", "alias.txt");
+    site.workspace.write("bin/tool.sh", "cat .git/HEAD alias.txt d/x.txt || true\n");
+    site.workspace.write(".git/HEAD", "ref\n");
+    let plan = site.json(["call", "plan", "tool", "--args", "{}"]).json;
+    let notes = plan["bound_code"]["notes"].to_string();
+    for pattern in ["d/x.txt", "gone/**"] {
+        assert!(notes.contains(&format!("`{pattern}` in `data` of the entry matches nothing")), "{notes}");
+    }
+    assert_eq!(plan["bound_code"]["data"], serde_json::json!(["d/x.txt", "gone/**"]));
+    let receipt = site.receipt_of("tool", "{}");
+    assert!(receipt["sandbox"]["missing"].to_string().contains("`d` in data is a link"), "{receipt:#}");
+    let warned = warnings(&receipt);
+    assert!(warned.contains("denied: .git/HEAD: what belongs to git or to Brigade stays closed"), "{warned}");
+    assert!(!warned.contains("--write"), "{warned}");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(
+        (&report["data"], &report["code"]),
+        (&serde_json::json!([]), &serde_json::json!([])),
+        "{report:#}"
+    );
+}
+
+/// Issue 12: what the command binds by now was called not bound.
+#[test]
+fn what_is_bound_by_now_is_not_called_unbound() {
+    let site = site("sh bin/tool.sh", "");
+    site.workspace.write("bin/tool.sh", "cat lib.sh other.txt || true\n");
+    site.workspace.write("lib.sh", "echo\n");
+    site.workspace.write("other.txt", "other\n");
+    site.receipt_of("tool", "{}");
+    let unbound = || {
+        let plan = site.json(["call", "plan", "tool", "--args", "{}"]).json["bound_code"]["unbound"].clone();
+        let report = site.json(["observe", "tool"]).expect(0);
+        let paths = report["unbound"].as_array().unwrap().iter().map(|file| file["path"].clone());
+        assert_eq!(plan, paths.collect::<Value>());
+        plan
+    };
+    assert_eq!(unbound(), serde_json::json!(["lib.sh", "other.txt"]));
+    site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh lib.sh", ""));
+    assert_eq!(unbound(), serde_json::json!(["other.txt"]));
+}

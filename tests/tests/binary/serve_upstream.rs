@@ -37,7 +37,7 @@ const TOOLS: [&str; 15] = [
 ];
 
 /// An entry for a tool of the fixture server.
-fn entry(tool: &str, features: &str, lines: &str) -> String {
+pub fn entry(tool: &str, features: &str, lines: &str) -> String {
     let effects = if lines.contains("effects") { "" } else { "effects = [\"local-read\"]\n" };
     format!(
         "[[tool]]\nid = \"read-{tool}\"\nname = \"{tool}\"\ndescription = \"Does {tool}.\"\nfamily = \"mcp\"\n\
@@ -48,8 +48,8 @@ fn entry(tool: &str, features: &str, lines: &str) -> String {
 }
 
 /// A workspace with the fixture server, whose tools a rule approves, and the runtime that they need.
-struct Kept {
-    site: Site,
+pub struct Kept {
+    pub site: Site,
 }
 
 impl Drop for Kept {
@@ -60,7 +60,11 @@ impl Drop for Kept {
 
 impl Kept {
     fn new(features: &str) -> Kept {
-        let site = site();
+        Kept::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
+    }
+
+    /// A workspace whose server has these entries. The runtime runs.
+    pub fn serving(site: Site, entries: &[String]) -> Kept {
         let server = std::fs::read(fixtures().join("mcp/kept.py")).expect("the fixture is there");
         site.workspace.write("kept.py", server);
         site.workspace.write(
@@ -72,8 +76,8 @@ impl Kept {
             "max_timeout = 120",
             "max_timeout = 120\nallowed_runtimes = [\"voice\"]",
         );
-        for tool in TOOLS {
-            site.add_to_catalog(&entry(tool, features, ""));
+        for entry in entries {
+            site.add_to_catalog(entry);
         }
         site.tools(["runtime", "start", "voice"]).assert_code(0);
         Kept { site }
@@ -107,13 +111,13 @@ impl Kept {
     }
 
     /// The records of starts.
-    fn records(&self) -> Vec<Value> {
+    pub fn records(&self) -> Vec<Value> {
         let files = self.site.workspace.files(".brigade/tools/runtime/upstreams");
         let records = files.iter().filter(|(path, _)| path.ends_with(".json"));
         records.map(|(_, bytes)| serde_json::from_slice(bytes).expect("a record is JSON")).collect()
     }
 
-    fn receipt(&self, result: &Value) -> Value {
+    pub fn receipt(&self, result: &Value) -> Value {
         let run = about(result)["run_id"].as_str().unwrap_or_else(|| panic!("no run: {result:#}"));
         self.site.json(["run", "show", run]).expect(0)["run"].clone()
     }
@@ -237,6 +241,10 @@ fn a_changed_file_of_the_server_ends_it_and_refuses_the_call() {
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "refused", "changed_file");
     assert!(text(&refused).contains("file kept.py changed since"), "{refused:#}");
+    // Issue 12: it names the call that is stored.
+    let id = id_of(&refused);
+    assert!(text(&refused).contains(&id), "{refused:#}");
+    kept.site.json(["call", "show", &id]).expect(0);
     kept.gone(process);
     let next = pid(&mut client);
     assert_ne!(next, process);

@@ -89,7 +89,8 @@ pub struct RunInputsReport {
     pub run_id: String,
     /// The tool.
     pub tool_id: String,
-    /// The observed run: this one or an earlier equal one; `null` if there is none.
+    /// The observed run: this one or an earlier equal one, or the start of the kept server that made the call; `null` if
+    /// there is none.
     pub observed_run_id: Option<String>,
     /// Why nothing was found.
     pub reason: Option<String>,
@@ -137,8 +138,11 @@ pub struct ObserveReport {
     pub tool_id: String,
     /// Number of the last runs that were looked at.
     pub run_count: usize,
-    /// Those of them that were observed, or the earlier equal runs that were, newest first.
+    /// Those of them that were observed, or the earlier equal runs or starts of kept servers that were, newest first.
     pub observed_run_ids: Vec<String>,
+    /// Why the newest run has no observation; `null` if it has one, or nothing ran.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// Whether everything was seen in each observed run.
     pub complete: bool,
     /// Files that were used and that neither approvals, arguments, `code` nor `data` cover, by path.

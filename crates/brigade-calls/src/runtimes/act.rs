@@ -40,7 +40,7 @@ impl Runtimes {
         let configured = runtimes::configured(seams)?;
         let runtime = find_runtime(&configured.runtimes, id)
             .map_err(|error| Error::from(error).refusing(seams, no_start(id, None)))?;
-        let supervisor = runtimes::supervisor(seams, &configured.host);
+        let supervisor = configured.host.supervisor();
         if let Some(disabled) = not_to_be_started(&configured.runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(start_refused(seams, runtime, &facts, vec![disabled]));
@@ -56,7 +56,7 @@ impl Runtimes {
     pub fn stop(&self, id: &str) -> Result<RuntimeStopReport, Error> {
         let seams = &*self.seams;
         let configured = runtimes::configured(seams)?;
-        let supervisor = runtimes::supervisor(seams, &configured.host);
+        let supervisor = configured.host.supervisor();
         // A running runtime without an entry can be stopped by its id.
         let left = match find_runtime(&configured.runtimes, id) {
             Ok(_) => Vec::new(),
@@ -88,7 +88,7 @@ impl Runtimes {
             move |error: Error| error.restarting(seams, runtime_id, stop)
         };
         let runtime = find_runtime(&runtimes, id).map_err(Error::from).map_err(refusing(id, None))?;
-        let supervisor = runtimes::supervisor(seams, &host);
+        let supervisor = host.supervisor();
         if let Some(disabled) = not_to_be_started(&runtimes, runtime) {
             let facts = supervisor.facts_of_one(runtime, Checks::Skip, None);
             return Err(refusing(id, None)(start_refused(seams, runtime, &facts, vec![disabled])));

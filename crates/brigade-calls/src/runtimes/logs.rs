@@ -19,7 +19,7 @@ impl Runtimes {
     pub fn logs(&self, id: &str, stream: LogStream, lines: usize) -> Result<RuntimeLogsReport, Error> {
         let configured = runtimes::configured(&self.seams)?;
         let runtime = find_runtime(&configured.runtimes, id)?;
-        let supervisor = runtimes::supervisor(&self.seams, &configured.host);
+        let supervisor = configured.host.supervisor();
         let tail = supervisor.tail(runtime, stream, lines)?;
         let other = match stream {
             LogStream::Stdout => LogStream::Stderr,
@@ -66,7 +66,7 @@ impl Runtimes {
         };
         let configured = runtimes::configured(&self.seams)?;
         let runtime = find_runtime(&configured.runtimes, id)?;
-        let supervisor = runtimes::supervisor(&self.seams, &configured.host);
+        let supervisor = configured.host.supervisor();
         Ok(supervisor.follow_lines(runtime, stream, lines, sink, cancel)?)
     }
 }

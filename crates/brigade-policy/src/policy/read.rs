@@ -354,10 +354,38 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
         let rules = sandbox_rules(reader, place, table, "sandbox.install.", TOOL_SANDBOX);
         policy.install_sandbox = Some(rules);
     }
+    without_effect(reader, policy);
     if reader.is_toml() && !states_a_mode(table) {
         let hint = "add mode = \"enforce\", \"best-effort\" or \"off\"".to_owned();
         let message = "mode is missing: off, enforce or best-effort";
         reader.error_at(place, "sandbox", message, Some(hint));
+    }
+}
+
+/// Warns of keys that ask for what only a sandbox does, where no sandbox is.
+fn without_effect(reader: &mut Reader<'_>, policy: &Policy) {
+    let mode = |rules: &SandboxRules| rules.mode.as_ref().map(|mode| mode.value);
+    let general = mode(&policy.sandbox);
+    let tools = policy.tool_sandbox.iter().map(|(id, rules)| (format!("sandbox.tool.{id}."), rules));
+    let install = policy.install_sandbox.iter().map(|rules| ("sandbox.install.".to_owned(), rules));
+    let own: Vec<(String, &SandboxRules)> = tools.chain(install).collect();
+    // A table of its own may have a sandbox, to which the general keys apply.
+    let has_sandbox = |rules: &SandboxRules| mode(rules).is_some_and(|mode| mode != SandboxMode::Off);
+    let general_rules = (!own.iter().any(|(_, rules)| has_sandbox(rules)))
+        .then_some(("sandbox.".to_owned(), &policy.sandbox));
+    for (prefix, rules) in general_rules.into_iter().chain(own) {
+        if mode(rules).or(general) != Some(SandboxMode::Off) {
+            continue;
+        }
+        let reads = rules.reads.as_ref().filter(|reads| reads.value == Reads::Closed);
+        let observe = rules.observe.as_ref().filter(|observe| observe.value == Observe::Always);
+        let places =
+            [("reads", reads.map(|reads| &reads.place)), ("observe", observe.map(|rule| &rule.place))];
+        for (key, place) in places.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+            let hint = Some("set mode to \"enforce\" or \"best-effort\", or remove the key".to_owned());
+            let message = "mode is off, so this has no effect: nothing is closed or observed";
+            reader.warning_at(place.clone(), &format!("{prefix}{key}"), message, hint);
+        }
     }
 }
 
@@ -431,5 +459,29 @@ mod tests {
         assert_eq!(issues("[programs]\nforge = \"/usr/bin/gh\"\ncapture = \"shot\"\n"), 0);
         assert_eq!(issues("[programs]\nforge = \"gh\"\n"), 0);
         assert_eq!((issues("[programs]\nforges = \"gh\"\n"), issues("[programs]\nforge = 7\n")), (1, 1));
+    }
+
+    #[test]
+    fn keys_without_effect_are_warnings() {
+        let check = |text: &str, expect: &[&str]| {
+            let policy = PolicyState::parse("policy.toml", Some(text.as_bytes()));
+            let fields: Vec<_> =
+                policy.issues().iter().map(|issue| issue.field.clone().unwrap_or_default()).collect();
+            assert_eq!(
+                (policy.policy().is_some(), fields),
+                (true, expect.iter().map(|f| (*f).to_owned()).collect()),
+                "{text}"
+            );
+        };
+        let all = "reads = \"closed\"\nobserve = \"always\"\n";
+        check(&format!("[sandbox]\nmode = \"off\"\n{all}"), &["sandbox.reads", "sandbox.observe"]);
+        check(&format!("[sandbox]\nmode = \"enforce\"\n{all}"), &[]);
+        check("[sandbox]\nmode = \"off\"\nreads = \"workspace\"\nobserve = \"never\"\n", &[]);
+        let tool =
+            |mode: &str| format!("[sandbox]\nmode = \"off\"\n{all}[sandbox.tool.a]\nmode = \"{mode}\"\n");
+        check(&tool("enforce"), &[]);
+        check(&tool("off"), &["sandbox.reads", "sandbox.observe"]);
+        let own = format!("[sandbox]\nmode = \"off\"\n[sandbox.tool.a]\n{all}");
+        check(&own, &["sandbox.tool.a.reads", "sandbox.tool.a.observe"]);
     }
 }

@@ -51,6 +51,9 @@ fn wrong(error: impl std::fmt::Display) -> SandboxError {
 /// The rights on code.
 const CODE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
 
+/// What a run may do with data of a closed workspace.
+const DATA: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+
 /// A file or directory with the rights on it and below it.
 #[derive(Debug)]
 struct Granted {
@@ -110,8 +113,13 @@ impl Ruleset {
         for path in &profile.installed {
             rules.add_around(path, kept_out, reading)?;
         }
+        // What a policy opens of a closed workspace is data.
+        let is_data = |path: &Path| {
+            let workspace = workspace.filter(|_| profile.closed.is_some());
+            workspace.is_some_and(|workspace| path != workspace && path.starts_with(workspace))
+        };
         for path in &profile.read {
-            rules.add(path, reading)?;
+            rules.add(path, if is_data(path) { DATA } else { reading })?;
         }
         for device in DEVICES {
             rules.add(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
@@ -121,6 +129,8 @@ impl Ruleset {
             let is_blind = profile.closed.as_ref().is_some_and(|closed| closed.write_only.contains(path));
             let (reading, everything) = if is_blind {
                 (AccessFs::ReadDir.into(), everything & !(AccessFs::ReadFile | AccessFs::Execute))
+            } else if is_data(path) {
+                (DATA, everything & !BitFlags::from(AccessFs::Execute))
             } else {
                 (reading, everything)
             };
@@ -141,7 +151,7 @@ impl Ruleset {
                 rules.add(workspace, AccessFs::ReadDir.into())?;
             }
             for path in &closed.data {
-                rules.add_around(path, &closed.kept, AccessFs::ReadFile | AccessFs::ReadDir)?;
+                rules.add_around(path, &closed.kept, DATA)?;
             }
             for code in &closed.code {
                 // A copy gets its rule when it is made.

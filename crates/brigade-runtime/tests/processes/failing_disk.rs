@@ -116,7 +116,7 @@ fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
         workspace.host.environment.retain(|(name, _)| name != "HOME");
         workspace.host.environment.push(("HOME".into(), home.into()));
         let disk = FailingDisk { disk: &workspace.fs, left: AtomicUsize::new(steps) };
-        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host);
+        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::Unconfined);
         let started = supervisor.start(&workspace.runtimes[0], &options(), &mut |_| ());
         let facts = workspace.facts(Checks::Skip);
         assert_eq!(living(&workspace), usize::from(facts.managed), "after {steps} steps: {started:?}");
@@ -131,7 +131,7 @@ fn whatever_step_fails_nothing_runs_that_is_not_recorded() {
         assert!(!matches!(again, StartOutcome::Failed { .. } | StartOutcome::Refused { .. }), "{again:?}");
         assert_eq!(living(&workspace), 1);
         let disk = FailingDisk { disk: &workspace.fs, left: AtomicUsize::new(steps) };
-        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host);
+        let supervisor = Supervisor::new(&disk, &SystemClock, &workspace.host, &brigade_runtime::Unconfined);
         let stopped = supervisor.stop(&workspace.runtimes[0], LONG);
         assert!(workspace.stop().is_stopped(), "after {stopped:?}");
         assert_eq!((living(&workspace), workspace.facts(Checks::Skip).stale_pid()), (0, false));

@@ -49,7 +49,7 @@ impl Workspace {
     }
 
     pub fn supervisor(&self) -> Supervisor<'_> {
-        Supervisor::new(&self.fs, &SystemClock, &self.host)
+        Supervisor::new(&self.fs, &SystemClock, &self.host, &brigade_runtime::Unconfined)
     }
 
     pub fn path(&self, relative: &str) -> PathBuf {

@@ -37,6 +37,9 @@ pub struct UpstreamStart {
     pub tools: Vec<String>,
     /// Their effects, which its sandbox is opened for.
     pub effects: Vec<String>,
+    /// Patterns of the files that it may read as data.
+    #[serde(default)]
+    pub data: Vec<String>,
     /// Labels of the variables that it gets.
     pub env_labels: Vec<String>,
     /// What confines it; `null` until it runs.

@@ -1,13 +1,14 @@
 //! The record of each start of a kept server, and its logs.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
 use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Timestamp};
-use brigade_exec::{KeptRun, Logs};
+use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Spell, Timestamp};
+use brigade_exec::{KeptRun, Logs, denied_reads, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
 use brigade_policy::Failure;
@@ -98,6 +99,12 @@ fn read(fs: &dyn Fs, path: &RelPath) -> Option<UpstreamStart> {
     from_json(&Json::parse_bytes(&bytes, Dialect::Strict).ok()?).ok()
 }
 
+/// Reads the record of a start that a receipt names.
+pub(crate) fn start_of(fs: &dyn Fs, id: &str) -> Option<UpstreamStart> {
+    let is_name = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    read(fs, &Paths::of(Some(id).filter(|_| is_name)?).record)
+}
+
 /// What a record is about.
 pub(super) struct Of<'a> {
     pub(super) tool: &'a Tool,
@@ -116,6 +123,9 @@ pub(super) struct Recorder {
     run: Option<KeptRun>,
     sandbox: Arc<OnceLock<SandboxUsed>>,
     redactor: Redactor,
+    speller: Arc<dyn Spell>,
+    /// The entry whose call or list started it.
+    tool: String,
 }
 
 impl Recorder {
@@ -127,10 +137,8 @@ impl Recorder {
         sandbox: Arc<OnceLock<SandboxUsed>>,
     ) -> Recorder {
         let masked = |text: &str| of.redactor.redact_str(text);
-        let mut effects: Vec<String> =
-            of.served.iter().flat_map(|tool| tool.effects.iter().cloned()).collect();
-        effects.sort();
-        effects.dedup();
+        let effects: BTreeSet<&String> = of.served.iter().flat_map(|tool| &tool.effects).collect();
+        let tools: BTreeSet<String> = of.served.iter().map(|tool| tool.id.to_string()).collect();
         let root = seams.fs.root();
         let inside =
             |path: &std::path::Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
@@ -154,8 +162,9 @@ impl Recorder {
                 sha256: of.start.sha256().unwrap_or_else(|| Fingerprint::of_bytes(b"")),
             },
             files: of.start.files().clone(),
-            tools: of.served.iter().map(|tool| tool.id.to_string()).collect(),
-            effects,
+            tools: tools.into_iter().collect(),
+            effects: effects.into_iter().cloned().collect(),
+            data: of.start.data().to_vec(),
             env_labels: of.tool.env_labels.clone(),
             sandbox: None,
             started_at: seams.now(),
@@ -177,6 +186,8 @@ impl Recorder {
             run: Some(run),
             sandbox,
             redactor: of.redactor.clone(),
+            speller: seams.speller.clone(),
+            tool: of.tool.id.to_string(),
         }
     }
 
@@ -211,6 +222,16 @@ impl ServerWatcher for Recorder {
             let ended = run.finish(end.outcome.as_ref());
             self.record.observed = ended.observed;
             self.record.warnings = ended.warnings;
+            let is_closed = self.record.sandbox.as_ref().is_some_and(|sandbox| sandbox.reads.is_some());
+            if let Some(observed) = self.record.observed.as_ref().filter(|_| is_closed) {
+                let denied = denied_reads(&*self.fs, observed, &self.tool, &*self.speller);
+                self.record.warnings.extend(denied);
+            }
+            let program = (self.record.program.path.as_str(), self.record.program.sha256);
+            let observed = self.record.observed.as_ref();
+            let other =
+                observed.and_then(|observed| other_bytes(&self.record.files, Some(program), observed));
+            self.record.warnings.extend(other);
         }
         self.write();
     }

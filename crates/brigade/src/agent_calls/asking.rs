@@ -186,7 +186,7 @@ impl Request<'_> {
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
-            CallKind::Run => brigade_calls::runtime_of(room, &call, config),
+            CallKind::Run => brigade_calls::runtime_of(room, &call, &planned.plan, config),
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
@@ -216,9 +216,9 @@ impl Request<'_> {
                 AskedToRun::Ran(Box::new(call))
             }
             // It is stored like every call that a rule approves, and does not run.
-            Attempt::Refused(call, refusal) => match self.store()? {
+            Attempt::Refused(_, refusal) => match self.store()? {
                 Asked::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
-                    let error = brigade_calls::refused(room, &call, *refusal);
+                    let error = brigade_calls::refused(room, &stored, *refusal);
                     AskedToRun::NotRun { id: stored.id, error: Box::new(error) }
                 }
                 asked => asked.into(),

@@ -301,6 +301,7 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
     let list = |files: Vec<String>| Some(files.join(", "));
     sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
     sheet.field_if("binds by scripts", list(files_by(code, BoundBy::Chain)));
+    sheet.field_if("reads as data", list(few(code.data.clone())));
     for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
         sheet.field(
             "starts",

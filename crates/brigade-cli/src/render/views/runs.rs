@@ -85,6 +85,10 @@ impl View for RunInputsReport {
         page.data.field("run", Text::new(Tone::Accent, &self.run_id));
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         match &self.observed_run_id {
+            Some(start) if start.starts_with("start-") => {
+                page.data
+                    .field("observed", format!("{start}, the process of the server, with all its calls"));
+            }
             Some(run) if *run != self.run_id => {
                 page.data.field(
                     "observed",
@@ -128,9 +132,9 @@ impl View for ObserveReport {
         let observed = self.observed_run_ids.len();
         page.data.field("runs", format!("{} looked at, {observed} observed", self.run_count));
         if observed == 0 {
-            page.note(
-                "no run was observed: a run is observed in a sandbox, on Linux, unless `observe` is `never`",
-            );
+            let why =
+                "no run was observed: a run is observed in a sandbox, on Linux, unless `observe` is `never`";
+            page.note(self.reason.as_deref().unwrap_or(why));
             return;
         }
         if !self.complete {

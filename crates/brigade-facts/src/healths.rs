@@ -1,0 +1,61 @@
+//! What the health command of a runtime leads to.
+//!
+//! A call that needs a runtime runs its health command first, so an approval of the call binds the files of the workspace
+//! that this command executes. What it only looks at, such as a pid file, may change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use brigade_call::{DirectoryFact, ProgramFact};
+use brigade_catalog::{Family, Runtime, Tool};
+use brigade_command::{Argv, what_it_reads};
+use brigade_core::Fingerprint;
+use brigade_fs::FsError;
+
+use crate::host::Host;
+use crate::named::code_files;
+use crate::seen::SeenFiles;
+use crate::tool::FactReader;
+
+impl FactReader<'_, '_> {
+    /// Returns the files that the health command executes of the runtime that calls of a tool need, each under a name
+    /// for people, with its sha256. Programs on `PATH` are left out.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub(crate) fn health_files(&self, tool: &Tool) -> Result<BTreeMap<String, Fingerprint>, FsError> {
+        let mut found = BTreeMap::new();
+        let Some((runtime, check)) = self.check_of(tool) else { return Ok(found) };
+        let reader = self.reader(&check);
+        let (directory, DirectoryFact::Present) = reader.directory() else { return Ok(found) };
+        let (_, program) = reader.program(&directory);
+        let program = match program {
+            ProgramFact::Found(program) => Some((program.path, program.sha256)),
+            ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
+        };
+        let program = program.filter(|(path, _)| !path.starts_with('/'));
+        let files = code_files(&reader, &directory)?.files;
+        for (path, sha256) in files.into_iter().chain(program) {
+            found.insert(format!("health command of {}: {path}", runtime.id), sha256);
+        }
+        Ok(found)
+    }
+
+    /// Returns the runtime that calls of a tool need, and its health command as an entry.
+    fn check_of(&self, tool: &Tool) -> Option<(&Runtime, Tool)> {
+        let is_required = tool.requires_runtime || tool.family == Some(Family::Mcp);
+        let id = tool.runtime_id.as_deref().filter(|id| is_required && !id.is_empty())?;
+        let runtime = self.config.runtimes(&self.host).runtime(id)?;
+        let command = runtime.health_command.clone().filter(|text| !text.trim().is_empty())?;
+        let check = Tool::new("health", Family::Script).ok()?;
+        Some((runtime, Tool { command: Some(command), cwd: Some(runtime.cwd().to_owned()), ..check }))
+    }
+}
+
+impl Host<'_> {
+    /// Returns what the programs of a command line are installed in, outside of the system and the workspace.
+    pub fn installed_in(&self, argv: &Argv, directory: &Path) -> Vec<PathBuf> {
+        let seen = SeenFiles { fs: self.fs, path_variable: self.environment.get("PATH") };
+        self.installation(&what_it_reads(argv, directory, &seen)).paths.into_iter().collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! What runs used: their own observation, that of an earlier equal run, or that of the server's process that made the
+//! call.
+
+use brigade_call::{Receipt, RunObserved, SeenRun};
+use brigade_fs::Fs;
+use brigade_process::ProcessIdentity;
+use brigade_queue::{QueueError, RunFilter, View};
+
+use crate::upstreams::start_of;
+
+/// The last runs of a tool, as far as they were observed.
+#[derive(Clone, Debug, Default)]
+pub struct SeenRuns {
+    /// Number of runs that were looked at.
+    pub looked_at: usize,
+    /// The observations that stand for them, newest first, each once.
+    pub runs: Vec<SeenRun>,
+    /// Why the newest run has none, if it has none.
+    pub why_not: Option<String>,
+}
+
+/// Returns the observation that stands for a run. The text inside says why there is none.
+///
+/// # Errors
+/// When the store fails.
+pub fn seen_run(
+    fs: &dyn Fs,
+    view: &View<'_>,
+    receipt: &Receipt,
+) -> Result<Result<SeenRun, String>, QueueError> {
+    if let Some(start) = &receipt.mcp_start_id {
+        return Ok(of_start(fs, start, receipt));
+    }
+    Ok(match view.observed_run(receipt)? {
+        Some((receipt, observed)) => {
+            Ok(SeenRun { id: receipt.id.clone(), receipt, observed, ..SeenRun::default() })
+        }
+        None => Err(receipt.observed.clone().unwrap_or_default().why_not()),
+    })
+}
+
+/// Returns what the process of a kept server used, which made a call.
+fn of_start(fs: &dyn Fs, id: &str, receipt: &Receipt) -> Result<SeenRun, String> {
+    let Some(start) = start_of(fs, id) else {
+        return Err(format!(
+            "its server was kept, and the record of that start ({id}) is not there any more"
+        ));
+    };
+    let lives = || {
+        let process = start.process.as_deref().and_then(|process| process.parse::<ProcessIdentity>().ok());
+        process.is_some_and(|process| process.is_alive())
+    };
+    match start.observed {
+        Some(observed) if observed.is_observed() => Ok(SeenRun {
+            id: start.id,
+            receipt: receipt.clone(),
+            observed,
+            effects: start.effects,
+            data: start.data,
+        }),
+        Some(observed) => Err(observed.why_not()),
+        None if start.ended_at.is_none() && lives() => Err(format!(
+            "its server still runs: what the process used is known when it has ended (start {id})"
+        )),
+        None if start.ended_at.is_none() => Err(format!(
+            "the gateway was killed before its server had ended (start {id}), so nothing was kept"
+        )),
+        None => Err(RunObserved::default().why_not()),
+    }
+}
+
+/// Returns the observations of the last runs of a tool.
+///
+/// # Errors
+/// When the store fails.
+pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Result<SeenRuns, QueueError> {
+    let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
+    let mut found = SeenRuns::default();
+    for listed in view.list_runs(&filter, None)?.runs {
+        let Some(Ok(stored)) = view.receipt(listed.stored_id())? else { continue };
+        found.looked_at += 1;
+        match seen_run(fs, view, &stored.receipt)? {
+            Ok(run) if found.runs.iter().any(|known| known.id == run.id) => {}
+            Ok(run) => found.runs.push(run),
+            Err(why) if found.looked_at == 1 => found.why_not = Some(why),
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,190 @@
+//! Entries that share the process of a kept server: what it opens is bound and shown by the calls of all, and what it
+//! used is known to all.
+
+use brigade_tests::until;
+use serde_json::{Value, json};
+
+use crate::mcp_common::close;
+use crate::serve_common::{Client, assert_stands, id_of, site, text};
+use crate::serve_upstream::Kept;
+
+/// A server that opens the files that its argument names, and executes those that end with `.sh`.
+const OPENS: &str = r#"import json, subprocess, sys
+def open_it(path):
+    try:
+        if path.endswith(".sh"):
+            return subprocess.run(["sh", path], capture_output=True, text=True).stdout.strip() or "closed"
+        return open(path).read().strip()
+    except OSError: return "closed"
+def answer(method, params):
+    if method == "initialize":
+        known = {"name": "opens", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": known}
+    if method == "tools/list":
+        return {"tools": [{"name": "open", "description": "Opens", "inputSchema": {"type": "object"}}]}
+    if method != "tools/call": return {}
+    said = [open_it(path) for path in params["arguments"]["text"].split()]
+    return {"content": [{"type": "text", "text": " ".join(said)}]}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = answer(message["method"], message.get("params", {}))
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// The other entry of the server, with code and data that the first one lacks.
+const OTHER: &str = "code = [\"helper.sh\"]\ndata = [\"secret.txt\"]";
+
+/// A closed workspace whose server opens what it is asked for, as `read-one`, and as `read-two` with these lines.
+fn shared(lines: &str) -> Kept {
+    let kept = Kept::serving(site(), &[]);
+    close(&kept.site);
+    kept.site.workspace.write("kept.py", OPENS);
+    kept.site.workspace.write("helper.sh", "echo approved\n");
+    kept.site.workspace.write("other.txt", "other\n");
+    kept.add("one", "data = [\"data/**\"]");
+    kept.add("two", lines);
+    kept
+}
+
+impl Kept {
+    fn add(&self, id: &str, lines: &str) {
+        let entry = crate::serve_upstream::entry("open", "", lines);
+        self.site.add_to_catalog(&entry.replace("read-open", &format!("read-{id}")));
+    }
+
+    /// Lets calls of the server wait for a person.
+    fn asks(&self) {
+        self.site.workspace.replace(
+            ".brigade/tools/policy.toml",
+            "tools = [\"at-once\", \"read-*\"]",
+            "tools = [\"at-once\"]",
+        );
+    }
+}
+
+/// What the server says of files.
+fn opened(client: &mut Client, tool: &str, files: &str) -> Value {
+    client.call(tool, json!({"text": files}))
+}
+
+#[test]
+fn what_other_entries_open_for_the_process_is_bound_and_shown() {
+    let kept = shared(OTHER);
+    kept.asks();
+    let mut client = Client::of(&kept.site, "local");
+    let files = "helper.sh secret.txt other.txt data/x.txt";
+    let pending = opened(&mut client, "read-one", files);
+    assert_stands(&pending, "pending", "approval_pending");
+    let id = id_of(&pending);
+    let shown = kept.site.json(["call", "show", &id]).expect(0);
+    let code = &shown["preview"]["bound_code"];
+    assert_eq!(code["data"], json!(["data/**", "secret.txt"]), "{shown:#}");
+    let helper = json!({"path": "helper.sh", "by": "code"});
+    assert!(code["files"].as_array().is_some_and(|files| files.contains(&helper)), "{shown:#}");
+    assert!(kept.site.tools(["call", "show", &id]).stdout_text().contains("secret.txt"));
+    kept.site.tools(["call", "approve", &id]).assert_code(0);
+    // The approved bytes run, and nothing else.
+    let done = client.call("call.wait", json!({"call_id": id}));
+    assert_eq!(text(&done), "approved secret closed datum", "{done:#}");
+    let receipt = kept.receipt(&done);
+    assert!(receipt["binding"]["files"].get("helper.sh").is_some(), "{receipt:#}");
+    // A changed file of the other entry ends the approval.
+    let id = id_of(&opened(&mut client, "read-one", &format!("{files} 1")));
+    kept.site.tools(["call", "approve", &id]).assert_code(0);
+    kept.site.workspace.write("helper.sh", "echo changed\n");
+    let refused = client.call("call.wait", json!({"call_id": id}));
+    assert!(text(&refused).contains("file helper.sh"), "{refused:#}");
+}
+
+#[test]
+fn what_the_other_entries_declare_is_bound() {
+    let kept = shared("code = [\"helper.sh\"]");
+    kept.asks();
+    let mut client = Client::of(&kept.site, "local");
+    let id = id_of(&opened(&mut client, "read-one", "other.txt"));
+    kept.site.tools(["call", "approve", &id]).assert_code(0);
+    kept.site.workspace.replace(
+        ".brigade/tools.toml",
+        "code = [\"helper.sh\"]",
+        "code = [\"helper.sh\"]\ndata = [\"**\"]",
+    );
+    let refused = client.call("call.wait", json!({"call_id": id}));
+    assert!(text(&refused).contains("what the server's process may do"), "{refused:#}");
+}
+
+#[test]
+fn an_entry_that_the_policy_refuses_opens_nothing() {
+    let kept = shared(&format!("{OTHER}\neffects = [\"local-read\", \"remote-mutation\"]"));
+    let mut client = Client::of(&kept.site, "local");
+    let result = opened(&mut client, "read-one", "helper.sh secret.txt data/x.txt");
+    assert_eq!(text(&result), "closed closed datum", "{result:#}");
+    let record = &kept.records()[0];
+    assert_eq!(record["tools"], json!(["read-one"]), "{record:#}");
+    assert_eq!(record["effects"], json!(["local-read"]), "{record:#}");
+}
+
+#[test]
+fn what_is_no_longer_needed_closes_with_its_process() {
+    let kept = shared(OTHER);
+    let mut client = Client::of(&kept.site, "local");
+    let files = "helper.sh secret.txt data/x.txt";
+    assert_eq!(text(&opened(&mut client, "read-one", files)), "approved secret datum");
+    kept.site.workspace.replace(".brigade/tools.toml", &format!("{OTHER}\n"), "enabled = false\n");
+    let result = opened(&mut client, "read-one", files);
+    assert_eq!(text(&result), "closed closed datum", "{result:#}");
+    kept.site.workspace.replace(".brigade/tools.toml", "enabled = false\n", "code = [\"helper.sh\"]\n");
+    assert_eq!(text(&opened(&mut client, "read-one", files)), "approved closed datum");
+    kept.site.workspace.replace(".brigade/tools.toml", "code = [\"helper.sh\"]\n", "");
+    assert_eq!(text(&opened(&mut client, "read-one", files)), "closed closed datum");
+    assert_eq!(kept.records().len(), 4, "each had a process of its own");
+}
+
+/// Waits until the record of the only start says how it ended.
+fn ended(kept: &Kept) -> Value {
+    until("the end of the server", || kept.records().pop().filter(|record| !record["ended_at"].is_null()))
+}
+
+/// The paths of a list of files.
+fn paths(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(|file| file["path"].as_str()).collect()
+}
+
+#[test]
+fn what_a_kept_server_used_is_known_to_its_calls_when_it_has_ended() {
+    let kept = shared(OTHER);
+    kept.site.workspace.write("tool.py", "word = 'x'\n");
+    let mut client = Client::of(&kept.site, "local");
+    let result = opened(&mut client, "read-one", "other.txt tool.py secret.txt data/x.txt helper.sh");
+    assert_eq!(text(&result), "closed closed secret datum approved");
+    opened(&mut client, "read-one", "data/x.txt");
+    let run = kept.receipt(&result)["id"].as_str().expect("it has an id").to_owned();
+    // While it runs, that is the reason, and no other.
+    let inputs = kept.site.json(["run", "show", &run, "--inputs"]).expect(0);
+    let reason = inputs["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("its server still runs"), "{inputs:#}");
+    let summed = kept.site.json(["observe", "read-one"]).expect(0);
+    assert_eq!(summed["reason"], reason, "{summed:#}");
+    client.close_input();
+    client.ended();
+    let record = ended(&kept);
+    let start = record["id"].as_str().expect("it has an id");
+    let warnings = record["warnings"].to_string();
+    for said in ["denied: other.txt; add it to", "tools observe read-one --write"] {
+        assert!(warnings.contains(said), "{said}: {warnings}");
+    }
+    let inputs = kept.site.json(["run", "show", &run, "--inputs"]).expect(0);
+    assert_eq!((&inputs["observed_run_id"], &inputs["reason"]), (&json!(start), &Value::Null), "{inputs:#}");
+    assert!(paths(&inputs["bound"]).contains(&"helper.sh"), "{inputs:#}");
+    let mut data = paths(&inputs["data"]);
+    data.sort_unstable();
+    assert_eq!(data, ["data/x.txt", "secret.txt"], "{inputs:#}");
+    assert_eq!(paths(&inputs["denied"]), ["other.txt", "tool.py"], "{inputs:#}");
+    let summed = kept.site.json(["observe", "read-one"]).expect(0);
+    assert_eq!((&summed["run_count"], &summed["observed_run_ids"]), (&json!(2), &json!([start])));
+    assert_eq!(paths(&summed["unbound"]), ["other.txt", "tool.py"], "{summed:#}");
+    let found = kept.site.tools(["doctor", "--json"]).stdout_text();
+    assert!(found.contains("tool_reads_unbound") && found.contains("tool.py"), "{found}");
+    let pending = kept.site.json(["call", "plan", "read-one", "--args", "{}"]);
+    assert!(pending.json["bound_code"]["unbound"].to_string().contains("tool.py"), "{:#}", pending.json);
+}
