@@ -292,8 +292,8 @@ fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
         let folder = site.workspace.join(".brigade/tools/checkpoints/incoming");
         assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
     };
-    check("mkdir two.json", "checkpoint file two.json: a folder");
-    check("mkdir -p deep/er; echo '{}' > deep/er/two.json", "checkpoint file deep: a folder");
+    check("mkdir two.json", "checkpoint file two.json: a directory");
+    check("mkdir -p deep/er; echo '{}' > deep/er/two.json", "checkpoint file deep: a directory");
     check(r#"echo '{}' > "$(printf 'a\377.json')""#, "its name is not UTF-8");
     check(r#"echo '{"id":"a","id":"b"}' > two.json"#, "two.json: not JSON");
     check("ln -s /etc/passwd two.json", "two.json: not a regular file");

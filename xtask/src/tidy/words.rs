@@ -24,7 +24,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Options that no other program has.
-const OPTIONS: &[&str] = &["--args-json", "--include-blocked", "--lock-timeout", "--run-checks"];
+const OPTIONS: &[&str] = &["--include-blocked", "--lock-timeout", "--run-checks"];
 
 /// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
 const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];

@@ -14,9 +14,9 @@ use crate::facts::PlanFacts;
 pub(super) fn meant(text: &str, schema: Option<&Schema>) -> String {
     let text = text.trim();
     let meant = match text.strip_prefix('@') {
-        Some(file) if !file.is_empty() => Some(format!(
-            "arguments are JSON, and `@` names no file of them: name `{file}` as the file of the arguments"
-        )),
+        Some(file) if !file.is_empty() => {
+            Some(format!("`--args-json {file}` reads the arguments from a file"))
+        }
         _ => pairs(text, schema).map(|arguments| format!("arguments are JSON: '{}'", arguments.to_compact())),
     };
     let meant = meant.unwrap_or_else(|| {
@@ -157,10 +157,7 @@ mod tests {
 
     #[test]
     fn a_file_and_pairs_are_recognized() {
-        assert_eq!(
-            meant("@args.json", None),
-            "arguments are JSON, and `@` names no file of them: name `args.json` as the file of the arguments"
-        );
+        assert_eq!(meant("@args.json", None), "`--args-json args.json` reads the arguments from a file");
         assert_eq!(
             meant("path=README.md limit=3", None),
             r#"arguments are JSON: '{"limit":3,"path":"README.md"}'"#
