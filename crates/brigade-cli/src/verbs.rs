@@ -26,7 +26,35 @@ const OPTIONS: [&str; 11] = [
 /// Options of every command that have a value.
 const GLOBALS: [&str; 4] = ["--target", "-t", "--color", "--lock-timeout"];
 
-/// Moves flags of a verb that stand before it behind it. Other command lines stay as they are.
+/// Flags that every verb of the shell program takes, also where they say nothing.
+const EVERYWHERE: [&str; 3] = ["--auto-continue", "--walkaway", "--sequential"];
+
+/// Returns whether a flag says nothing to a verb, which takes it all the same.
+fn says_nothing(verb: &str, flag: &str) -> bool {
+    match verb {
+        "plan" | "map" | "summary" => EVERYWHERE.contains(&flag),
+        // They start and change nothing anyway.
+        "validate" | "status" => flag == "--dry-run" || EVERYWHERE.contains(&flag),
+        "ticket" => ["--auto-continue", "--sequential"].contains(&flag),
+        _ => false,
+    }
+}
+
+/// Leaves out flags behind a verb that say nothing to it.
+fn without_silent(verb: &str, rest: Vec<OsString>) -> Vec<OsString> {
+    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let is_silent = |word: &OsString| word.to_str().is_some_and(|flag| says_nothing(verb, flag));
+    // A task may be named like a flag.
+    let others = rest[..end].iter().filter(|word| !word.to_string_lossy().starts_with('-')).count();
+    if verb == "ticket" && others < 2 {
+        return rest;
+    }
+    let kept = rest.into_iter().enumerate().filter(|(at, word)| end <= *at || !is_silent(word));
+    kept.map(|(_, word)| word).collect()
+}
+
+/// Moves flags of a verb that stand before it behind it, and leaves out those that say nothing to it. Other command
+/// lines stay as they are.
 pub(crate) fn rearranged(words: &[OsString]) -> Vec<OsString> {
     let (mut kept, mut moved) = (Vec::new(), Vec::new());
     let mut rest = words.iter().cloned();
@@ -51,8 +79,10 @@ pub(crate) fn rearranged(words: &[OsString]) -> Vec<OsString> {
         } else if text == "kitchen" && !is_kitchen {
             is_kitchen = true;
             kept.push(word);
-        } else if !moved.is_empty() && (is_kitchen || VERBS.contains(&text)) {
-            kept.push(word);
+        } else if VERBS.contains(&text) || is_kitchen && !moved.is_empty() {
+            moved.retain(|flag: &OsString| !flag.to_str().is_some_and(|flag| says_nothing(text, flag)));
+            let rest = without_silent(text, rest.collect());
+            kept.push(word.clone());
             return kept.into_iter().chain(moved).chain(rest).collect();
         } else {
             break;
@@ -88,6 +118,16 @@ mod tests {
     }
 
     #[test]
+    fn flags_that_say_nothing_are_taken_and_left_out() {
+        check("brigade --dry-run --walkaway validate a.json", "brigade validate a.json");
+        check("brigade kitchen status --sequential a.json", "brigade kitchen status a.json");
+        check("brigade --walkaway plan x --auto-continue", "brigade plan x");
+        check("brigade --sequential --dry-run ticket a.json A", "brigade ticket --dry-run a.json A");
+        check("brigade ticket a.json A --sequential --walkaway", "brigade ticket a.json A --walkaway");
+        check("brigade --dry-run summary a.json", "brigade summary --dry-run a.json");
+    }
+
+    #[test]
     fn other_lines_stay_as_they_are() {
         for line in [
             "brigade service --dry-run a.json",
@@ -96,6 +136,9 @@ mod tests {
             "brigade tools --dry-run apply",
             "brigade --json status",
             "brigade -- --dry-run service",
+            "brigade ticket a.json --sequential",
+            "brigade map -- --walkaway",
+            "brigade tools status --sequential",
         ] {
             check(line, line);
         }

@@ -69,8 +69,8 @@ pub struct Checked {
     pub seconds: f64,
 }
 
-/// Runs a command to its end. One whose program is not there, or cannot be started, ends as [`CommandResult::NotStarted`]:
-/// it is a failure as every other, because the work may have to make that program.
+/// Runs a command to its end. One whose program is not there, or cannot be started, ends as
+/// [`CommandResult::NotStarted`]: it is a failure as every other, because the work may have to make that program.
 ///
 /// # Errors
 /// Fails if the gate refuses it for another reason, or on a disk error.

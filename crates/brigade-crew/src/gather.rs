@@ -125,7 +125,7 @@ impl Kitchen<'_> {
             Err(error) => return Some(format!("it cannot be used: {error}")),
             Ok(Location::Inside(path)) => {
                 let path = path.as_path();
-                if path.iter().next().is_none() {
+                if path.iter().all(|name| name == ".") {
                     "it is the workspace itself"
                 } else if is_of_git(path) {
                     "it lies where git keeps its own files"

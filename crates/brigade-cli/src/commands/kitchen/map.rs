@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use brigade::{Error, KitchenMapReport, MapRequest};
 use clap::Args;
 
-use super::service::SilentFlags;
 use crate::session::Session;
 
 /// Write the map of the code base, which prompts of workers quote
@@ -24,14 +23,10 @@ pub(crate) struct MapArgs {
     /// Replace a file that is no map of Brigade
     #[arg(long)]
     force: bool,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentFlags,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &MapArgs) -> Result<KitchenMapReport, Error> {
-    let MapArgs { file, worker, force, .. } = arguments;
+    let MapArgs { file, worker, force } = arguments;
     let request = MapRequest { worker: *worker, may_replace: *force, ..MapRequest::default() };
     session.workspace_to_run()?.kitchen().map(file.as_deref(), request)
 }

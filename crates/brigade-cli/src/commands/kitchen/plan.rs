@@ -7,7 +7,6 @@ use brigade::core::Severity;
 use brigade::{ErrorLine, Exit, KitchenPlanReport, PlanOptions, PlanWish};
 use clap::Args;
 
-use super::service::SilentFlags;
 use crate::output::Output;
 use crate::session::Session;
 
@@ -36,10 +35,6 @@ pub(crate) struct PlanArgs {
     /// Answer to a question, by its number; the executive decides what has none
     #[arg(long, value_name = "N=TEXT", requires = "id", value_parser = numbered)]
     answer: Vec<(usize, String)>,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentFlags,
 }
 
 fn numbered(text: &str) -> Result<(usize, String), &'static str> {
@@ -50,7 +45,7 @@ fn numbered(text: &str) -> Result<(usize, String), &'static str> {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Output<'_, '_>) -> Exit {
-    let PlanArgs { text, out, no_map, id, answer, .. } = arguments;
+    let PlanArgs { text, out, no_map, id, answer } = arguments;
     let mut wish = match id {
         Some(id) => PlanWish::Continue { id: id.clone(), answers: answer.clone() },
         None => PlanWish::New(text.join(" ")),

@@ -50,27 +50,6 @@ impl BeginFlags {
     }
 }
 
-/// Flags of the shell program that each of its verbs takes, also where they say nothing.
-#[derive(Args, Debug)]
-#[allow(dead_code, reason = "they are taken, and nothing is asked of them")]
-pub(crate) struct SilentFlags {
-    #[arg(long, hide = true)]
-    walkaway: bool,
-
-    #[arg(long, hide = true)]
-    auto_continue: bool,
-
-    #[arg(long, hide = true)]
-    sequential: bool,
-}
-
-/// `--dry-run` of verbs that start and change nothing anyway.
-#[derive(Args, Debug)]
-pub(crate) struct HarmlessFlag {
-    #[arg(long, hide = true)]
-    pub(crate) dry_run: bool,
-}
-
 /// What a service serves, and how.
 #[derive(Args, Debug)]
 pub(crate) struct RunFlags {

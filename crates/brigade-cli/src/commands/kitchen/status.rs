@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use brigade::{Exit, Follow, Report as _, StatusReport, Watched};
 use clap::Args;
 
-use super::service::{HarmlessFlag, SilentFlags};
 use crate::live::{Region, scene_lines};
 use crate::output::Output;
 use crate::render::text::Text;
@@ -34,14 +33,6 @@ pub(crate) struct StatusArgs {
     /// Show all escalations
     #[arg(long)]
     all: bool,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentFlags,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    harmless: HarmlessFlag,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &StatusArgs, output: &mut Output<'_, '_>) -> Exit {

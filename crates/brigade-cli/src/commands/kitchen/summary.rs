@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use brigade::{Error, SummaryReport};
 use clap::Args;
 
-use super::service::{HarmlessFlag, SilentFlags};
 use crate::session::Session;
 
 /// Write a report of a PRD in Markdown
@@ -21,17 +20,13 @@ pub(crate) struct SummaryArgs {
     #[arg(long)]
     force: bool,
 
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentFlags,
-
-    #[command(flatten)]
-    harmless: HarmlessFlag,
+    /// Print it, and write no file
+    #[arg(long, hide = true)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &SummaryArgs) -> Result<SummaryReport, Error> {
-    let SummaryArgs { prd, file, force, .. } = arguments;
-    // Without running anything, it is printed.
-    let file = file.as_deref().filter(|_| !arguments.harmless.dry_run);
+    let SummaryArgs { prd, file, force, dry_run } = arguments;
+    let file = file.as_deref().filter(|_| !dry_run);
     session.workspace()?.kitchen().summary(prd.as_deref(), file, *force)
 }

@@ -34,21 +34,6 @@ pub(crate) struct TicketArgs {
     /// At most this many attempts
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     max_iterations: Option<u64>,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentTicketFlags,
-}
-
-/// Flags of the shell program that say nothing about one task.
-#[derive(Args, Debug)]
-#[allow(dead_code, reason = "they are taken, and nothing is asked of them")]
-struct SilentTicketFlags {
-    #[arg(long, hide = true)]
-    auto_continue: bool,
-
-    #[arg(long, hide = true)]
-    sequential: bool,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &TicketArgs, output: &mut Output<'_, '_>) -> Exit {

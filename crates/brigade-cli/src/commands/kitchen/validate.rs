@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use brigade::{Error, FailOn, ValidationReport};
 use clap::Args;
 
-use super::service::{HarmlessFlag, SilentFlags};
 use crate::session::Session;
 
 /// Check a PRD, and show which tier begins with each task
@@ -19,14 +18,6 @@ pub(crate) struct ValidateArgs {
     /// Also exit with 1 if there are warnings
     #[arg(long)]
     strict: bool,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    silent: SilentFlags,
-
-    #[command(flatten)]
-    #[allow(dead_code, reason = "it is taken, and nothing is asked of it")]
-    harmless: HarmlessFlag,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ValidateArgs) -> Result<ValidationReport, Error> {
