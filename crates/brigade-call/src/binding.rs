@@ -125,7 +125,8 @@ pub struct Binding {
     pub directory: Option<String>,
     /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
     pub pin: Option<Fingerprint>,
-    /// The effects and data that the process of a kept server is opened for. Absent for calls that start a process of their own.
+    /// The effects and data that the process of a kept server is opened for. Absent for calls that start a process of
+    /// their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Fingerprint>,
     /// Who asked.
@@ -134,8 +135,8 @@ pub struct Binding {
     /// The part of the caller's session that decides about the act. Absent if nothing of it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Fingerprint>,
-    /// What the arguments of a built-in tool name besides files, and the files of the health command of the runtime that
-    /// the call needs, with a fingerprint of what it is.
+    /// What the arguments of a built-in tool name besides files, and the files of the health command of the runtime
+    /// that the call needs, with a fingerprint of what it is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Fingerprint>,
 }

@@ -51,8 +51,8 @@ pub struct CodeFacts {
 pub struct BoundCode {
     /// The bound files, by path. A name that ends with `/` is a directory with everything below it.
     pub files: Vec<BoundFile>,
-    /// Patterns of the files that may be read, too, and whose bytes nothing binds: `data` of the entry, and for a server
-    /// that is kept, of all entries that it serves.
+    /// Patterns of the files that may be read, too, and whose bytes nothing binds: `data` of the entry, and for a
+    /// server that is kept, of all entries that it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<String>,
     /// The commands that files of the workspace start, as far as their text says it.

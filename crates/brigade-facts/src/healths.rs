@@ -1,7 +1,7 @@
 //! What the health command of a runtime leads to.
 //!
-//! A call that needs a runtime runs its health command first, so an approval of the call binds the files of the workspace
-//! that this command executes. What it only looks at, such as a pid file, may change.
+//! A call that needs a runtime runs its health command first, so an approval of the call binds the files of the
+//! workspace that this command executes. What it only looks at, such as a pid file, may change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

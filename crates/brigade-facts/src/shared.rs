@@ -80,8 +80,8 @@ impl FactReader<'_, '_> {
         Ok(Some(ServerFact { tools, effects, data }))
     }
 
-    /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is the
-    /// same. Patterns that cannot be bound open nothing: they block the calls of their own entry.
+    /// Binds the code of another entry that the process serves, and returns the patterns of its data. The command is
+    /// the same. Patterns that cannot be bound open nothing: they block the calls of their own entry.
     fn share_files(&self, other: &Tool, named: &mut NamedFiles) -> Result<Vec<String>, FsError> {
         let mut theirs = NamedFiles::default();
         theirs.bind_patterns(self.host.fs, other)?;

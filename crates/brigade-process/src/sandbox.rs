@@ -162,8 +162,8 @@ pub struct SandboxProfile {
     /// Files and directories (with everything below) to read and execute. Usually the workspace and the configured
     /// paths. Missing ones are skipped. Nothing is executed of a closed workspace.
     pub read: Vec<PathBuf>,
-    /// Files and directories (with everything below) to read and write, and to execute where `read` is executed. Missing
-    /// ones are skipped.
+    /// Files and directories (with everything below) to read and write, and to execute where `read` is executed.
+    /// Missing ones are skipped.
     pub write: Vec<PathBuf>,
     /// Paths below a writable one that stay unwritable, such as `.git` and `.brigade` of a workspace, except for
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of

@@ -225,8 +225,8 @@ impl Plan {
         self.argv.as_ref()
     }
 
-    /// Returns the patterns of the files that may be read as data: those of the entry, and, where a kept server makes the
-    /// call, those of all entries that it serves.
+    /// Returns the patterns of the files that may be read as data: those of the entry, and, where a kept server makes
+    /// the call, those of all entries that it serves.
     pub fn data(&self) -> &[String] {
         &self.data
     }

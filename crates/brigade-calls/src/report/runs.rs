@@ -89,8 +89,8 @@ pub struct RunInputsReport {
     pub run_id: String,
     /// The tool.
     pub tool_id: String,
-    /// The observed run: this one or an earlier equal one, or the start of the kept server that made the call; `null` if
-    /// there is none.
+    /// The observed run: this one or an earlier equal one, or the start of the kept server that made the call; `null`
+    /// if there is none.
     pub observed_run_id: Option<String>,
     /// Why nothing was found.
     pub reason: Option<String>,
