@@ -11,7 +11,7 @@ use brigade_queue::{
     check_status, unrecorded_receipt,
 };
 use brigade_upkeep::gather::Again;
-use brigade_upkeep::{Seams, gather, load, seen_run};
+use brigade_upkeep::{Seams, Seen, gather, load, seen_run};
 
 use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
@@ -101,8 +101,10 @@ impl Runs {
     pub fn inputs(&self, prefix: &IdPrefix) -> Result<RunInputsReport, Error> {
         let receipt = *self.show(prefix)?.run;
         let seen = seen_run(&*self.seams.fs, &self.seams.queue().read()?, &receipt)?;
-        let reason = seen.as_ref().err().cloned();
-        let seen = seen.ok();
+        let (seen, reason) = match seen {
+            Seen::Run(seen) => (Some(*seen), None),
+            Seen::Nothing(why) => (None, Some(why)),
+        };
         let observed_run_id = seen.as_ref().map(|seen| seen.id.clone());
         let SeenRun { observed, data: shared, .. } = seen.unwrap_or_default();
         // What the entry declares by now; a catalog that cannot be read declares nothing.

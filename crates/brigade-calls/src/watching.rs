@@ -75,7 +75,7 @@ pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec
     let view = queue.read()?;
     let seen = match read(seams).tools.remove(tool_id) {
         Some(run) => match view.receipt(run.as_str())? {
-            Some(Ok(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.ok(),
+            Some(Ok(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.run(),
             Some(Err(_)) | None => None,
         },
         // Calls of kept servers are observed with their process, and not remembered one by one.

@@ -241,7 +241,7 @@ fn uses(
     for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
-        if let Ok(seen) = seen_run(site.fs(), view, &stored.receipt)? {
+        if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
             let used = ToolUse::of(tool, [&seen], site.fs().root());
             found.insert(tool.id.to_string(), used);
         }

@@ -98,7 +98,7 @@ pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
 pub use incoming::left_incoming;
 pub use init::{MARKER, init_tools, marked, write_starter};
-pub use observed::{SeenRuns, seen_run, seen_runs};
+pub use observed::{Seen, SeenRuns, seen_run, seen_runs};
 pub use packs::{
     FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
     store_pack,
