@@ -40,10 +40,21 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     }
     // Secrets that only the order of the words reveals.
     let Ok(argv) = Argv::parse(command) else { return Cow::Borrowed(MARK) };
-    let words = redactor.redact_argv(argv.words());
-    let words: Vec<&str> = words.iter().map(Redacted::as_str).collect();
-    Cow::Owned(shlex::try_join(words).unwrap_or_else(|_| MARK.to_owned()))
+    let mut words = argv.words().to_vec();
+    // Where a mark takes the place of a program, what follows may read as a secret of the program before it.
+    for _ in 0..PASSES {
+        words = redactor.redact_argv(&words).iter().map(Redacted::as_str).map(str::to_owned).collect();
+        match shlex::try_join(words.iter().map(String::as_str)) {
+            Ok(shown) if !is_secret_command(&shown) => return Cow::Owned(shown),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    Cow::Borrowed(MARK)
 }
+
+/// How often the words of a command are masked before nothing of it is shown.
+const PASSES: usize = 3;
 
 /// Returns whether a stored text shows an exact one: it is the same, or has a mark where parts of the other stand.
 ///
@@ -130,6 +141,7 @@ mod tests {
             ("sshpass -phunter2 ssh host", "sshpass '-p[redacted]' ssh host"),
             ("mysql -uroot -phunter2 shop", "mysql -uroot '-p[redacted]' shop"),
             ("docker login -u bob -p hunter2 host", "docker login -u bob -p '[redacted]' host"),
+            ("sshpass --token mysql -p '(a'", "sshpass --token '[redacted]' -p '[redacted]'"),
         ] {
             assert!(is_secret_command(command), "{command}");
             assert_eq!(
