@@ -132,8 +132,7 @@ impl Plan {
         let differs = |(name, text): (&String, &String)| {
             (call.arguments.get(name) != Some(text)).then(|| format!("`{name}`"))
         };
-        let names =
-            (!self.has_arguments(&call.arguments)).then(|| self.arguments().iter().filter_map(differs));
+        let names = (!self.has_arguments(call)).then(|| self.arguments().iter().filter_map(differs));
         let names: Vec<String> = names.into_iter().flatten().collect();
         (!names.is_empty()).then(|| {
             let message = format!(
@@ -149,7 +148,7 @@ impl Plan {
     /// their visible fields are compared.
     pub fn changes_since_queued(&self, call: &Call) -> Vec<Change> {
         let mut changes = Vec::new();
-        let has_arguments = self.has_arguments(&call.arguments) && &call.args == self.args();
+        let has_arguments = self.has_arguments(call) && &call.args == self.args();
         if !has_arguments || call.tool_id != self.tool_id() {
             changes.push(Change::Args);
         }

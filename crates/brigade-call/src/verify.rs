@@ -308,7 +308,7 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
     };
     let mut changes = approval.binding.changes(plan.binding());
     // The record that a person sees must match the approval, too.
-    let shown_differs = !plan.has_arguments(&call.arguments) || call.tool_id != plan.tool_id();
+    let shown_differs = !plan.has_arguments(call) || call.tool_id != plan.tool_id();
     if shown_differs && !changes.contains(&Change::Args) {
         changes.insert(0, Change::Args);
     }

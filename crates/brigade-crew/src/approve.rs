@@ -214,7 +214,7 @@ fn ignored_passes(standing: &Standing) -> Vec<brigade_kitchen::TaskId> {
     if standing.life.approval.is_none() {
         return Vec::new();
     }
-    passed(&standing.prd).into_iter().filter(|id| standing.life.task(id).can_be_passed()).collect()
+    passed(&standing.prd).into_iter().filter(|id| standing.life.can_be_passed(id)).collect()
 }
 
 /// Says why nothing of a crew may be started.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{DirectoryFact, ProgramFact};
 use brigade_catalog::{Family, Runtime, Tool};
-use brigade_command::{Argv, what_it_reads};
+use brigade_command::{Argv, is_code_name, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_fs::FsError;
 
@@ -34,11 +34,22 @@ impl FactReader<'_, '_> {
             ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
         };
         let program = program.filter(|(path, _)| !path.starts_with('/'));
-        let files = code_files(&reader, &directory)?.files;
+        let mut files = code_files(&reader, &directory)?.files;
+        let script = first_named(&check, &files);
+        files.retain(|path, _| Some(path) == script.as_ref() || self.is_code(path));
         for (path, sha256) in files.into_iter().chain(program) {
             found.insert(format!("health command of {}: {path}", runtime.id), sha256);
         }
         Ok(found)
+    }
+
+    /// Returns whether a file is code by its name or its mode: what else words and recipes name may be looked at alone.
+    fn is_code(&self, path: &str) -> bool {
+        let is_executable = || {
+            let metadata = self.host.fs.metadata_outside(&self.host.fs.root().join(path));
+            metadata.is_ok_and(|metadata| metadata.mode & 0o111 != 0)
+        };
+        path.ends_with('/') || is_code_name(path) || is_executable()
     }
 
     /// Returns the runtime that calls of a tool need, and its health command as an entry.
@@ -50,6 +61,16 @@ impl FactReader<'_, '_> {
         let check = Tool::new("health", Family::Script).ok()?;
         Some((runtime, Tool { command: Some(command), cwd: Some(runtime.cwd().to_owned()), ..check }))
     }
+}
+
+/// Returns the first file that a word of the command names: the script of an interpreter, whatever it is called.
+fn first_named(check: &Tool, files: &BTreeMap<String, Fingerprint>) -> Option<String> {
+    let argv = Argv::parse(check.command.as_deref()?).ok()?;
+    let below = check.cwd.as_deref().unwrap_or_default();
+    argv.words().iter().find_map(|word| {
+        let path: PathBuf = Path::new(below).join(word).components().collect();
+        files.keys().find(|known| Path::new(known) == path || Path::new(known).ends_with(&path)).cloned()
+    })
 }
 
 impl Host<'_> {

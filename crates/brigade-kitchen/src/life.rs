@@ -317,6 +317,8 @@ pub struct TaskLife {
     pub reviewed: bool,
     /// Whether it ended because it was stuck.
     pub stuck: bool,
+    /// Whether a person said that it is done after it was begun: its worktree may have work that is nowhere else.
+    pub passed: bool,
     /// Its commit in the branch.
     pub commit: Option<String>,
     /// The task that did its work.
@@ -339,16 +341,6 @@ impl TaskLife {
     /// Returns how the task ended, if it did.
     pub fn outcome(&self) -> Option<TaskOutcome> {
         if let Stage::Ended(outcome) = self.stage { Some(outcome) } else { None }
-    }
-
-    /// Returns whether the task counts as done as soon as a person approves a PRD whose file says so. One that is done
-    /// here does already, and one with a commit is on its way to the branch.
-    pub fn can_be_passed(&self) -> bool {
-        match &self.stage {
-            Stage::Ended(outcome) => !outcome.is_done(),
-            Stage::Checking(checking) => checking.commit.is_none(),
-            Stage::Open | Stage::Attempting { .. } | Stage::Waiting(_) => true,
-        }
     }
 }
 
@@ -479,9 +471,22 @@ impl Life {
         found.into_iter().map(|(_, work)| work).collect()
     }
 
-    /// Lists the decisions that wait.
+    /// Lists the decisions that wait. About a task that is done, nothing is asked any more.
     pub fn waiting(&self) -> impl Iterator<Item = &Decision> {
-        self.decisions.iter().filter(|decided| decided.answer.is_none()).map(|decided| &decided.decision)
+        let open = self.decisions.iter().filter(|decided| decided.answer.is_none());
+        let is_over = |decision: &&Decision| decision.task.as_ref().is_some_and(|task| self.is_done(task));
+        open.map(|decided| &decided.decision).filter(move |decision| !is_over(decision))
+    }
+
+    /// Returns whether a task counts as done as soon as a person approves a PRD whose file says so. One that is done
+    /// here does already. What is worked on or checked goes its way first: its work and its cost count.
+    pub fn can_be_passed(&self, task: &TaskId) -> bool {
+        match self.tasks.get(task).map(|own| &own.stage) {
+            Some(Stage::Ended(outcome)) => !outcome.is_done(),
+            Some(Stage::Checking(checking)) => checking.commit.is_none() && self.decision_of(task).is_some(),
+            Some(Stage::Attempting { .. }) => false,
+            Some(Stage::Open | Stage::Waiting(_)) | None => true,
+        }
     }
 
     /// Returns the records of an answer. What belongs to a task has one of its own.
@@ -506,7 +511,7 @@ impl Life {
 
     /// Returns the records that settle what is asked about tasks which a person says are done.
     pub fn settled(&self, passed: &[TaskId]) -> Vec<Record> {
-        let is_meant = |task: &TaskId| passed.contains(task) && self.task(task).can_be_passed();
+        let is_meant = |task: &TaskId| passed.contains(task) && self.can_be_passed(task);
         let waiting = self.waiting().filter(|decision| decision.task.as_ref().is_some_and(is_meant));
         let settle = |decision: &Decision| Record::DecisionAnswered {
             id: decision.id.clone(),

@@ -166,7 +166,8 @@ fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
         "key" | "keys" => before.is_some_and(|word| SECRET_KEY.contains(&word)),
         "pass" => last && before.is_some_and(|word| !HARMLESS_PASS.contains(&word)),
         // `PassWord`, split at the change of case.
-        "word" | "wd" | "phrase" | "code" => before == Some("pass"),
+        "phrase" => before.is_some_and(|word| ["pass", "seed", "recovery"].contains(&word)),
+        "word" | "wd" | "code" => before == Some("pass"),
         _ => false,
     }
 }
@@ -258,6 +259,7 @@ mod tests {
             "AccountKey",
             "ssh_key",
             "anon-key",
+            "seed-phrase",
             "service_role_key",
             "authorization",
             "Proxy-Authorization",

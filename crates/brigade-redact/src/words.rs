@@ -132,7 +132,7 @@ pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemon
 
 /// Last words of names that secrets have, and other things, too.
 #[rustfmt::skip]
-pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "signature"];
+pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
 
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
+use brigade_core::Json;
 use brigade_core::text::short;
-use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
 use brigade_mcp::ToolResult;
@@ -173,9 +173,10 @@ impl Use<'_> {
         };
         let result = match definition(self.id) {
             Some(row) => run(row, self.args, &mut context),
-            None => {
-                Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is not there any more", self.id)))
-            }
+            None => Err(Failure::new(
+                brigade_core::reasons::NOT_AVAILABLE_HERE,
+                format!("`{}` is not there any more", self.id),
+            )),
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),

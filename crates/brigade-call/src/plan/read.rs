@@ -18,6 +18,13 @@ use crate::facts::ServerFact;
 use crate::judged::Judged;
 use crate::session::CallSession;
 
+/// Returns whether a text of a record shows an exact one. Only a record with the contract's whole fingerprint may have
+/// marks in it.
+fn is_shown(call: &Call, stored: &str, exact: &str) -> bool {
+    let is_bound = || call.contract_fingerprint.as_ref().is_some_and(|stored| stored.len() == 64);
+    stored == exact || is_bound() && shows(stored, exact)
+}
+
 impl Plan {
     /// Formats the next steps of its blockers.
     #[must_use]
@@ -71,17 +78,21 @@ impl Plan {
         self.arguments.values().map(String::as_str)
     }
 
-    /// Returns whether a record shows these rendered arguments, with what is masked now or with nothing masked.
-    pub(crate) fn has_arguments(&self, stored: &BTreeMap<String, String>) -> bool {
-        stored == &self.arguments || stored == &self.summary.arguments
+    /// Returns whether a record shows these rendered arguments, whatever was bound where it was written. A mark in it
+    /// tells nothing: the contract's whole fingerprint and the arguments are compared on their own, and cover what is
+    /// rendered from them.
+    pub(crate) fn has_arguments(&self, call: &Call) -> bool {
+        call.arguments.len() == self.arguments.len()
+            && call.arguments.iter().all(|(name, stored)| {
+                self.arguments.get(name).is_some_and(|exact| is_shown(call, stored, exact))
+            })
     }
 
     /// Returns whether a record shows this command. A mark in it tells nothing, so the record must hold the contract's
     /// whole fingerprint, which is compared on its own and covers the exact command.
     pub(crate) fn has_command(&self, call: &Call) -> bool {
-        let is_bound = call.contract_fingerprint.as_ref().is_some_and(|stored| stored.len() == 64);
         match (call.command.as_deref(), self.command.as_deref()) {
-            (Some(stored), Some(exact)) => stored == exact || is_bound && shows(stored, exact),
+            (Some(stored), Some(exact)) => is_shown(call, stored, exact),
             (stored, exact) => stored == exact,
         }
     }

@@ -255,7 +255,7 @@ impl<'e> Floor<'e> {
         // Who interrupts a service does not wait for files to be removed; the next one takes them over.
         let is_cancelled = self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         let (life, keeps) = (self.journal.life(), self.settings.worktree_keep != Keep::Unfinished);
-        let is_over = |task: &TaskId| !keeps && life.is_done(task);
+        let is_over = |task: &TaskId| !keeps && life.is_done(task) && !life.task(task).passed;
         if !is_cancelled && let Err(error) = self.workplace.leave(&self.menu.name, &is_over) {
             tracing::warn!(%error, "worktrees that nobody needs stay");
         }

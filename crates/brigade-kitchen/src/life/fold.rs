@@ -254,16 +254,17 @@ impl Life {
 
     /// A person said that a task is done, whatever became of it here.
     fn passed(&mut self, at: Timestamp, task: &TaskId) {
-        let life = self.tasks.entry(task.clone()).or_default();
-        if !life.can_be_passed() {
+        if !self.can_be_passed(task) {
             return;
         }
+        let life = self.tasks.entry(task.clone()).or_default();
         let has_begun = life.tier.is_some();
         life.stage = Stage::Ended(TaskOutcome::AlreadyDone);
         life.ended_at = Some(at);
         (life.interrupted, life.stuck) = (false, false);
         (life.feedback, life.guidance, life.question, life.last_error) = (None, None, None, None);
         life.asks_for_more = None;
+        life.passed = has_begun;
         if has_begun {
             self.event(task, at, "already_done", None);
         }

@@ -141,3 +141,17 @@ fn a_failed_task_that_a_person_calls_done_needs_no_answer_any_more() {
     let report = world.serve();
     assert_eq!((report.outcome, report.done, world.starts("work", "a")), (Outcome::Complete, 2, 1));
 }
+
+#[test]
+fn what_a_worker_made_of_a_task_that_a_person_calls_done_is_kept() {
+    let world = World::with_branch(&tasks(&[("a", "false", &[])]), "max_iterations = 1", WRITES);
+    world.approve();
+    assert_eq!(world.serve().outcome, Outcome::Paused);
+    let file = world.folder.join("work/brigade/tasks/prd-a.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"passes\": false", "\"passes\": true", 1)).unwrap();
+    approve_again(&world);
+    assert_eq!(world.serve().outcome, Outcome::Complete);
+    let made = world.folder.join("work/.brigade/kitchen/worktrees/prd-a/a");
+    assert!(made.exists(), "its work is in no branch");
+}

@@ -47,15 +47,18 @@ fn a_skipped_task_that_a_person_calls_done_is_done() {
 }
 
 #[test]
-fn what_a_person_calls_done_stays_done_whatever_a_late_attempt_says() {
+fn an_attempt_that_runs_goes_its_way_and_is_paid() {
     let mut book = Book::new(prd(&[("a", SENIOR)]));
     book.serve();
     let run = book.begin("a");
     approve(&mut book, &["a"]);
     book.end("a", &run, &no_signal(), true);
-    assert_eq!(book.life.outcome(&id("a")), Some(TaskOutcome::AlreadyDone));
+    assert_eq!(book.life.outcome(&id("a")), None);
     assert!(0.0 < book.life.task(&id("a")).spent.minutes());
+    // The next approval says it of what is open.
+    approve(&mut book, &["a"]);
     assert_eq!(book.step("a"), Step::Ended(TaskOutcome::AlreadyDone));
+    assert!(book.life.task(&id("a")).passed);
 }
 
 #[test]
