@@ -6,9 +6,7 @@ use brigade_catalog::Seconds;
 use brigade_core::{Label, Place, reasons};
 
 use crate::decision::terms;
-use crate::{
-    Blocker, CallFacts, CallKind, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT,
-};
+use crate::{Blocker, CallFacts, Decision, Environment, KitchenGrants, PolicyState, ShellUse, WRITE_EFFECT};
 
 /// A worker that is to be started.
 #[derive(Clone, Copy, Debug)]
@@ -83,19 +81,8 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
         CrewWork::Worker(worker) => worker.env_labels,
         CrewWork::Command { .. } => &[],
     };
-    let call = CallFacts {
-        tool_id: "",
-        kind: CallKind::Run,
-        family: None,
-        command: None,
-        effects: &effects,
-        approval_mode: None,
-        timeout: facts.timeout,
-        runtime_id: None,
-        env_labels: labels,
-        entry: None,
-        registered: None,
-    };
+    let call =
+        CallFacts { effects: &effects, timeout: facts.timeout, env_labels: labels, ..CallFacts::missing("") };
     let mut decision = terms(state, &call);
     if !decision.blockers.is_empty() {
         return decision;

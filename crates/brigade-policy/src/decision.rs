@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ruling::{Judge, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, CallKind, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
+    Blocker, CallFacts, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
     READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
 };
 
@@ -327,19 +327,7 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
 /// runtime is decided for these calls.
 pub fn decide_health(state: &PolicyState) -> Decision {
     let effects = [READ_EFFECT, NETWORK_EFFECTS[0]].map(str::to_owned);
-    let check = CallFacts {
-        tool_id: "",
-        kind: CallKind::Run,
-        family: None,
-        command: None,
-        effects: &effects,
-        approval_mode: None,
-        timeout: None,
-        runtime_id: None,
-        env_labels: &[],
-        entry: None,
-        registered: None,
-    };
+    let check = CallFacts { effects: &effects, ..CallFacts::missing("") };
     let mut decision = terms(state, &check);
     // No approval says what it may read of a closed workspace, and nothing that it reads leads further.
     decision.sandbox.reads = Reads::Workspace;

@@ -95,7 +95,7 @@ impl<'a> CallFacts<'a> {
         }
     }
 
-    /// Returns the facts of a tool that does not exist, which asks for nothing.
+    /// Returns the facts of a call that asks for nothing, as one of a tool that does not exist does.
     pub fn missing(tool_id: &'a str) -> CallFacts<'a> {
         CallFacts {
             tool_id,
