@@ -4,11 +4,11 @@
 //! workspace that this command executes. What it only looks at, such as a pid file, may change.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use brigade_call::{DirectoryFact, ProgramFact};
 use brigade_catalog::{Family, Runtime, Tool};
-use brigade_command::{Argv, is_code_name, what_it_reads};
+use brigade_command::{Argv, Program, Role, is_code_name, what_it_reads};
 use brigade_core::Fingerprint;
 use brigade_fs::FsError;
 
@@ -35,7 +35,7 @@ impl FactReader<'_, '_> {
         };
         let program = program.filter(|(path, _)| !path.starts_with('/'));
         let mut files = code_files(&reader, &directory)?.files;
-        let script = first_named(&check, &files);
+        let script = script_of(&check, &files);
         files.retain(|path, _| Some(path) == script.as_ref() || self.is_code(path));
         for (path, sha256) in files.into_iter().chain(program) {
             found.insert(format!("health command of {}: {path}", runtime.id), sha256);
@@ -63,14 +63,16 @@ impl FactReader<'_, '_> {
     }
 }
 
-/// Returns the first file that a word of the command names: the script of an interpreter, whatever it is called.
-fn first_named(check: &Tool, files: &BTreeMap<String, Fingerprint>) -> Option<String> {
+/// Returns the script of an interpreter in the command, whatever it is called.
+fn script_of(check: &Tool, files: &BTreeMap<String, Fingerprint>) -> Option<String> {
     let argv = Argv::parse(check.command.as_deref()?).ok()?;
-    let below = check.cwd.as_deref().unwrap_or_default();
-    argv.words().iter().find_map(|word| {
-        let path: PathBuf = Path::new(below).join(word).components().collect();
-        files.keys().find(|known| Path::new(known) == path || Path::new(known).ends_with(&path)).cloned()
-    })
+    let mut words = argv.words().iter();
+    let role = |word: &str| Program::of(word).map(Program::role);
+    words.find(|word| matches!(role(word), Some(Role::Shell | Role::Interpreter)))?;
+    let word = Path::new(words.find(|word| !word.starts_with('-'))?);
+    let word: PathBuf = word.components().filter(|part| *part != Component::CurDir).collect();
+    // Files are named in the workspace, and the word in its directory, or absolutely.
+    files.keys().find(|known| word.ends_with(known) || Path::new(known).ends_with(&word)).cloned()
 }
 
 impl Host<'_> {

@@ -56,6 +56,20 @@ fn a_call_binds_what_the_health_command_executes() {
     let refused = checked.site.run_call(&id).refused("changed");
     assert!(refused.to_string().contains(bound), "{refused:#}");
     assert!(!mark.exists(), "what nobody approved was executed");
+    // Whatever its script is called, and however it is named.
+    let checked = Checked::new("sh ops/check.sh", "exit 0\n", ENFORCE);
+    checked.site.workspace.write("ops/check", "exit 0\n");
+    let script = checked.site.workspace.join("ops/check").display().to_string();
+    checked.site.workspace.replace(
+        ".brigade/tools/runtimes.toml",
+        "sh ops/check.sh",
+        &format!("sh {script} state"),
+    );
+    checked.site.tools(["runtime", "stop", "helper"]).assert_code(0);
+    checked.site.tools(["runtime", "start", "helper"]).assert_code(0);
+    let id = checked.site.approved("tool", "{}");
+    checked.site.workspace.write("ops/check", "exit 0 # changed\n");
+    checked.site.run_call(&id).refused("changed");
     // What it only looks at may change.
     for command in ["test -s state", "sh ops/check.sh state", "timeout 5 cat state", "find state -size +0"] {
         let looks = Checked::new(command, "exit 0\n", ENFORCE);
