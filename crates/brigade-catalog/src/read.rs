@@ -2,7 +2,7 @@
 //!
 //! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
 //! no parser state grows with the file. Each piece goes through the `plain` reader, which supports the common subset of
-//! TOML with known keys and valid values. Any other piece is read by `full`, through the toml crate, which also reports
+//! TOML with known keys and valid values, on all processors if there are many. Any other piece is read by `full`, through the toml crate, which also reports
 //! errors. Both fill entries through the same slots ([`entry::Slot`]), and a property test checks that they agree.
 
 pub(crate) mod cut;
@@ -12,12 +12,12 @@ mod group;
 mod plain;
 mod settings;
 
-use std::borrow::Cow;
-
+use brigade_core::parallel::in_parts;
 use brigade_core::{ConfigIssue, Hint, Place, Severity};
 
 use crate::model::{Catalog, Level, Lost, Runtime, Runtimes, Settings, Tool};
 use crate::source::Locator;
+use cut::Piece;
 use entry::Entry;
 
 impl Catalog {
@@ -70,6 +70,9 @@ fn lost(bytes: &[u8], tools: &[Tool]) -> Lost {
     Lost::Ids(ids.filter(|id| known.binary_search(id).is_err()).map(str::to_owned).collect())
 }
 
+/// Below this number of pieces, threads cost more than they save.
+const WORTH_THREADS: usize = 1_000;
+
 /// The readers to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
@@ -104,6 +107,39 @@ impl<E> Output<'_, E> {
 }
 
 impl<E: Entry> Output<'_, E> {
+    /// Takes the entry that the plain reader made of a piece, or reads the piece with the full reader.
+    fn take(&mut self, piece: &Piece<'_>, entry: Option<E>, list_before: &mut bool) {
+        let before = self.entries.len();
+        let start = (piece.first_line, 1);
+        let not_text = match entry {
+            Some(entry) => {
+                self.entries.push(entry);
+                None
+            }
+            None => {
+                let text = String::from_utf8_lossy(piece.bytes);
+                *list_before |= full::read(&text, piece.first_line, self);
+                let valid = std::str::from_utf8(piece.bytes).err().map(|error| error.valid_up_to());
+                valid.map(|valid| Locator::new(&text, piece.first_line).locate(valid))
+            }
+        };
+        if piece.starts_with_header && std::mem::take(list_before) {
+            let hint = format!("write every entry under its own [[{}]] header", E::KIND);
+            let message = "entries are given both as a list and under headers";
+            self.report(
+                Severity::Error,
+                start,
+                Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint.into()) },
+            );
+        }
+        if piece.is_uncertain {
+            self.break_entries(before, start, "this follows a multi-line string that is not closed", None);
+        }
+        if let Some(at) = not_text {
+            self.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
+        }
+    }
+
     /// Reports an error in a whole piece, and marks its entries broken: those from `first` on.
     fn break_entries(&mut self, first: usize, at: (usize, usize), message: &'static str, hint: Option<&str>) {
         let entries = &mut self.entries[first..];
@@ -139,45 +175,26 @@ fn read<E: Entry>(
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let settings = Settings::default();
     let mut output = Output { file, level, entries: Vec::new(), issues: Vec::new(), settings };
-    let mut plain = plain::Reader::default();
-    // TOML does not allow a list that is partly a value and partly under headers, but the entries are still readable.
-    let mut list_before = false;
     let pieces = cut::cut(bytes, E::KIND);
     // Reserve space once, so that thousands of entries are never moved.
     output.entries.reserve_exact(pieces.len());
-    for piece in pieces {
-        let before = output.entries.len();
-        let decoded = std::str::from_utf8(piece.bytes);
-        let text = match decoded {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(piece.bytes),
-        };
-        if let Ok(text) = decoded
-            && reader == Reader::PlainFirst
-            && piece.starts_with_header
-            && let Some(entry) = plain.read::<E>(text, piece.first_line, file, level)
-        {
-            output.entries.push(entry);
-        } else {
-            list_before |= full::read(&text, piece.first_line, &mut output);
+    // TOML does not allow a list that is partly a value and partly under headers, but the entries are still readable.
+    let mut list_before = false;
+    let plain_of = |part: &[Piece<'_>]| -> Vec<Option<E>> {
+        let mut plain = plain::Reader::default();
+        part.iter().map(|piece| plain.read_piece(piece, file, level)).collect()
+    };
+    let mut pieces_left = pieces.iter();
+    let mut take = |entries: Vec<Option<E>>| {
+        for (entry, piece) in entries.into_iter().zip(pieces_left.by_ref()) {
+            output.take(piece, entry, &mut list_before);
         }
-        let start = (piece.first_line, 1);
-        if piece.starts_with_header && std::mem::take(&mut list_before) {
-            let hint = format!("write every entry under its own [[{}]] header", E::KIND);
-            let message = "entries are given both as a list and under headers";
-            output.report(
-                Severity::Error,
-                start,
-                Finding { entry: None, field: Some(E::KIND), message, hint: Some(hint.into()) },
-            );
-        }
-        if piece.is_uncertain {
-            output.break_entries(before, start, "this follows a multi-line string that is not closed", None);
-        }
-        if let Err(error) = decoded {
-            let at = Locator::new(&text, piece.first_line).locate(error.valid_up_to());
-            output.break_entries(before, at, "not UTF-8 text", Some("save the file as UTF-8"));
-        }
+    };
+    match reader {
+        Reader::PlainFirst if pieces.len() < WORTH_THREADS => take(plain_of(&pieces)),
+        Reader::PlainFirst => in_parts(pieces.len(), |range| plain_of(&pieces[range]), take),
+        #[cfg(test)]
+        Reader::FullOnly => take(pieces.iter().map(|_| None).collect()),
     }
     mark_duplicates(&mut output);
     // The sort is stable, so issues at one place stay in the order in which they were found.

@@ -428,17 +428,19 @@ pub fn near_program(word: &str) -> Option<&'static str> {
 }
 
 fn exactly(name: &str) -> Option<Program> {
-    let named = |(row, nth): (u16, u16)| {
-        let row = &table::ROWS[usize::from(row)];
-        Program { name: row.names[usize::from(nth)], row }
-    };
-    let found = NAMES.binary_search_by(|at| named(*at).name.cmp(name)).ok()?;
-    Some(named(NAMES[found]))
+    // Most words are no programs, and of many, the first byte tells.
+    let first = usize::from(*name.as_bytes().first()?);
+    let alike = &NAMES[usize::from(FIRST[first])..usize::from(FIRST[first + 1])];
+    let (name, row) = alike[alike.binary_search_by(|(known, _)| known.cmp(&name)).ok()?];
+    Some(Program { name, row: &table::ROWS[usize::from(row)] })
 }
 
-/// The rows and the names in them, by name. It is made by the compiler: most commands ask for a program or two, and
-/// making it would take longer than all else that they do with them.
-static NAMES: [(u16, u16); count_names()] = sort_names();
+/// The names in the table and their rows, by name. It is made by the compiler: most commands ask for a program or two,
+/// and making it would take longer than all else that they do with them.
+static NAMES: [(&str, u16); count_names()] = sort_names();
+
+/// Where the names begin that begin with a byte.
+static FIRST: [u16; 257] = first_bytes();
 
 const fn count_names() -> usize {
     let (mut count, mut row) = (0, 0);
@@ -449,29 +451,39 @@ const fn count_names() -> usize {
     count
 }
 
-const fn sort_names() -> [(u16, u16); count_names()] {
-    let mut names = [(0, 0); count_names()];
+const fn sort_names() -> [(&'static str, u16); count_names()] {
+    let mut names = [("", 0); count_names()];
     let (mut count, mut row) = (0, 0);
     while row < table::ROWS.len() {
         let mut nth = 0;
         while nth < table::ROWS[row].names.len() {
+            let name = table::ROWS[row].names[nth];
             let mut at = count;
-            while 0 < at {
-                let (before, nth_before): (u16, u16) = names[at - 1];
-                let before = table::ROWS[before as usize].names[nth_before as usize];
-                if !is_before(table::ROWS[row].names[nth], before) {
-                    break;
-                }
+            while 0 < at && is_before(name, names[at - 1].0) {
                 names[at] = names[at - 1];
                 at -= 1;
             }
-            names[at] = (row as u16, nth as u16);
+            names[at] = (name, row as u16);
             count += 1;
             nth += 1;
         }
         row += 1;
     }
     names
+}
+
+const fn first_bytes() -> [u16; 257] {
+    let names = sort_names();
+    let mut first = [0; 257];
+    let (mut byte, mut at) = (0, 0);
+    while byte < first.len() {
+        while at < names.len() && (names[at].0.as_bytes()[0] as usize) < byte {
+            at += 1;
+        }
+        first[byte] = at as u16;
+        byte += 1;
+    }
+    first
 }
 
 const fn is_before(left: &str, right: &str) -> bool {
@@ -495,6 +507,18 @@ pub(crate) fn all() -> impl Iterator<Item = Program> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_of_the_table_is_found_and_no_other_is() {
+        for program in all() {
+            let found = exactly(program.name).map(|found| (found.name, std::ptr::from_ref(found.row)));
+            assert_eq!(found, Some((program.name, std::ptr::from_ref(program.row))));
+            assert!(exactly(&format!("{}\u{1}", program.name)).is_none(), "{}", program.name);
+        }
+        for other in ["", "-", "é", "\u{7f}", "zzzz", "A"] {
+            assert!(exactly(other).is_none(), "{other}");
+        }
+    }
 
     #[test]
     fn a_mistyped_interpreter_is_like_one_and_other_names_are_not() {

@@ -83,22 +83,22 @@ impl NameClashes {
     ///
     /// Of entries with the same name, none is listed. Brigade's own tools keep their names.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
-        let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for id in ids {
-            by_name.entry(listed_name(id, style)).or_default().push(id);
-        }
-        let own: BTreeMap<String, &str> =
-            CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (listed_name(id, style), *id)).collect();
+        let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (listed_name(id, style), *id, true));
+        let entries = ids.into_iter().map(|id| (listed_name(id, style), id, false));
+        let mut named: Vec<(String, &str, bool)> = entries.chain(own).collect();
+        named.sort_unstable();
         let mut clashes = NameClashes::default();
-        for (name, mut ids) in by_name {
-            let reserved = own.get(&name).filter(|own| !ids.contains(*own));
-            if ids.len() < 2 && reserved.is_none() {
+        for alike in named.chunk_by(|one, next| one.0 == next.0).filter(|alike| 1 < alike.len()) {
+            let of = |is_own: bool| alike.iter().filter(move |named| named.2 == is_own).map(|named| named.1);
+            let mut ids: Vec<&str> = of(false).collect();
+            let reserved = of(true).find(|own| !ids.contains(own));
+            if ids.is_empty() || (ids.len() < 2 && reserved.is_none()) {
                 continue;
             }
             clashes.unlisted.extend(ids.iter().map(|id| (*id).to_owned()));
             ids.extend(reserved);
             ids.sort_unstable();
-            clashes.groups.insert(name, ids.into_iter().map(str::to_owned).collect());
+            clashes.groups.insert(alike[0].0.clone(), ids.into_iter().map(str::to_owned).collect());
         }
         clashes
     }

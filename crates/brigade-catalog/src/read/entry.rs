@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 /// An entry of either file.
-pub(super) trait Entry: Sized {
+pub(super) trait Entry: Sized + Send {
     /// The name in the header: `tool` or `runtime`.
     const KIND: &'static str;
     /// The fields; the first one is the id.

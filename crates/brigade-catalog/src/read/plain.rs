@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use brigade_core::Place;
 use brigade_redact::is_secret_name;
 
+use super::cut::Piece;
 use super::entry::{Entry, Slot};
 use super::group::Group;
 use crate::fields::{KNOWN_HARNESSES, Shape, misspelt_effect};
@@ -28,6 +29,12 @@ pub(super) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
+    /// Reads a piece. Returns `None` if it is not plain, contains an error, or has no header.
+    pub(super) fn read_piece<E: Entry>(&mut self, piece: &Piece<'t>, file: &str, level: Level) -> Option<E> {
+        let text = std::str::from_utf8(piece.bytes).ok().filter(|_| piece.starts_with_header)?;
+        self.read(text, piece.first_line, file, level)
+    }
+
     /// Reads a piece that starts with a header. Returns `None` if it is not plain or contains an error.
     pub(super) fn read<E: Entry>(
         &mut self,

@@ -422,6 +422,25 @@ fn check_readers_agree(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+#[test]
+fn many_entries_are_read_on_all_processors_in_their_order() {
+    let mut text = b"# many\n".to_vec();
+    for number in 0..2 * WORTH_THREADS {
+        let entry = match number % 97 {
+            13 => format!("[[tool]]\nid = \"broken-{number}\nname = 1\n"),
+            14 => format!("[tool]\nid = 'slip-{number}'\n"),
+            15 => "[[tool]]\nid = 'twice'\nname = 'Twice'\nfamily = 'script'\ncommand = 'true'\n".to_owned(),
+            16 => format!("[[tool]]\nid = \"\\u0061-{number}\"\nname = 'Escaped'\n"),
+            _ => format!("[[tool]]\nid = 'tool-{number}'\nname = 'N'\nfamily = 'script'\ncommand = 'true'\n"),
+        };
+        text.extend(entry.bytes());
+        if number % 97 == 17 {
+            text.extend(b"# \xff\n");
+        }
+    }
+    check_readers_agree(&text).unwrap();
+}
+
 /// Lines similar to what the plain reader accepts, valid and invalid.
 fn line() -> impl Strategy<Value = String> {
     let key = prop::sample::select(vec![

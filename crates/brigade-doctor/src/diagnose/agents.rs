@@ -50,7 +50,9 @@ fn tracked(place: &Place, found: &mut Vec<Issue>) {
 
 /// Ids that Brigade uses itself, and names that several tools would be listed under.
 fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
-    for tool in tools.iter().filter(|tool| is_reserved(tool.id.as_str())) {
+    let (reserved, own): (Vec<&Tool>, Vec<&Tool>) =
+        tools.iter().partition(|tool| is_reserved(tool.id.as_str()));
+    for tool in reserved {
         let detail = "a tool of Brigade has this id, so agents are not shown the entry";
         found.push(Issue::of_tool(IssueType::ReservedToolId, tool, "id", detail).evidence("reserved"));
     }
@@ -63,9 +65,8 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
     }
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for style in NameStyle::ALL {
-        let own = tools.iter().map(|tool| tool.id.as_str()).filter(|id| !is_reserved(id));
-        let clashes = NameClashes::of(own, *style);
-        for tool in tools.iter().filter(|tool| clashes.is_unlisted(tool.id.as_str())) {
+        let clashes = NameClashes::of(own.iter().map(|tool| tool.id.as_str()), *style);
+        for tool in own.iter().filter(|tool| clashes.is_unlisted(tool.id.as_str())) {
             let id = tool.id.as_str();
             let Some((name, ids)) =
                 clashes.groups.iter().find(|(_, ids)| ids.iter().any(|other| other == id))
