@@ -146,7 +146,7 @@ impl Store {
     /// Changes rows in one transaction: all or nothing.
     ///
     /// # Errors
-    /// Fails if the store may only be read.
+    /// Fails if the store may only be read, or was migrated by a newer version.
     pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -158,6 +158,11 @@ impl Store {
         }
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // A newer version may have migrated the file since it was opened.
+        let version = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if VERSION < version {
+            return Err(StoreError::Newer(version));
+        }
         let changed = change(&transaction)?;
         transaction.commit()?;
         Ok(changed)

@@ -132,6 +132,17 @@ fn a_file_of_a_newer_version_is_read_and_not_written() {
 }
 
 #[test]
+fn a_file_that_a_newer_version_migrates_meanwhile_is_not_written_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    write(&store, "old").unwrap();
+    let newer = rusqlite::Connection::open(folder.path().join(STATE_DB)).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    assert_eq!(write(&store, "new").unwrap_err(), StoreError::Newer(99));
+    assert_eq!(store.read_todos("session").unwrap(), [todo("old")]);
+}
+
+#[test]
 fn a_broken_file_is_set_aside_and_said_so() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
