@@ -35,14 +35,6 @@ impl AgentCalls {
             return Ok(());
         }
         self.check_limits(shown, tool, args)?;
-        #[cfg(feature = "builtin")]
-        if let Some(callable) = shown.callable(tool, args) {
-            let host = self.room.host();
-            let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-            if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
-                self.check_memory(shown, &callable.entry.effects)?;
-            }
-        }
         match definition(tool).is_some_and(|row| !row.is_queued()) {
             true => self.check_rates(shown, tool, args, None),
             // The calls are counted under the lock of the queue, so that none is missed.
@@ -73,8 +65,9 @@ impl AgentCalls {
         Ok(())
     }
 
-    /// Refuses a call whose arguments are outside of what the agent's profiles limit the tool to now. A call is judged
-    /// when it is asked for, and again before it runs: links and profiles may have changed since.
+    /// Refuses a call whose arguments are outside of what the agent's profiles limit the tool to now, or that waits for
+    /// a search of the memory. A call is judged when it is asked for, and again before it runs: links, profiles and the
+    /// turn may have changed since.
     pub(crate) fn check_limits(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
         let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
         let traits = ToolTraits::of(callable.entry);
@@ -94,8 +87,12 @@ impl AgentCalls {
         }
         let host = self.room.host();
         let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-        if let Some(reason) = made.and_then(|made| command_outside(&host, &shown.rights, &made)) {
+        if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made)) {
             return Err(refused(reason));
+        }
+        #[cfg(feature = "builtin")]
+        if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
+            self.check_memory(shown, &callable.entry.effects)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::serve_common::{Client, POLICY, add, agents, assert_stands, runs, site, text};
+use crate::serve_common::{Client, POLICY, add, agents, assert_stands, id_of, runs, site, text};
 
 #[test]
 fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
@@ -32,4 +32,25 @@ fn a_turn_that_asks_for_a_change_lets_nothing_be_changed_before_a_search() {
     // Another agent has turns of its own.
     assert_eq!(text(&Client::of(&site, "ann").call("changes", json!({"text": "five"}))), "said five");
     assert_eq!(runs(&site, "changes"), 3);
+}
+
+#[test]
+fn a_call_that_a_person_approved_waits_for_the_search_too() {
+    let site = site();
+    let script = "echo x >> \"$(basename \"$0\").ran\"\nprintf 'said %s' \"$1\"\n";
+    add(&site, "changes", "effects = [\"local-write\"]\n", script);
+    agents(&site, "profiles = [\"guard.memory\"]\n");
+    let mut client = Client::of(&site, "local");
+    let turn = |words: &str| {
+        site.brigade.clone().input(words).run(["work", "turn", "--as", "local"]).assert_code(0);
+    };
+    let asked = client.call("changes", json!({"text": "one"}));
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    let wait = json!({"call_id": id_of(&asked), "timeout_seconds": 30});
+    turn("Fix the login");
+    assert_stands(&client.call("call.wait", wait.clone()), "refused", "memory_search_first");
+    assert_eq!(runs(&site, "changes"), 0);
+    turn("How does the login work?");
+    assert_eq!(text(&client.call("call.wait", wait)), "said one");
 }
