@@ -1,6 +1,6 @@
 //! URLs of servers, and in words of commands: their host, and whether they hold secrets.
 
-use brigade_redact::{MARK, is_secret_name};
+use brigade_redact::{MARK, is_secret_by_option, is_secret_name};
 
 use crate::variables::references;
 
@@ -105,8 +105,8 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     is_plain.then(|| host.to_ascii_lowercase())
 }
 
-/// Returns whether a text can be the address of a server: `http` or `https`, with a host. What a reference stands for is
-/// not known, so only what stands before the first one is judged.
+/// Returns whether a text can be the address of a server: `http` or `https`, with a host. What a reference stands for
+/// is not known, so only what stands before the first one is judged.
 pub fn is_address(url: &str) -> bool {
     let url = url.trim();
     let is_whole = references(url).found.is_empty();
@@ -151,7 +151,10 @@ pub(crate) fn has_literal_user(url: &str) -> bool {
 pub(crate) fn has_secret_query(url: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let mut members = query.split(['&', ';', '#']).filter_map(|member| member.split_once('='));
-    members.any(|(name, value)| (is_secret_name(name) || name == "key") && references(value).is_literal())
+    members.any(|(name, value)| {
+        let is_named = is_secret_name(name) || name == "key" || is_secret_by_option(name, value);
+        is_named && references(value).is_literal()
+    })
 }
 
 /// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
@@ -302,6 +305,8 @@ mod tests {
         for word in [
             "https://me:pass@h/x",
             "--url=https://h/x?api_key=abc",
+            "https://h/x?sv=2026&sig=q1",
+            "https://h/x?jwt=q1",
             "https://h/api/s/ZWJj12345678abcdefghijkl/mcp",
             "https://h/0123456789abcdef0123456789abcdef",
         ] {
@@ -311,6 +316,7 @@ mod tests {
             "https://mcp.linear.app/sse",
             "https://${USER}@h/x",
             "https://h/x?api_key=${KEY}&readonly=true",
+            "https://h/x?session=main&sig=${SIG}",
             "git+https://github.com/some-organization-2026/a-quite-long-name-of-a-repository",
             "no-url/0123456789abcdef0123456789abcdef",
         ] {

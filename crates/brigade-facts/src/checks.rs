@@ -119,9 +119,9 @@ impl KeptChecks {
         match self.state {
             State::Sound => None,
             State::Damaged if replaced => Some(format!("{CHECKS} was damaged, and is replaced")),
-            State::Damaged => Some(format!(
-                "{CHECKS} is damaged and is not used; `brigade tools check --all --run-checks` replaces it"
-            )),
+            State::Damaged => {
+                Some(format!("{CHECKS} is damaged and is not used; the next check that is run replaces it"))
+            }
             State::Directory => Some(format!("{CHECKS} is a directory and is not used; remove it")),
             State::Newer => Some(format!("{CHECKS} is of a newer version of Brigade and is left alone")),
         }

@@ -251,8 +251,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`. No number begins with a
-/// zero, but those of a build may.
+/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`. No number begins with
+/// a zero, but those of a build may.
 fn is_semantic(version: &str) -> bool {
     let is_short = |word: &str| word.len() == 1 || !word.starts_with('0') || !is_number(word);
     let are_words = |text: &str| {
