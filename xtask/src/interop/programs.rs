@@ -1,7 +1,7 @@
 //! Compares what agent programs say of their own MCP servers with what `tools discover` reads.
 //!
-//! Each program adds servers to its own files, in a home of its own and without an account. What it lists then, and what
-//! `discover` finds, must be what was added.
+//! Each program adds servers to its own files, in a home of its own and without an account. What it lists then, and
+//! what `discover` finds, must be what was added.
 
 use std::collections::BTreeSet;
 use std::fs;
