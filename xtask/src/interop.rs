@@ -4,8 +4,11 @@
 //! server is imported, its entries are reviewed, the server is the runtime, and calls are queued, approved and run.
 //! Each server runs in its sandbox in the mode `enforce` without network access; npm servers run from `node_modules` in
 //! the project. The receipts are compared with the expected ones.
+//!
+//! `cargo xtask interop --programs` compares what agent programs list with what `tools discover` reads.
 
 mod install;
+mod programs;
 mod servers;
 mod workspace;
 
@@ -25,9 +28,20 @@ pub struct InteropArguments {
     /// Use only servers whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Let agent programs from npm write their files, and compare their lists with `tools discover`
+    #[arg(long)]
+    programs: bool,
 }
 
 pub fn run(repository: &Repository, arguments: &InteropArguments) -> Result<(), Failure> {
+    if arguments.programs {
+        let brigade = build(repository)?;
+        return programs::compare_all(
+            &brigade,
+            &folder(repository).join("programs"),
+            arguments.only.as_deref(),
+        );
+    }
     let installed = Installed::make(&folder(repository))?;
     drive_all(repository, &installed, arguments.only.as_deref())
 }
@@ -47,9 +61,14 @@ fn folder(repository: &Repository) -> PathBuf {
     repository.root().join("target/interop")
 }
 
-fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>) -> Result<(), Failure> {
+/// Builds the binary, and returns its path.
+fn build(repository: &Repository) -> Result<PathBuf, Failure> {
     done(&mut cargo(repository, ["build", "--locked", "--quiet", "--package", "brigade-cli"]))?;
-    let brigade = repository.root().join("target/debug/brigade");
+    Ok(repository.root().join("target/debug/brigade"))
+}
+
+fn drive_all(repository: &Repository, installed: &Installed, only: Option<&str>) -> Result<(), Failure> {
+    let brigade = build(repository)?;
     let mut servers = servers::all(installed);
     if let Some(text) = only {
         servers.retain(|server| server.id.contains(text));

@@ -409,7 +409,8 @@ pub(crate) fn too_long(argv: &Argv) -> Option<Objection> {
     let message = match words.iter().position(|word| LONGEST_WORD < word.len()) {
         Some(word) => {
             format!(
-                "word {word} of the command line has {} bytes, and no more than {LONGEST_WORD} can be passed",
+                "word {} of the command line has {} bytes, and no more than {LONGEST_WORD} can be passed",
+                word + 1,
                 words[word].len()
             )
         }

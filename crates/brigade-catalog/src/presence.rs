@@ -285,7 +285,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 let field = if let Need::File { field, .. } = need { field } else { "a path" };
                 let message =
                     format!("{field} leads out of the directory in which files of the entry may be");
-                missing.push(reason("file_missing", message));
+                missing.push(reason("path_outside", message));
             }
             (Answer::Disabled, _) => {
                 missing.push(reason("runtime_disabled", "the runtime is disabled".to_owned()));
@@ -600,7 +600,7 @@ mod tests {
         let checked = "family = 'openapi'\ninstall = { check = 'yq --version' }";
         assert_eq!(hints(checked, Answer::Unknown), [told("check_not_run", "run-checks:t")]);
         let skill = "family = 'skill'\nsource_path = '../x.md'";
-        assert_eq!(hints(skill, Answer::Outside), [("file_missing", None)]);
+        assert_eq!(hints(skill, Answer::Outside), [("path_outside", None)]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Registration {
 pub struct RegisterNote {
     /// The code. Its meaning never changes.
     pub code: &'static str,
-    /// The field of the source.
+    /// The field of the source, behind the id of the tool. Elements of lists count from 1.
     pub field: String,
     /// The sentence.
     pub message: String,
@@ -45,7 +45,7 @@ pub struct RegisterNote {
 pub struct RegisterError {
     /// The code. Its meaning never changes.
     pub code: &'static str,
-    /// The field of the source.
+    /// The field of the source, behind the id of the tool if that is known. Elements of lists count from 1.
     pub field: Option<String>,
     /// The sentence. Never contains a value.
     pub message: String,
@@ -218,9 +218,23 @@ impl Registrations {
         }
     }
 
+    /// Lets the fields of notes and errors begin with the id of their tool.
+    fn name_tool(&mut self, id: &str) {
+        let of_errors = self.errors.iter_mut().map(|error| error.field.get_or_insert_default());
+        for field in of_errors.chain(self.notes.iter_mut().map(|note| &mut note.field)) {
+            *field = field_of(Some(id), Some(field));
+        }
+    }
+
     fn note(&mut self, code: &'static str, field: String, message: &str) {
         self.notes.push(RegisterNote { code, field, message: message.to_owned() });
     }
+}
+
+/// Returns the place of a field of a tool.
+fn field_of(id: Option<&str>, field: Option<&str>) -> String {
+    let parts = [id, field].into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(".")
 }
 
 fn failed(error: RegisterError) -> Registrations {
@@ -274,11 +288,11 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
         return failed(RegisterError { line: place.line, column: place.column, ..error.field("schema") });
     }
     for issue in catalog.issues() {
-        let field = issue.field.clone().unwrap_or_default();
+        let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
         if issue.severity == Severity::Error {
             found.errors.push(RegisterError {
                 code: "file_invalid",
-                field: issue.field.clone(),
+                field: (!field.is_empty()).then_some(field),
                 message: issue.message.clone(),
                 line: issue.place.line,
                 column: issue.place.column,

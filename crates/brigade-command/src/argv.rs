@@ -38,10 +38,10 @@ pub enum InvalidCommand {
         /// The column of the NUL.
         column: usize,
     },
-    /// A word has a NUL. Words are counted from 0, which is the program.
-    #[error("word {word} of the command line holds a NUL character")]
+    /// A word has a NUL.
+    #[error("word {} of the command line holds a NUL character", word + 1)]
     NulInWord {
-        /// The position of the word.
+        /// The position of the word, from 0, which is the program.
         word: usize,
     },
 }

@@ -135,32 +135,31 @@ impl Risk {
     }
 }
 
-/// A sentence for people, without a final period.
+/// A sentence for people, without a final period. Words are counted from 1, which is the program.
 impl fmt::Display for Risk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word() + 1;
         match self {
-            Risk::ShellText { word, program } => {
+            Risk::ShellText { program, .. } => {
                 write!(f, "word {word} gives `{program}` its commands as text")
             }
-            Risk::InlineCode { word, program, .. } => {
+            Risk::InlineCode { program, .. } => {
                 write!(f, "word {word} gives `{program}` its program as text")
             }
-            Risk::DataAsCode { word, program } => {
+            Risk::DataAsCode { program, .. } => {
                 write!(f, "word {word}, `{program}`, makes a program run what it reads")
             }
-            Risk::Privilege { word, program } => {
+            Risk::Privilege { program, .. } => {
                 write!(f, "word {word} asks for another user's rights with `{program}`")
             }
-            Risk::ForcedRemoval { word } => {
-                write!(f, "word {word} removes recursively and without asking")
-            }
-            Risk::PipeIntoInterpreter { word, program } => {
+            Risk::ForcedRemoval { .. } => write!(f, "word {word} removes recursively and without asking"),
+            Risk::PipeIntoInterpreter { program, .. } => {
                 write!(f, "word {word} pipes output into `{program}`")
             }
-            Risk::StandardInput { word, program } => {
+            Risk::StandardInput { program, .. } => {
                 write!(f, "word {word} lets `{program}` read its commands from standard input")
             }
-            Risk::DownloadedCode { word, program } => {
+            Risk::DownloadedCode { program, .. } => {
                 write!(f, "word {word} runs what `{program}` downloads")
             }
         }

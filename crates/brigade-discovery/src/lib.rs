@@ -82,4 +82,5 @@ pub use servers::{Server, servers};
 pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
 pub use switches::{SwitchFile, SwitchedOff, read_switches};
 pub use toml::{json_of, to_toml};
+pub use urls::is_address;
 pub use values::ValueKind;

@@ -11,7 +11,7 @@ use brigade_redact::{
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, IssueCode, plain_id};
 use crate::launch::Launch;
-use crate::urls::{has_literal_user, has_secret_query, host_of, is_unclear};
+use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{Held, named_value, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
@@ -125,6 +125,9 @@ impl Reader<'_> {
                 || is_unclear(url)
             {
                 self.literal_secrets.push(key.to_owned());
+            }
+            if !is_address(url) {
+                self.partial(format!("`{key}` is no address of a server (https://HOST/PATH)"));
             }
             host_of(url)
         });
@@ -499,7 +502,7 @@ impl Reader<'_> {
                     Unit::Milliseconds => value / 1000.0,
                 });
             let Some(seconds) = seconds else {
-                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a number"));
+                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a number of 0 or more"));
                 continue;
             };
             let is_whole = seconds.fract() == 0.0 && seconds < 1e15;

@@ -1,6 +1,6 @@
 //! URLs of servers, and in words of commands: their host, and whether they hold secrets.
 
-use brigade_redact::{MARK, is_secret_name};
+use brigade_redact::{MARK, is_secret_by_option, is_secret_name};
 
 use crate::variables::references;
 
@@ -105,6 +105,39 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     is_plain.then(|| host.to_ascii_lowercase())
 }
 
+/// Returns whether a text can be the address of a server: `http` or `https`, with a host. What a reference stands for
+/// is not known, so only what stands before the first one is judged.
+pub fn is_address(url: &str) -> bool {
+    let url = url.trim();
+    let is_whole = references(url).found.is_empty();
+    let plain = if is_whole { url } else { url.split(['$', '{']).next().unwrap_or_default() };
+    let Some((scheme, rest)) = plain.split_once("://") else {
+        return !is_whole && plain.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    };
+    let is_web = ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    let is_reachable = match rest.find(['/', '?', '#', '\\']) {
+        // Where the host ends is not clear.
+        _ if is_unclear(url) => true,
+        Some(at) => is_host(&rest[..at]),
+        None => !is_whole || is_host(rest),
+    };
+    is_web && is_reachable
+}
+
+/// Returns whether a text is a host, with a user and a port or without.
+fn is_host(text: &str) -> bool {
+    let host = text.rsplit_once('@').map_or(text, |(_, host)| host);
+    let (is_name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, port)) => (name.parse::<std::net::Ipv6Addr>().is_ok(), port),
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            (!name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || ".-_".contains(c)), port)
+        }
+    };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    is_name && (matches!(port, "" | ":") || port.strip_prefix(':').is_some_and(is_port))
+}
+
 /// Returns whether a web address has a user before its host, which is a token where no password follows.
 pub(crate) fn has_literal_user(url: &str) -> bool {
     let is_web =
@@ -118,7 +151,10 @@ pub(crate) fn has_literal_user(url: &str) -> bool {
 pub(crate) fn has_secret_query(url: &str) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let mut members = query.split(['&', ';', '#']).filter_map(|member| member.split_once('='));
-    members.any(|(name, value)| (is_secret_name(name) || name == "key") && references(value).is_literal())
+    members.any(|(name, value)| {
+        let is_named = is_secret_name(name) || name == "key" || is_secret_by_option(name, value);
+        is_named && references(value).is_literal()
+    })
 }
 
 /// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
@@ -203,6 +239,52 @@ mod tests {
     }
 
     #[test]
+    fn only_a_web_address_with_a_host_is_one() {
+        for url in [
+            "https://h.example/mcp",
+            "HTTPS://H.example",
+            " http://localhost:3000/ ",
+            "http://[::1]:80/x",
+            "http://bücher.example/",
+            "http://my_host:8080?x=1",
+            "https://me:p@h.example/x",
+            "https://me:a/b@h.example/x",
+            "${URL}",
+            "{env:URL}/mcp",
+            "http://${HOST}:${PORT}/mcp",
+            "https://${HOST:-h.example}/mcp",
+            "{file:~/url.txt}",
+            "https://{file:~/host}/mcp",
+            "$SCHEME://h/",
+            "https://h.example/${PATH}",
+        ] {
+            assert!(is_address(url), "{url}");
+        }
+        for url in [
+            "not a url",
+            "h.example/mcp",
+            "ftp://h.example/",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "https://",
+            "https:///mcp",
+            "https://:80/mcp",
+            "https://h:port/",
+            "https://h:99999/",
+            "https://h:+80/",
+            "https://a b/",
+            "http://[::1/",
+            "http://[zz]/",
+            "http://[::1]x/",
+            "ftp://${HOST}/",
+            "not a url/${X}",
+            "ftp://h/${X}",
+        ] {
+            assert!(!is_address(url), "{url}");
+        }
+    }
+
+    #[test]
     fn credentials_that_are_cut_apart_are_found() {
         for (word, at) in [
             ("postgres://u:pa ssX@h/x", Some(11)),
@@ -223,6 +305,8 @@ mod tests {
         for word in [
             "https://me:pass@h/x",
             "--url=https://h/x?api_key=abc",
+            "https://h/x?sv=2026&sig=q1",
+            "https://h/x?jwt=q1",
             "https://h/api/s/ZWJj12345678abcdefghijkl/mcp",
             "https://h/0123456789abcdef0123456789abcdef",
         ] {
@@ -232,6 +316,7 @@ mod tests {
             "https://mcp.linear.app/sse",
             "https://${USER}@h/x",
             "https://h/x?api_key=${KEY}&readonly=true",
+            "https://h/x?session=main&sig=${SIG}",
             "git+https://github.com/some-organization-2026/a-quite-long-name-of-a-repository",
             "no-url/0123456789abcdef0123456789abcdef",
         ] {

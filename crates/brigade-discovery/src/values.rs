@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use brigade_core::{Dialect, Json};
 use brigade_redact::{
-    MARK, is_token_of_scheme, password_before_host, password_of_user, secret_of_option, secret_property,
+    MARK, is_password_behind_user, is_token_of_scheme, password_before_host, password_of_user,
+    secret_of_option, secret_property,
 };
 
 use crate::spelling::{is_secret, is_variable};
@@ -210,7 +211,8 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at, in_container)) {
         return key_at(from);
     }
-    if is_token_of_scheme(before, word) {
+    let option = at.checked_sub(2).map_or("", |option| words[option]);
+    if is_token_of_scheme(before, word) || is_password_behind_user(option, before, word) {
         return key_at(0);
     }
     if let Some(from) = secret_property(word).or_else(|| password_before_host(word)) {

@@ -12,7 +12,7 @@ use brigade_call::VerifiedStart;
 use brigade_catalog::{Catalog, Version};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Json, Timestamp};
-use brigade_fs::{Fs, FsError, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use serde::{Deserialize, Serialize};
 
 /// The cache file.
@@ -41,6 +41,8 @@ enum State {
     #[default]
     Sound,
     Damaged,
+    /// A directory, which no file replaces.
+    Directory,
     Newer,
 }
 
@@ -89,7 +91,11 @@ impl KeptChecks {
         match fs.read(&path(), LIMIT) {
             Ok(bytes) => KeptChecks::parse(&bytes),
             Err(error) if error.is_not_found() => KeptChecks::default(),
-            Err(_) => KeptChecks { state: State::Damaged, ..KeptChecks::default() },
+            Err(_) => {
+                let kind = fs.link_metadata(&path()).map(|metadata| metadata.kind);
+                let state = if kind == Ok(FileKind::Directory) { State::Directory } else { State::Damaged };
+                KeptChecks { state, ..KeptChecks::default() }
+            }
         }
     }
 
@@ -108,13 +114,15 @@ impl KeptChecks {
         }
     }
 
-    /// Returns what is wrong with the file, for people.
-    pub fn problem(&self) -> Option<String> {
+    /// Returns what is wrong with the file, for people. `replaced` is whether these checks replace it.
+    pub fn problem(&self, replaced: bool) -> Option<String> {
         match self.state {
             State::Sound => None,
+            State::Damaged if replaced => Some(format!("{CHECKS} was damaged, and is replaced")),
             State::Damaged => {
-                Some(format!("{CHECKS} is damaged and is not used; the next run of the checks replaces it"))
+                Some(format!("{CHECKS} is damaged and is not used; the next check that is run replaces it"))
             }
+            State::Directory => Some(format!("{CHECKS} is a directory and is not used; remove it")),
             State::Newer => Some(format!("{CHECKS} is of a newer version of Brigade and is left alone")),
         }
     }
@@ -298,7 +306,7 @@ mod tests {
             (&good.replace(".v1", ".v2"), State::Newer),
         ] {
             let read = KeptChecks::parse(bad.as_bytes());
-            assert_eq!((read.state, read.problem().is_some()), (state, true), "{bad}");
+            assert_eq!((read.state, read.problem(false).is_some()), (state, true), "{bad}");
         }
     }
 }

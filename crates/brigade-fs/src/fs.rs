@@ -1,11 +1,11 @@
 //! The file system interface that the rest of Brigade uses.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use brigade_core::Timestamp;
 
+use crate::replacement::{Replacement, create_temporary, remove_left};
 use crate::{FsError, FsErrorKind, Lock, RelPath};
 
 /// The kind of a directory entry.
@@ -343,6 +343,7 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// Fails on a disk error. No temporary file remains.
     fn write_cache(&self, path: &RelPath, bytes: &[u8]) -> Result<(), FsError> {
+        remove_left(self, path);
         let (temporary, mut file) = create_temporary(self, path, 0o600)?;
         let written = file.write(bytes).and_then(|()| self.rename(&temporary, path));
         if written.is_err() {
@@ -462,7 +463,9 @@ pub trait Fs: Send + Sync {
         }
         // The file is written under a temporary name, so a crash cannot leave half of it under the real one. Callers
         // hold a lock, which makes the check and the rename one step.
-        self.write_atomic(path, bytes, FileMode::Private)
+        let mut replacement = Replacement::of_new(self, path)?;
+        replacement.write(bytes)?;
+        replacement.commit()
     }
 
     /// Appends to a file, durably. A missing file is created with mode 0600.
@@ -517,98 +520,4 @@ pub(crate) fn read_all(file: &dyn ReadFile, length: u64, path: &str, limit: u64)
     }
     bytes.truncate(filled);
     Ok(bytes)
-}
-
-static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
-
-fn create_temporary<F: Fs + ?Sized>(
-    fs: &F,
-    path: &RelPath,
-    mode: u32,
-) -> Result<(RelPath, Box<dyn WriteFile>), FsError> {
-    loop {
-        let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-        // Omit the target's name if it would make the temporary name too long.
-        let stem = if path.name().len() <= 200 { path.name() } else { "long" };
-        let name = format!(".{stem}.{}-{number}.tmp", std::process::id());
-        let temporary = path.parent().join(&name).expect("a name without slashes is a path");
-        match fs.create(&temporary, mode) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.is_exists() => {}
-            Err(error) => return Err(FsError { operation: "write", path: path.to_string(), ..error }),
-        }
-    }
-}
-
-/// Returns whether a name is a temporary one used by [`Fs::write_atomic`] and [`Replacement`]. Such a file is being
-/// written right now, or remains from a crash.
-pub fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(".tmp")
-}
-
-/// A file under construction that replaces another one when it is committed.
-///
-/// Dropping it without [`Replacement::commit`] removes the temporary file.
-pub struct Replacement<'a, F: Fs + ?Sized> {
-    fs: &'a F,
-    target: RelPath,
-    temporary: RelPath,
-    file: Option<Box<dyn WriteFile>>,
-}
-
-impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
-    /// Creates an empty temporary file beside the target.
-    ///
-    /// # Errors
-    /// Fails if the directory is not writable, or the target is a directory.
-    pub fn begin(fs: &'a F, target: &RelPath, mode: FileMode) -> Result<Replacement<'a, F>, FsError> {
-        let existing = match fs.link_metadata(target) {
-            Ok(metadata) if metadata.kind == FileKind::Directory => {
-                return Err(FsError::new("write", target.as_str(), FsErrorKind::NotAFile));
-            }
-            Ok(metadata) => Some(metadata),
-            Err(error) if error.is_not_found() => None,
-            Err(error) => return Err(error),
-        };
-        let mode = match mode {
-            FileMode::Private => 0o600,
-            FileMode::Exactly(mode) => mode,
-            FileMode::KeepOr(mode) => match existing {
-                Some(Metadata { kind: FileKind::File, mode, .. }) => mode,
-                Some(_) | None => mode,
-            },
-        };
-        let (temporary, file) = create_temporary(fs, target, mode)?;
-        Ok(Replacement { fs, target: target.clone(), temporary, file: Some(file) })
-    }
-
-    /// Appends to the temporary file.
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
-        let file = self.file.as_mut().expect("the file is open until it is committed");
-        file.write(bytes).map_err(|error| FsError { path: self.target.to_string(), ..error })
-    }
-
-    /// Makes the file durable and renames it to the target.
-    ///
-    /// # Errors
-    /// Fails on a disk error.
-    pub fn commit(mut self) -> Result<(), FsError> {
-        let named = |error| FsError { operation: "write", path: self.target.to_string(), ..error };
-        let file = self.file.as_mut().expect("the file is open until it is committed");
-        file.sync().map_err(named)?;
-        self.fs.rename(&self.temporary, &self.target).map_err(named)?;
-        self.file = None;
-        self.fs.sync_dir(&self.target.parent())
-    }
-}
-
-impl<F: Fs + ?Sized> Drop for Replacement<'_, F> {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            let _ = self.fs.remove(&self.temporary);
-        }
-    }
 }

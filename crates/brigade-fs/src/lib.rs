@@ -32,6 +32,7 @@ mod lock;
 mod many;
 mod memory;
 mod path;
+mod replacement;
 mod root;
 mod seen;
 mod traced;
@@ -42,15 +43,13 @@ pub use disk::DiskFs;
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
 pub use fingerprint::fingerprint;
-pub use fs::{
-    DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, Replacement, WriteFile,
-    is_temporary,
-};
+pub use fs::{DirEntry, FileId, FileKind, FileMode, Fs, Location, Metadata, Owner, ReadFile, WriteFile};
 pub use late::Late;
 pub use lines::{Line, Lines};
 pub use lock::Lock;
 pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
+pub use replacement::{Replacement, is_left, is_temporary};
 pub use seen::{Mark, Seen};
 pub use traced::{Trace, Traced};

@@ -269,7 +269,8 @@ pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Envi
 /// and limits.
 pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Explanation {
     let policy = state.policy();
-    let mut judge = Judge { file: state.file(), policy, facts, environment, rulings: Vec::new() };
+    let standing = state.standing();
+    let mut judge = Judge { file: state.file(), policy, standing, facts, environment, rulings: Vec::new() };
     judge.judge();
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
@@ -283,8 +284,8 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
 
 /// Returns only the refusals. Used to check thousands of tools at once.
 pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Vec<Ruling> {
-    let mut judge =
-        Judge { file: state.file(), policy: state.policy(), facts, environment, rulings: Vec::new() };
+    let (policy, standing) = (state.policy(), state.standing());
+    let mut judge = Judge { file: state.file(), policy, standing, facts, environment, rulings: Vec::new() };
     judge.judge();
     judge.rulings.retain(|ruling| ruling.blocker.is_some());
     judge.rulings

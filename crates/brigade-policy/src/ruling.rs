@@ -11,7 +11,7 @@ use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
-use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, Rule};
+use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, Rule, Standing};
 
 /// The effect of what stays in a session.
 const SESSION_EFFECT: &str = "session";
@@ -101,6 +101,7 @@ pub struct Ruling {
 pub(crate) struct Judge<'a> {
     pub(crate) file: &'a str,
     pub(crate) policy: Option<&'a Policy>,
+    pub(crate) standing: Standing,
     pub(crate) facts: &'a CallFacts<'a>,
     pub(crate) environment: &'a dyn Environment,
     pub(crate) rulings: Vec<Ruling>,
@@ -119,7 +120,7 @@ impl Judge<'_> {
             self.timeout(policy);
             self.runtime(policy);
             self.bindings(policy);
-        } else {
+        } else if self.standing == Standing::Missing {
             self.installation();
             if self.facts.family == Some(Family::Builtin) {
                 // Without a policy, no list names the family.

@@ -132,6 +132,7 @@ mod tests {
                 "curl --token [redacted] https://[redacted]@localhost:1/x",
             ),
             ("sh bin/t.sh --password=hunter2", "sh bin/t.sh --password=[redacted]"),
+            ("ngrok http 80 --authtoken=hunter2", "ngrok http 80 --authtoken=[redacted]"),
             ("env DB_PASSWORD=hunter2 prog", "env DB_PASSWORD=[redacted] prog"),
             ("curl -ubob:hunter2 https://example.com", "curl '-ubob:[redacted]' https://example.com"),
             ("http x 'Authorization: Bearer abcEXAMPLE'", "http x 'Authorization: Bearer [redacted]'"),
@@ -149,6 +150,7 @@ mod tests {
                 shown.replace("'[redacted]'", MARK)
             );
         }
+        assert!(!is_secret_command("sh bin/t.sh --maxtoken=hunter2 --tokenizer=x"));
     }
 
     #[test]

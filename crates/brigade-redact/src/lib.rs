@@ -59,8 +59,8 @@ pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use name::{is_secret_field, is_secret_name};
 pub use option::{
-    is_secret_by_option, is_token_of_scheme, password_before_host, password_of_user, reads_like_words,
-    secret_of_option, secret_property,
+    is_password_behind_user, is_secret_by_option, is_token_of_scheme, password_before_host, password_of_user,
+    reads_like_words, secret_of_option, secret_property,
 };
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use shape::{SecretKind, looks_secret_value};

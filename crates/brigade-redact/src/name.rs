@@ -130,6 +130,10 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
             "auth" | "bearer" if is_held(&words[index + 1..]) && !before.is_some_and(is_about_use) => {
                 found = found.or(Some(NameKind::Method));
             }
+            // An option is no variable, and some words are of secrets alone.
+            word if is_glued_token(word) && (name.starts_with('-') || CERTAIN.contains(&word)) => {
+                found = found.or(Some(NameKind::Token));
+            }
             word if is_glued_token(word) => found = found.or(Some(NameKind::Tokens)),
             word => {
                 if is_certain(word, before, index + 1 == words.len()) {

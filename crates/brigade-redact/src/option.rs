@@ -171,7 +171,7 @@ fn reads_like_a_word(part: &str) -> bool {
 /// ```
 pub fn password_of_user(before: &str, word: &str) -> Option<usize> {
     let takes_login = |option: &str| {
-        let long = option.strip_prefix("--").unwrap_or_default();
+        let long = option.strip_prefix("--").or_else(|| option.strip_prefix('-')).unwrap_or_default();
         let last = long.rsplit('-').next().unwrap_or_default();
         matches!(option, "-u" | "-U") || LOGIN_OPTIONS.contains(&last.to_ascii_lowercase().as_str())
     };
@@ -187,6 +187,26 @@ pub fn password_of_user(before: &str, word: &str) -> Option<usize> {
     let is_group = user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
     let is_password = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
     (is_password && !is_group && may_be_secret(password)).then(|| word.len() - password.len())
+}
+
+/// Returns whether a word is the password behind an option and a name: `--basic me q1`. Some programs take no value
+/// there, so a path, an address or another option is none.
+///
+/// ```
+/// use brigade_redact::is_password_behind_user;
+///
+/// assert!(is_password_behind_user("--basic", "me", "q1"));
+/// assert!(!is_password_behind_user("--basic", "https://a.example", "https://b.example"));
+/// ```
+pub fn is_password_behind_user(option: &str, user: &str, word: &str) -> bool {
+    let name = option.trim_start_matches('-');
+    let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(['/', '=']);
+    name.len() < option.len()
+        && name.rsplit('-').next().is_some_and(|last| last.eq_ignore_ascii_case("basic"))
+        && is_plain(user)
+        && !user.contains(':')
+        && is_plain(word)
+        && may_be_secret(word)
 }
 
 /// Returns whether a word is a token behind the name of its scheme: `Bearer q1`, and `Authorization: Bearer q1` in any
@@ -386,6 +406,11 @@ mod tests {
             ("-u", "me:open", Some(3)),
             ("--login", "me:q1", Some(3)),
             ("--basic", "me:q1", Some(3)),
+            ("-basic", "me:q1", Some(3)),
+            ("-proxy-user", "me:q1", Some(3)),
+            ("x", "-basic=me:q1", Some(10)),
+            ("-user", "1000:staff", None),
+            ("-users", "me:q1", None),
             ("--basic", "https://h:80", None),
             ("--proxy-user", "me:q1", Some(3)),
             ("x", "--proxy-user=me:q1", Some(16)),
@@ -402,6 +427,26 @@ mod tests {
             ("x", "-url:x", None),
         ] {
             assert_eq!(password_of_user(before, word), at, "{before} {word}");
+        }
+    }
+
+    #[test]
+    fn a_password_stands_behind_a_user() {
+        for (option, user, word, is_password) in [
+            ("--basic", "me", "q1", true),
+            ("-basic", "me", "open", true),
+            ("--auth-basic", "me@h.example", "p", true),
+            ("--basic", "me", "-v", false),
+            ("--basic", "-u", "me", false),
+            ("--basic", "https://h", "out", false),
+            ("--basic", "me:q1", "run", false),
+            ("--basic", "me", "${PASS}", false),
+            ("--basic", "me", "./file", false),
+            ("basic", "me", "q1", false),
+            ("--basics", "me", "q1", false),
+            ("--user", "me", "run", false),
+        ] {
+            assert_eq!(is_password_behind_user(option, user, word), is_password, "{option} {user} {word}");
         }
     }
 

@@ -80,7 +80,6 @@ pub(crate) fn observed_presences(
     let facts = FactReader::new(seams.host(), config);
     let reader = PresenceReader::new(&facts, &runtimes);
     let mut observing = Observing::new(seams, config);
-    notes.extend(observing.problem());
     let mut found = Vec::new();
     for tool in tools {
         let observed = observing.of(tool)?;
@@ -90,6 +89,7 @@ pub(crate) fn observed_presences(
         }
         found.push(reader.with(tool, &observed));
     }
+    notes.extend(observing.problem());
     // What was seen is true without being kept.
     if let Err(error) = observing.keep() {
         notes.push(format!("what was observed is not kept: {error}"));

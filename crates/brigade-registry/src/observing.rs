@@ -52,7 +52,7 @@ impl<'a> Observing<'a> {
 
     /// Returns what is wrong with what was kept before.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.kept.problem()
+        self.kept.problem(!self.told.is_empty())
     }
 
     /// Starts the check of a tool, if nothing else answers it, and its version command.

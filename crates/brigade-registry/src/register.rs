@@ -217,6 +217,7 @@ impl Found {
         let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
+        let tool = read.tools.first().map_or_else(|| shown.to_string(), |one| one.tool.id.to_string());
         self.take(read, |error| at(row(error, None)));
         let told = [
             IssueCode::CommandInOneText,
@@ -236,7 +237,7 @@ impl Found {
         };
         self.notes.extend(discovered.issues.iter().filter(is_told).map(|issue| RegisterNoteRow {
             code: issue.code.clone(),
-            field: shown.clone().into_owned(),
+            field: tool.clone(),
             message: issue.message.clone(),
         }));
         Ok(())
@@ -283,7 +284,12 @@ impl Found {
             runtime.id = id.clone();
             registration.tool.runtime_id = Some(id.to_string());
         }
-        registration.tool.id = id;
+        let before = format!("{}.", std::mem::replace(&mut registration.tool.id, id.clone()));
+        for note in &mut self.notes {
+            if let Some(field) = note.field.strip_prefix(&before) {
+                note.field = format!("{id}.{field}");
+            }
+        }
         Ok(())
     }
 }
@@ -342,7 +348,7 @@ fn put_all(
             let message = if is_twice {
                 "several of the tools would have this id"
             } else {
-                "the catalog has a tool with this id"
+                "the catalog has a tool with this id; --replace takes its place, --id gives another id"
             };
             report.errors.push(refusal("id_taken", format!("{id}.id"), message));
         }
@@ -368,9 +374,9 @@ fn put_all(
         let is_left = |there: &Runtime, runtime: &Runtime| {
             !is_known && !there.enabled && there.command == runtime.command
         };
-        // Only the runtime that the replaced entry uses is replaced with it.
+        // Only the runtime that the replaced entry uses is replaced with it. What is not replaced is refused above.
         let is_own = |there: &Runtime| {
-            let known = catalog.tool(id).filter(|_| request.replace);
+            let known = catalog.tool(id);
             known.is_some_and(|known| known.runtime_id.as_deref() == Some(there.id.as_str()))
         };
         if let Some((there, runtime)) = of_id {

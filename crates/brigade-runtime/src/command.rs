@@ -167,7 +167,7 @@ mod tests {
         check("sh serve.sh --token-file x", &[]);
         check(
             "sh -c 'serve secret-value'",
-            &["runtime_high_risk_command: `command`: word 1 gives `sh` its commands as text"],
+            &["runtime_high_risk_command: `command`: word 2 gives `sh` its commands as text"],
         );
     }
 
@@ -200,7 +200,7 @@ mod tests {
         check("perl -e 1", &[]);
         let rule = Some(brigade_core::Place::at("policy.toml", 3, 1));
         let host = Host { refuses_inline_code: rule, ..Host::default() };
-        let refused = "runtime_high_risk_command: `command`: word 1 gives `perl` its program as text";
+        let refused = "runtime_high_risk_command: `command`: word 2 gives `perl` its program as text";
         check_on(&host, "perl -e 1", &[refused]);
     }
 }

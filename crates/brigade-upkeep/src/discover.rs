@@ -16,15 +16,15 @@ use brigade_discovery::{
 pub use machine::Machine;
 use machine::{Looked, Spot};
 
-/// What to look for. `None` means everything.
+/// What to look for. `None` and an empty list mean everything; of several, one must fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// The labels of harnesses.
     pub harnesses: Option<Vec<String>>,
-    /// The source of entries.
-    pub source: Option<LookFor>,
+    /// The sources of entries.
+    pub sources: Vec<LookFor>,
     /// Whose files.
-    pub scope: Option<Scope>,
+    pub scopes: Vec<Scope>,
 }
 
 /// A source of entries.
@@ -200,13 +200,18 @@ impl Hunt<'_> {
     }
 
     fn is_wanted(&self, source: LookFor, extent: Extent) -> bool {
-        self.look.source.is_none_or(|wanted| wanted == source)
-            && self.look.scope.is_none_or(|scope| extent.is_of(scope))
+        let scopes = &self.look.scopes;
+        self.is_source_wanted(source)
+            && (scopes.is_empty() || scopes.iter().any(|scope| extent.is_of(*scope)))
+    }
+
+    fn is_source_wanted(&self, source: LookFor) -> bool {
+        self.look.sources.is_empty() || self.look.sources.contains(&source)
     }
 
     fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
         let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
-        if self.look.source.is_none_or(|wanted| wanted == LookFor::Mcp) {
+        if self.is_source_wanted(LookFor::Mcp) {
             harness.switches.iter().for_each(|file| self.switches(harness, file));
         }
         for config in harness.configs() {

@@ -118,7 +118,7 @@ pub use shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of
 pub use site::Site;
 pub use starters::add_default_tools;
 pub use survey::{Ledger, Parts, Survey};
-pub use temporary::{left_beside, left_temporary};
+pub use temporary::left_temporary;
 pub use waiting::waiting;
 pub use words::ShownWords;
 

@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::Catalog;
-use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
-use brigade_process::ProcessIdentity;
+use brigade_fs::{FileKind, Fs, RelPath, is_left};
 
 use crate::rel;
 
@@ -44,18 +43,6 @@ pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     found
 }
 
-/// Lists temporary files of ended commands beside a file, which they would have replaced.
-pub fn left_beside(fs: &dyn Fs, file: &RelPath) -> Vec<RelPath> {
-    let mut found = Vec::new();
-    temporary_in(fs, &file.parent(), 0, &mut found);
-    let begins = file.as_path().file_name().map(|name| format!(".{}.", name.display())).unwrap_or_default();
-    let is_of_file = |path: &RelPath| {
-        path.as_path().file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
-    };
-    found.retain(is_of_file);
-    found
-}
-
 fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<RelPath>) {
     for entry in fs.list_dir(folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };
@@ -68,44 +55,5 @@ fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<Rel
             }
             FileKind::File | FileKind::Directory | FileKind::Link | FileKind::Other => {}
         }
-    }
-}
-
-/// Tells whether the process in a temporary name (`.NAME.PROCESS-NUMBER.tmp`) has ended.
-fn is_left(name: &str) -> bool {
-    process_of(name).is_some_and(|process| ProcessIdentity::of(process).is_err())
-}
-
-fn process_of(name: &str) -> Option<u32> {
-    let (_, numbers) = name.strip_suffix(".tmp").filter(|_| is_temporary(name))?.rsplit_once('.')?;
-    let (process, number) = numbers.split_once('-')?;
-    number.parse::<u64>().ok()?;
-    process.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_names_of_half_written_files_name_a_process() {
-        for (name, expect) in [
-            (".inbox.jsonl.12-0.tmp", Some(12)),
-            ("..gitignore.7-31.tmp", Some(7)),
-            (".tmp", None),
-            (".mine.tmp", None),
-            (".mine.12.tmp", None),
-            ("inbox.jsonl.12-0.tmp", None),
-            (".inbox.jsonl.12-0", None),
-            (".x.-1-0.tmp", None),
-        ] {
-            assert_eq!(process_of(name), expect, "{name}");
-        }
-    }
-
-    #[test]
-    fn what_is_being_written_stays() {
-        assert!(!is_left(&format!(".x.{}-0.tmp", std::process::id())));
-        assert!(is_left(&format!(".x.{}-0.tmp", u32::MAX / 2)));
     }
 }

@@ -274,6 +274,11 @@ fn filters_choose_what_is_read() {
     );
     assert_eq!(ids(&discover(&site, "--source skill --harness factory")), [] as [&str; 0]);
     assert!(ids(&discover(&site, "--source harness")).iter().all(|id| id.starts_with("harness:")));
+    // Of several, one must fit.
+    let both = ids(&discover(&site, "--scope project --scope user --source mcp --harness claude"));
+    assert_eq!(both, ["mcp:filesystem", "mcp:github", "mcp:local-db", "mcp:tickets"]);
+    let sources = ids(&discover(&site, "--source mcp --source harness --harness claude"));
+    assert!(["mcp:github", "harness:claude.Bash"].iter().all(|id| sources.contains(&(*id).to_owned())));
     let unknown = site.tools(["discover", "--harness", "emacs", "--json"]);
     unknown.assert_code(2);
 }

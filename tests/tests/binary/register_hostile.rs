@@ -280,11 +280,12 @@ fn what_a_killed_registration_left_goes_with_the_next_one() {
     let left = [
         format!(".brigade/.tools.toml.{ended}-1.tmp"),
         format!(".brigade/tools/.runtimes.toml.{ended}-1.tmp"),
+        format!(".brigade/tools/.registered.json.{ended}-0.tmp"),
     ];
     let other = format!(".brigade/.mine.toml.{ended}-1.tmp");
     left.iter().chain([&other]).for_each(|path| site.workspace.write(path, "half"));
-    let file = source(&site, "jq.yaml", cli("jq"));
-    site.json(["register", &file]).expect(0);
+    site.workspace.write(".mcp.json", r#"{"mcpServers": {"one": {"command": "one"}}}"#);
+    site.json(["register", "mcp:one@claude/project"]).expect(0);
     assert!(left.iter().all(|path| !site.workspace.join(path).exists()));
     assert!(site.workspace.join(&other).exists());
 }

@@ -77,7 +77,7 @@ fn a_server_becomes_a_disabled_runtime_and_an_inventory_entry() {
     assert_eq!(row["next_command"], "${EDITOR:-vi} +4 .brigade/tools/runtimes.toml");
     assert_eq!(
         codes(&document, "notes"),
-        [pair("value_not_kept", "env.API_KEY"), pair("value_not_kept", "env.ROOT")]
+        [pair("value_not_kept", "files.env.API_KEY"), pair("value_not_kept", "files.env.ROOT")]
     );
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     let expect = "[[runtime]]\nid = \"files\"\nname = \"files\"\nenabled = false\n\
@@ -112,20 +112,24 @@ fn everything_that_discovery_finds_has_its_form() {
     );
     let notes = codes(&far, "notes");
     assert!(
-        notes.contains(&pair("url_not_kept", "url"))
-            && notes.contains(&pair("value_not_kept", "headers.Authorization"))
+        notes.contains(&pair("url_not_kept", "far.url"))
+            && notes.contains(&pair("value_not_kept", "far.headers.Authorization"))
     );
     assert!(!site.workspace.path().join(".brigade/tools/runtimes.toml").exists());
     let var = register(&site, &["mcp:var"], 0);
     assert_eq!(
         codes(&var, "notes"),
-        [pair("cwd_not_kept", "cwd"), pair("unresolved", "command"), pair("unknown_key", "colour")]
+        [
+            pair("cwd_not_kept", "var.cwd"),
+            pair("unresolved", "var.command"),
+            pair("unknown_key", "var.colour")
+        ]
     );
     let both =
         register(&site, &["mcp:both@codex/user", "skill:pdf", "skill:notes", "harness:gemini.glob"], 1);
     assert_eq!(code(&both), pair("ref_unknown", "harness:gemini.glob"));
     let both = register(&site, &["mcp:both@codex/user", "skill:pdf", "skill:notes"], 0);
-    assert_eq!(codes(&both, "notes"), [pair("tools_not_limited", "tools_allowed")]);
+    assert_eq!(codes(&both, "notes"), [pair("tools_not_limited", "both.tools_allowed")]);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     assert!(runtimes.contains("cwd = \"sub\"\n") && runtimes.contains("timeout = 12.5\n"), "{runtimes}");
     let tool = |id: &str| site.json(["show", id]).expect(0)["tool"].clone();
@@ -173,7 +177,7 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
         both["errors"][0]["message"].as_str().unwrap().contains("mcp:both@codex/user, mcp:both@cursor/user")
     );
     let leak = register(&site, &["mcp:leak"], 1);
-    assert_eq!(code(&leak), pair("secret_in_entry", "command[2]"));
+    assert_eq!(code(&leak), pair("secret_in_entry", "leak.command[3]"));
     assert_eq!(leak["errors"][0]["line"], 4);
     assert!(!leak.to_string().contains("ghp_"));
     assert_eq!(code(&register(&site, &["mcp:brigade"], 1)), pair("own_gateway", "mcp:brigade"));
@@ -198,10 +202,10 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
     );
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
     assert_eq!(register(&site, &[&file, "mcp:files"], 0)["registered_count"], 2);
-    assert_eq!(
-        codes(&register(&site, &["mcp:files"], 1), "errors"),
-        [pair("id_taken", "files.id"), pair("id_taken", "files.runtime_id")]
-    );
+    // Its own runtime is nobody else's.
+    let taken = register(&site, &["mcp:files"], 1);
+    assert_eq!(code(&taken), pair("id_taken", "files.id"));
+    assert!(taken["errors"][0]["message"].as_str().unwrap().contains("--replace"), "{taken:#}");
     assert_eq!(
         register(&site, &["mcp:files", "--id", "files-2"], 0)["registered"][0]["runtime_id"],
         "files-2"
@@ -219,13 +223,13 @@ fn no_value_of_a_command_is_written() {
         "header": {"command": "npx", "args": ["mcp-remote", "--header", "X-Org: CANARY"]}}}"#;
     write(&site.workspace.home().join(".cursor/mcp.json"), config);
     let document = register(&site, &["mcp:box"], 0);
-    assert_eq!(codes(&document, "notes"), [pair("value_not_kept", "env.DB")]);
+    assert_eq!(codes(&document, "notes"), [pair("value_not_kept", "box.env.DB")]);
     let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
     assert!(runtimes.contains("command = \"docker run -e DB img\"\n"), "{runtimes}");
     assert!(runtimes.contains("env_labels = [\"DB\"]\n"), "{runtimes}");
-    for (name, at) in [("env", 1), ("url", 2), ("header", 3)] {
+    for (name, at) in [("env", 2), ("url", 3), ("header", 4)] {
         let refused = register(&site, &[&format!("mcp:{name}")], 1);
-        assert_eq!(code(&refused), pair("secret_in_entry", &format!("command[{at}]")));
+        assert_eq!(code(&refused), pair("secret_in_entry", &format!("{name}.command[{at}]")));
         assert!(!refused.to_string().contains("CANARY"));
     }
     // Nor remembered.
@@ -478,18 +482,27 @@ fn unclear_definitions_and_broken_files_are_named() {
     let servers = r#"{"mcpServers": {"args": {"command": "npx", "args": [null, "ok"]},
       "label": {"command": "x", "env": {"A=CANARYk": ""}},
       "proxy": {"command": "uvx", "args": ["mcp-proxy", "--headers", "X-Key", "CANARYh"]},
-      "host": {"url": "https://me:CANARYp#x@h.example/mcp"}, "one": {"command": "one"}}}"#;
+      "host": {"url": "https://me:CANARYp#x@h.example/mcp"}, "one": {"command": "one"},
+      "none": {"url": "not a url"}, "file": {"url": "ftp://h.example/mcp"}}}"#;
     write(&file, servers);
-    assert_eq!(code(&register(&site, &["mcp:args"], 1)), pair("definition_unclear", "command"));
+    assert_eq!(code(&register(&site, &["mcp:args"], 1)), pair("definition_unclear", "args.command"));
     assert_eq!(code(&register(&site, &["mcp:label"], 1)), pair("field_invalid", "label.env_labels[1]"));
-    assert_eq!(code(&register(&site, &["mcp:proxy"], 1)), pair("secret_in_entry", "command[4]"));
+    assert_eq!(code(&register(&site, &["mcp:proxy"], 1)), pair("secret_in_entry", "proxy.command[5]"));
     let synced = site.json(["sync"]).expect(0);
-    assert_eq!(synced["entry_count"], 5);
+    assert_eq!(synced["entry_count"], 7);
+    for name in ["none", "file"] {
+        let refused = register(&site, &[&format!("mcp:{name}")], 1);
+        assert_eq!(code(&refused), pair("definition_unclear", &format!("{name}.url")));
+        let is_told = |issue: &Value| {
+            issue["code"] == "field_invalid" && issue["entry_id"] == format!("mcp:{name}").as_str()
+        };
+        assert!(synced["issues"].as_array().unwrap().iter().any(is_told), "{synced:#}");
+    }
     let cache = site.workspace.read_text(".brigade/tools/discovered.json");
     assert!(!cache.to_lowercase().contains("canary"), "{cache}");
     assert!(!site.json(["discover"]).expect(0).to_string().to_lowercase().contains("canary"));
     for (filter, count) in
-        [("--source=mcp", 5), ("--source=skill", 0), ("--family=mcp", 5), ("--available", 0)]
+        [("--source=mcp", 7), ("--source=skill", 0), ("--family=mcp", 7), ("--available", 0)]
     {
         let listed = site.json(["list", "--level", "discovered", filter]).expect(0);
         assert_eq!(listed["discovered"].as_array().unwrap().len(), count, "{filter}");
@@ -498,7 +511,7 @@ fn unclear_definitions_and_broken_files_are_named() {
     assert_eq!(site.json(["sync"]).expect(0)["changed"], json!([]));
     write(&file, "{");
     let synced = site.json(["sync"]).expect(0);
-    assert_eq!((&synced["removed"], &synced["entry_count"]), (&json!([]), &json!(5)));
+    assert_eq!((&synced["removed"], &synced["entry_count"]), (&json!([]), &json!(7)));
     assert!(synced["issues"].to_string().contains("what it said before is kept"), "{synced}");
     let refused = codes(&register(&site, &["mcp:one"], 1), "errors");
     assert_eq!(refused, [pair("ref_unknown", "mcp:one"), pair("client_file_invalid", "mcp:one")]);

@@ -212,10 +212,14 @@ fn a_damaged_cache_is_said_and_replaced() {
     site.workspace.write(CHECKS, "{\"schema\": \"brigade.checks.v1\", \"comma");
     assert_eq!(check(&site, &[], 1)["state"], "unknown");
     let document = site.json(["check", "yq", "--run-checks"]).expect(0);
-    assert!(document["notes"][0].as_str().unwrap().contains("checks.json is damaged"), "{document:#}");
+    assert_eq!(document["notes"], json!([format!("{CHECKS} was damaged, and is replaced")]));
     let document = site.json(["check", "yq", "--run-checks"]).expect(0);
     assert_eq!(document["notes"], json!([]));
     assert_eq!(check(&site, &[], 0)["state"], "available");
+    fs::remove_file(site.workspace.join(CHECKS)).unwrap();
+    fs::create_dir(site.workspace.join(CHECKS)).unwrap();
+    let document = site.json(["check", "yq", "--run-checks"]).expect(0);
+    assert_eq!(document["notes"][0], format!("{CHECKS} is a directory and is not used; remove it"));
 }
 
 /// Returns the codes and fixes of the doctor's issues of `yq` that are about absence.

@@ -292,7 +292,11 @@ fn what_no_plan_allows_is_not_callable() {
         let plan = site.json(["call", "plan", id, "--args", "{}"]);
         let plan = if id == "good" { plan.expect(0) } else { plan.expect(1) };
         assert_eq!(row["callable"], id == "good", "{row} {plan}");
-        assert_eq!(row["reasons"].as_array().unwrap().is_empty(), id == "good", "{row}");
+        let reasons: Vec<&Value> =
+            row["reasons"].as_array().unwrap().iter().map(|reason| &reason["message"]).collect();
+        assert_eq!(reasons.is_empty(), id == "good", "{row}");
+        let is_said_once = |reason: &&Value| reasons.iter().filter(|other| *other == reason).count() == 1;
+        assert!(reasons.iter().all(is_said_once), "{row}");
     }
 }
 
@@ -355,6 +359,35 @@ fn runs_are_counted_from_receipts() {
     assert!(tool["first_used"].as_str() < tool["last_used"].as_str());
     assert_eq!(site.json(["stats"]).expect(0)["tool_count"], 1);
     site.json(["stats", "nothing"]).expect(1);
+    let text = site.tools(["stats"]).stdout_text();
+    assert!(text.contains(" UTC (just now)"), "{text}");
+}
+
+/// Issue 15: an id was put into the next command as it is, so that a shell read more than a name there.
+#[test]
+fn the_next_command_names_any_id() {
+    let entry = |id: &str| {
+        format!(
+            "[[tool]]\nid = \"{id}\"\nname = \"n\"\nfamily = \"script\"\ncommand = \"sh\"\ncategories = [\"c\"]\n"
+        )
+    };
+    let site = Site::empty();
+    for (id, named) in [("-d", "-- -d"), ("a; touch x", "'a; touch x'"), ("$(touch x)", "'$(touch x)'")] {
+        site.workspace.write(".brigade/tools.toml", entry(id));
+        for words in [&["find", "--category", "c"][..], &["check", "--all"]] {
+            let text = site.tools(words).stderr_text();
+            assert!(text.contains(&format!("help: brigade tools show {named}\n")), "{text}");
+        }
+        let missing = entry(id).replace("\"sh\"", "\"no-such-program\"");
+        let install = "install = { command = \"sh get.sh\" }\n";
+        site.workspace.write(".brigade/tools.toml", missing + install);
+        let text = site.tools(["check", "--all"]).stderr_text();
+        assert!(text.contains(&format!("help: brigade tools install {named}\n")), "{text}");
+        let version = "version = \"1\"\nversion_command = \"sh --version\"\n";
+        site.workspace.write(".brigade/tools.toml", entry(id) + version);
+        let text = site.tools(["check", "--all"]).stderr_text();
+        assert!(text.contains("help: brigade tools check ") && text.contains(named), "{text}");
+    }
 }
 
 #[test]

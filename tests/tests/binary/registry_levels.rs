@@ -209,6 +209,7 @@ fn a_file_of_the_user_that_is_a_link_is_named_and_left() {
     assert!(said.contains(file.to_str().unwrap()) && said.contains("leads out of"), "{said}");
     assert!(!said.contains("workspace") && fs::read_to_string(&other).unwrap().is_empty(), "{said}");
     assert!(said.contains(&format!("a link to {}", other.display())), "{said}");
+    assert!(said.starts_with("error[path_outside]"), "{said}");
 }
 
 #[test]

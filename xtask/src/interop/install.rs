@@ -87,6 +87,6 @@ impl Installed {
 }
 
 /// Gives a command no input and shows only its errors.
-fn quiet(command: &mut Command) -> &mut Command {
+pub fn quiet(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).env_remove(OsStr::new("npm_config_nodedir"))
 }

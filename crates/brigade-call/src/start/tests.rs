@@ -62,7 +62,7 @@ fn an_entry_and_its_command_must_be_sound() {
 
 #[test]
 fn a_command_may_be_no_risk_and_hold_no_secret() {
-    check(facts("sh -c true"), &[("high_risk_command", "word 1 gives `sh` its commands as text")]);
+    check(facts("sh -c true"), &[("high_risk_command", "word 2 gives `sh` its commands as text")]);
     check(
         facts("serve --token hunter2"),
         &[("secret_in_catalog", "the command holds what looks like a secret; it is not shown")],
@@ -72,9 +72,9 @@ fn a_command_may_be_no_risk_and_hold_no_secret() {
 #[test]
 fn code_in_a_reviewed_command_starts_unless_the_policy_refuses_it() {
     check(facts("python3 -c 'serve()'"), &[]);
-    check(facts("sh -c true"), &[("high_risk_command", "word 1 gives `sh` its commands as text")]);
+    check(facts("sh -c true"), &[("high_risk_command", "word 2 gives `sh` its commands as text")]);
     let refused = || Some(Place::at("policy.toml", 3, 1));
-    let reason = ("policy_inline_code", "word 1 gives `node` its program as text");
+    let reason = ("policy_inline_code", "word 2 gives `node` its program as text");
     check(StartFacts { refuses_inline_code: refused(), ..facts("node -e 1") }, &[reason]);
     check(StartFacts { refuses_inline_code: refused(), ..facts("node serve.js") }, &[]);
 }
@@ -134,7 +134,7 @@ fn what_the_system_does_not_take_is_refused() {
     check_length(&[5, LONGEST_WORD], None);
     check_length(
         &[5, 1, LONGEST_WORD + 1],
-        Some("word 2 of the command line has 131072 bytes, and no more than 131071 can be passed"),
+        Some("word 3 of the command line has 131072 bytes, and no more than 131071 can be passed"),
     );
     check_length(&[100_000; 18], None);
     check_length(

@@ -72,6 +72,11 @@ impl Registrations {
                 detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
                 tool.env_labels.clone_from(&entry.env_labels);
                 found.note_variables(definition);
+                let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
+                found.errors.extend(of_launch.iter().map(|message| {
+                    let field = if detail.transport == Some(Transport::Stdio) { "command" } else { "url" };
+                    RegisterError::new("definition_unclear", message.clone()).field(field)
+                }));
                 if detail.transport == Some(Transport::Stdio) {
                     runtime = found.server(definition, level, &mut tool);
                     "mcp server".to_owned()
@@ -100,6 +105,7 @@ impl Registrations {
             ToolSource::Script | ToolSource::Cli => entry.source.clone(),
         };
         found.note_rest(definition);
+        found.name_tool(tool.id.as_str());
         tool.source = Some(Box::new(detail));
         if found.errors.is_empty() {
             found.tools.push(Registration { tool, runtime, detail: what });
@@ -113,10 +119,7 @@ impl Registrations {
         let launch = (*launch)?;
         for (at, why) in launch.not_kept() {
             let error = RegisterError::new("secret_in_entry", why.message());
-            self.errors.push(error.field(format!("command[{at}]")));
-        }
-        for message in launch.left_out() {
-            self.errors.push(RegisterError::new("definition_unclear", message.clone()).field("command"));
+            self.errors.push(error.field(format!("command[{}]", at + 1)));
         }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
@@ -177,8 +180,7 @@ impl Registrations {
                 self.note("unresolved", "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
-                let field = origin.key_path.clone().unwrap_or_else(|| origin.reference.clone());
-                self.note("unresolved", field, &message);
+                self.note("unresolved", String::new(), &message);
             }
         }
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]

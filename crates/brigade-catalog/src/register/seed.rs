@@ -3,7 +3,10 @@
 use brigade_core::{Json, Object};
 
 use super::{Members, RegisterError, Registration, Registrations};
-use crate::model::{Availability, Cost, Family, Install, Runtime, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{
+    Availability, Cost, Family, Install, RiskClass, Runtime, Seconds, SourceDetail, Tool, ToolId, ToolSource,
+    Transport,
+};
 
 pub(super) fn read(value: &Json) -> Registrations {
     let mut found = Registrations::default();
@@ -75,6 +78,9 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let Some(id) = members.text("id") else {
         return found.errors.push(wrong(members.field("id"), "a tool needs an id"));
     };
+    if id.parse::<ToolId>().is_ok() {
+        members.prefix.clone_from(&id);
+    }
     let empty = Object::new();
     let source = members.object("source").unwrap_or(&empty);
     let mut source = Members::of(source, members.field("source"));
@@ -117,6 +123,23 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         }
     }
     tool.version_command = members.text("version_command");
+    tool.cwd = members.text("cwd");
+    tool.input_schema_path = members.text("input_schema_path");
+    tool.output_schema_path = members.text("output_schema_path");
+    tool.examples_path = members.text("examples_path");
+    if let Some(word) = members.text("risk_class") {
+        tool.risk_class = word.parse().ok();
+        if tool.risk_class.is_none() {
+            let message = format!("expected one of {}", RiskClass::EXPECTED);
+            found.errors.push(wrong(members.field("risk_class"), &message));
+        }
+    }
+    if let Some(timeout) = members.get("timeout") {
+        tool.timeout = timeout.as_f64().and_then(|seconds| Seconds::new(seconds).ok());
+        if tool.timeout.is_none() {
+            members.fault("timeout", "expected a number of seconds above 0");
+        }
+    }
     if let Some(cost) = members.object("cost") {
         let mut cost = Members::of(cost, members.field("cost"));
         tool.cost = Some(Box::new(Cost { per_call: cost.amount("per_call"), unit: cost.text("unit") }));

@@ -1,6 +1,7 @@
 //! `server.json` of the official MCP registry.
 
 use brigade_core::{Json, Object};
+use brigade_discovery::is_address;
 
 use super::seed::server;
 use super::{Members, RegisterError, Registration, Registrations, id_of_name, quoted};
@@ -73,7 +74,10 @@ pub(super) fn read(object: &Object) -> Registrations {
         let mut remote = Members::of(object, format!("remotes[{}]", index + 1));
         let kind = remote.text("type").or_else(|| remote.text("transport_type")).unwrap_or_default();
         let transport = if kind == "sse" { Transport::Sse } else { Transport::Http };
-        let _ = remote.get("url");
+        // What stands in braces is a variable.
+        if !remote.text("url").is_some_and(|url| url.contains('{') || is_address(&url)) {
+            remote.fault("url", "expected the address of a server, https://HOST/PATH");
+        }
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{}", index + 1) };
         if let Some(tool) = base(&id, transport, &mut found) {
@@ -91,6 +95,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         let message = "no package is of npm or PyPI, and there is no remote";
         found.errors.push(RegisterError::new("package_unsupported", message).field("packages"));
     }
+    found.name_tool(&id_of_name(&short));
     found
 }
 
@@ -246,8 +251,10 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`.
+/// Returns whether a version has three numbers, as semver.org says: `1.2.3`, `1.2.3-rc.1+build`. No number begins with
+/// a zero, but those of a build may.
 fn is_semantic(version: &str) -> bool {
+    let is_short = |word: &str| word.len() == 1 || !word.starts_with('0') || !is_number(word);
     let are_words = |text: &str| {
         text.split('.').all(|word| {
             !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -256,7 +263,8 @@ fn is_semantic(version: &str) -> bool {
     let (version, build) = version.split_once('+').unwrap_or((version, "0"));
     let (numbers, before) = version.split_once('-').unwrap_or((version, "0"));
     numbers.split('.').count() == 3
-        && numbers.split('.').all(is_number)
+        && numbers.split('.').all(|number| is_number(number) && is_short(number))
+        && before.split('.').all(is_short)
         && are_words(before)
         && are_words(build)
 }

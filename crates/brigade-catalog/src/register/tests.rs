@@ -1,6 +1,7 @@
 //! Tests of the forms.
 
 use super::*;
+use crate::model::{RiskClass, Seconds};
 
 const SEED: &str = "version: \"1.0\"\nsettings:\n  auto_install: true\ntools:\n  - id: web_search\n    name: Web\n    source:\n      type: harness\n      provider: claude\n    categories: [research]\n  - id: filesystem\n    name: Files\n    source:\n      type: mcp\n      server: filesystem\n      transport: stdio\n      command: uvx mcp-server-filesystem\n    install:\n      check: which uvx\n      command: pip install uv\n    colour: red\n  - id: jq\n    name: jq\n    source: {type: cli, command: jq}\n";
 
@@ -15,7 +16,7 @@ fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
     let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
     assert_eq!(
         notes,
-        [("auto_install_ignored", "settings.auto_install"), ("unknown_key", "tools[2].colour")]
+        [("auto_install_ignored", "settings.auto_install"), ("unknown_key", "filesystem.colour")]
     );
     let [web, files, jq] = &found.tools[..] else { panic!("{:?}", found.tools) };
     assert!(web.tool.enabled && web.runtime.is_none());
@@ -65,6 +66,16 @@ fn packages_of_the_mcp_registry_are_pinned() {
         r#"{"name":"a/b","remotes":[{"type":"streamable-http","url":"https://x/?k=1"}]}"#,
     );
     assert!(remote.tools[0].runtime.is_none() && !remote.tools[0].tool.enabled);
+    for (remote, errors) in [
+        (r#"{"type":"sse","url":"not a url"}"#, &["b.remotes[1].url"][..]),
+        (r#"{"type":"sse","url":"ftp://h/"}"#, &["b.remotes[1].url"]),
+        (r#"{"type":"sse"}"#, &["b.remotes[1].url"]),
+        (r#"{"type":"sse","url":"https://{tenant}.h.example/mcp"}"#, &[]),
+    ] {
+        let found = read("server.json", &format!(r#"{{"name":"a/b","remotes":[{remote}]}}"#));
+        let fields: Vec<_> = found.errors.iter().filter_map(|error| error.field.as_deref()).collect();
+        assert_eq!(fields, errors, "{remote}");
+    }
 }
 
 #[test]
@@ -78,7 +89,8 @@ fn keys_of_the_mcp_registry_without_a_place_are_noted() {
     assert_eq!((found.errors.len(), found.tools[0].tool.name.as_str()), (0, "B"));
     let mut notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
     notes.sort_unstable();
-    let fields = ["_meta", "icons", "packages[1].fileSha256", "repository", "status", "websiteUrl"];
+    let fields =
+        ["b._meta", "b.icons", "b.packages[1].fileSha256", "b.repository", "b.status", "b.websiteUrl"];
     assert_eq!(notes, fields.map(|field| ("unknown_key", field)));
 }
 
@@ -96,7 +108,7 @@ fn a_package_of_another_registry_is_never_looked_for_in_the_public_one() {
             .iter()
             .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
             .collect();
-        assert_eq!(errors, [("package_unsupported", "packages[1].registryBaseUrl")], "{base}");
+        assert_eq!(errors, [("package_unsupported", "b.packages[1].registryBaseUrl")], "{base}");
         assert!(found.tools.is_empty());
     }
 }
@@ -121,15 +133,19 @@ fn what_is_broken_or_newer_says_where() {
 fn values_of_another_type_are_told_and_never_dropped() {
     let base = "source: {type: cli, command: jq}";
     for (line, field) in [
-        ("install: brew install jq", "install"),
-        ("install: {command: {linux: apt install jq}}", "install.command"),
-        ("install: {docs: 5}", "install.docs"),
-        ("description: 5", "description"),
-        ("capabilities: [parse, 5]", "capabilities[2]"),
-        ("aliases: [\"\"]", "aliases[1]"),
-        ("categories: {a: 1}", "categories"),
-        ("project_specific: \"yes\"", "project_specific"),
-        ("availability: true", "availability"),
+        ("install: brew install jq", "a.install"),
+        ("install: {command: {linux: apt install jq}}", "a.install.command"),
+        ("install: {docs: 5}", "a.install.docs"),
+        ("description: 5", "a.description"),
+        ("capabilities: [parse, 5]", "a.capabilities[2]"),
+        ("aliases: [\"\"]", "a.aliases[1]"),
+        ("categories: {a: 1}", "a.categories"),
+        ("project_specific: \"yes\"", "a.project_specific"),
+        ("availability: true", "a.availability"),
+        ("timeout: -5", "a.timeout"),
+        ("timeout: 0", "a.timeout"),
+        ("timeout: soon", "a.timeout"),
+        ("risk_class: huge", "a.risk_class"),
     ] {
         let found = read("a.yaml", &format!("id: a\n{base}\n{line}\n"));
         let errors: Vec<_> = found
@@ -140,7 +156,7 @@ fn values_of_another_type_are_told_and_never_dropped() {
         assert_eq!(errors, [("field_invalid", field)], "{line}");
     }
     let socket = read("a.yaml", "id: a\nsource: {type: mcp, transport: websocket, command: x}\n");
-    assert_eq!(socket.errors.first().and_then(|error| error.field.as_deref()), Some("source.transport"));
+    assert_eq!(socket.errors.first().and_then(|error| error.field.as_deref()), Some("a.source.transport"));
     let remote = read("a.yaml", "id: a\nsource: {type: mcp, transport: http, command: npx x}\n");
     assert_eq!(remote.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["command_ignored"]);
 }
@@ -188,18 +204,16 @@ fn an_id_that_is_a_secret_is_refused_and_not_named() {
 
 #[test]
 fn what_an_entry_has_a_place_for_is_taken_over() {
-    let text = "version: '1.0'\nsettings: {fallback_harness: false}\ntools:\n- id: yq\n  source: {type: cli, command: yq}\n  version_command: yq --version\n  cost: {per_call: 0.002, unit: USD}\n  enabled: true\n  approval_mode: never\n- id: h\n  source: {type: harness, provider: claude}\n  enabled: false\n";
+    let text = "version: '1.0'\nsettings: {fallback_harness: false}\ntools:\n- id: yq\n  source: {type: cli, command: yq}\n  version_command: yq --version\n  cost: {per_call: 0.002, unit: USD}\n  timeout: 2.5\n  risk_class: read\n  enabled: true\n  approval_mode: never\n- id: h\n  source: {type: harness, provider: claude}\n  enabled: false\n";
     let found = read("a.yaml", text);
     assert_eq!((&found.errors[..], found.harness_tools), (&[][..], Some(false)));
     let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
-    assert_eq!(
-        notes,
-        [("enabled_ignored", "tools[1].enabled"), ("approval_mode_ignored", "tools[1].approval_mode")]
-    );
+    assert_eq!(notes, [("enabled_ignored", "yq.enabled"), ("approval_mode_ignored", "yq.approval_mode")]);
     let [yq, native] = &found.tools[..] else { panic!("{:?}", found.tools) };
     let cost = yq.tool.cost.as_deref().unwrap();
     assert_eq!((cost.per_call, cost.unit.as_deref()), (Some(0.002), Some("USD")));
     assert_eq!(yq.tool.version_command.as_deref(), Some("yq --version"));
+    assert_eq!((yq.tool.timeout, yq.tool.risk_class), (Seconds::new(2.5).ok(), Some(RiskClass::Read)));
     assert_eq!((yq.tool.enabled, yq.tool.approval_mode), (false, Some(ApprovalMode::Always)));
     assert!(!native.tool.enabled);
     let broken = read(
@@ -207,7 +221,7 @@ fn what_an_entry_has_a_place_for_is_taken_over() {
         &text.replace("0.002", "-1").replace("never", "x").replace("harness: false", "harness: 5"),
     );
     let fields: Vec<_> = broken.errors.iter().filter_map(|error| error.field.as_deref()).collect();
-    assert_eq!(fields, ["settings.fallback_harness", "tools[1].cost.per_call", "tools[1].approval_mode"]);
+    assert_eq!(fields, ["settings.fallback_harness", "yq.cost.per_call", "yq.approval_mode"]);
 }
 
 #[test]
@@ -239,7 +253,24 @@ fn a_package_is_one_version_of_one_name() {
     for (registry, versions) in [
         (
             "npm",
-            &["1", "1.2", "1.x", "1.2.x", "x", "*", "^1.0.0", "latest", "1.2.3.4", "v1.2.3", "1.2.3-"][..],
+            &[
+                "1",
+                "1.2",
+                "1.x",
+                "1.2.x",
+                "x",
+                "*",
+                "^1.0.0",
+                "latest",
+                "1.2.3.4",
+                "v1.2.3",
+                "1.2.3-",
+                "01.2.3",
+                "1.02.3",
+                "1.2.003",
+                "1.2.3-01",
+                "1.2.3-rc.01",
+            ][..],
         ),
         ("pypi", &["1.x", "1.*", "x", "latest", ">=1", "1..2", "1.0foo", "v1", "1.0+"]),
     ] {
@@ -252,7 +283,7 @@ fn a_package_is_one_version_of_one_name() {
         }
     }
     for (registry, versions) in [
-        ("npm", &["0.0.1", "1.2.3-rc.1", "1.2.3-0.a-b+build.5", "2026.11.26"][..]),
+        ("npm", &["0.0.1", "1.2.3-rc.1", "1.2.3-0.a-b+build.5", "1.2.3-0a+007", "2026.11.26"][..]),
         ("pypi", &["1", "1.2", "1.2.3.4", "2.0rc1", "1!2.0.post2.dev3+local.1", "1.0-1", "1.0a1", "1.0.0b2"]),
     ] {
         for version in versions {

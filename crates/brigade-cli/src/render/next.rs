@@ -148,21 +148,21 @@ fn command(step: &NextStep) -> String {
         N::InitEmpty => "tools init --empty".to_owned(),
         N::AddDefaults => "tools defaults".to_owned(),
         N::ListTools => "tools list".to_owned(),
-        N::ShowTool(id) => of("tools show", id, ""),
-        N::DescribeTool(id) => of("tools describe", id, ""),
-        N::DescribeToolLive(id) => of("tools describe", id, "--live"),
-        N::InstallTool(id) => of("tools install", id, ""),
-        N::RunChecks(id) => of("tools check", id, "--run-checks"),
-        N::ObserveTool(id) => of("tools observe", id, ""),
-        N::DeclareUsed(id) => of("tools observe", id, "--write"),
+        N::ShowTool(id) => named("tools show", id, ""),
+        N::DescribeTool(id) => named("tools describe", id, ""),
+        N::DescribeToolLive(id) => named("tools describe", id, "--live"),
+        N::InstallTool(id) => named("tools install", id, ""),
+        N::RunChecks(id) => named("tools check", id, "--run-checks"),
+        N::ObserveTool(id) => named("tools observe", id, ""),
+        N::DeclareUsed(id) => named("tools observe", id, "--write"),
         N::ListContracts => "tools contracts".to_owned(),
         N::Diagnose => "tools doctor".to_owned(),
         N::DiagnoseOnly(area) => format!("tools doctor --only {area}"),
         N::Fix => "tools doctor --fix".to_owned(),
-        N::PlanProjections(id) => of("tools plan", id, ""),
-        N::Apply(id) => of("tools apply", id, ""),
-        N::ApplyForced(id) => of("tools apply", id, "--force"),
-        N::TryApplyForced(id) => of("tools apply --force --dry-run", id, ""),
+        N::PlanProjections(id) => named("tools plan", id, ""),
+        N::Apply(id) => named("tools apply", id, ""),
+        N::ApplyForced(id) => named("tools apply", id, "--force"),
+        N::TryApplyForced(id) => named("tools apply --force --dry-run", id, ""),
         N::ApplyAll => "tools apply --all".to_owned(),
         N::ApplyAllAndPrune => "tools apply --all --prune".to_owned(),
         N::SyncForced => "tools sync apply --all --write --force".to_owned(),
@@ -171,7 +171,7 @@ fn command(step: &NextStep) -> String {
         N::ListHarnesses => "tools harness list".to_owned(),
         N::ListProfiles => "tools profile list".to_owned(),
         N::ListAgents => "tools agent list".to_owned(),
-        N::QueueCall(id) => of("tools call queue", id, ""),
+        N::QueueCall(id) => named("tools call queue", id, ""),
         N::ListCalls => "tools call list".to_owned(),
         N::ListApprovedCalls => "tools call list --status approved".to_owned(),
         N::ShowCall(id) => format!("tools call show {id}"),
@@ -194,60 +194,60 @@ fn command(step: &NextStep) -> String {
         N::InitPolicy => "tools policy init".to_owned(),
         N::ShowPolicy => "tools policy show".to_owned(),
         N::CheckPolicy => "tools policy doctor".to_owned(),
-        N::ExplainPolicy(id) => of("tools policy explain", id, ""),
+        N::ExplainPolicy(id) => named("tools policy explain", id, ""),
         N::InitRuntimes => "tools runtime init".to_owned(),
         N::ListRuntimes => "tools runtime list".to_owned(),
         N::CheckRuntimes => "tools runtime doctor".to_owned(),
-        N::ShowRuntime(id) => of("tools runtime show", id, ""),
+        N::ShowRuntime(id) => named("tools runtime show", id, ""),
         N::RuntimeStatus => "tools runtime status".to_owned(),
-        N::StartRuntime(id) => of("tools runtime start", id, ""),
-        N::StopRuntime(id) => of("tools runtime stop", id, ""),
-        N::RestartRuntime(id) => of("tools runtime restart", id, ""),
-        N::ReadRuntimeLogs(id) => of("tools runtime logs", id, ""),
+        N::StartRuntime(id) => named("tools runtime start", id, ""),
+        N::StopRuntime(id) => named("tools runtime stop", id, ""),
+        N::RestartRuntime(id) => named("tools runtime restart", id, ""),
+        N::ReadRuntimeLogs(id) => named("tools runtime logs", id, ""),
         N::ImportMcp => "tools import mcp RUNTIME".to_owned(),
-        N::TryImportMcp(id) => of("tools import mcp", id, "--dry-run"),
+        N::TryImportMcp(id) => named("tools import mcp", id, "--dry-run"),
         N::ListPacks => "tools pack list".to_owned(),
         N::ListPins => "tools pins list".to_owned(),
         N::ComparePins => "tools pins list --live".to_owned(),
-        N::ShowPin(id) => of("tools pins show", id, ""),
-        N::AcceptPin(id) => of("tools pins accept", id, ""),
+        N::ShowPin(id) => named("tools pins show", id, ""),
+        N::AcceptPin(id) => named("tools pins accept", id, ""),
         N::AcceptPinChange { pin, fingerprint } => {
-            of("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
+            named("tools pins accept", pin, &format!("--fingerprint {}", fingerprint.short()))
         }
-        N::Connect(client) => of("tools connect", client, ""),
+        N::Connect(client) => named("tools connect", client, ""),
         N::ConnectAgain { client, scope, transport, agent } => {
             let options = format!("--scope {scope} --transport {transport} --as {} --write", quote(agent));
-            of("tools connect", client, &options)
+            named("tools connect", client, &options)
         }
         N::RegisterAgain { reference, id, level } => {
-            of("tools register", reference, &format!("--id {} --level {level} --replace", quote(id)))
+            named("tools register", reference, &format!("--id {} --level {level} --replace", quote(id)))
         }
         N::CheckState => "tools state check".to_owned(),
         N::CompactState => "tools state compact".to_owned(),
         N::InitKitchen => "kitchen init".to_owned(),
         N::ListWorkers => "kitchen workers".to_owned(),
-        N::ValidatePrd(path) => of("kitchen validate", path, ""),
-        N::ApprovePrd(path) => of("kitchen approve", path, ""),
+        N::ValidatePrd(path) => named("kitchen validate", path, ""),
+        N::ApprovePrd(path) => named("kitchen approve", path, ""),
         N::ApprovePrdAs { path, fingerprint } => {
-            of("kitchen approve", path, &format!("--fingerprint {}", fingerprint.short()))
+            named("kitchen approve", path, &format!("--fingerprint {}", fingerprint.short()))
         }
         N::ApproveWorkersAs(fingerprint) => {
             format!("kitchen approve --workers --fingerprint {}", quote(fingerprint))
         }
-        N::KitchenStatus(path) => of("kitchen status", path, ""),
-        N::ResumePrd(path) => of("kitchen resume", path, ""),
-        N::RetryPrd(path) => of("kitchen resume", path, "retry --all"),
+        N::KitchenStatus(path) => named("kitchen status", path, ""),
+        N::ResumePrd(path) => named("kitchen resume", path, ""),
+        N::RetryPrd(path) => named("kitchen resume", path, "retry --all"),
         N::ListDecisions => "kitchen decisions".to_owned(),
-        N::ContinuePlan(id) => of("plan --continue", id, "--answer 1=TEXT"),
-        N::AnswerDecision(id) => of("kitchen answer", id, "CHOICE"),
+        N::ContinuePlan(id) => named("plan --continue", id, "--answer 1=TEXT"),
+        N::AnswerDecision(id) => named("kitchen answer", id, "CHOICE"),
         N::ShowBrief => "work brief".to_owned(),
-        N::AnswerByChoice(id) => of("work answer", id, "--choice CHOICE"),
-        N::AnswerByText(id) => of("work answer", id, "--text TEXT"),
+        N::AnswerByChoice(id) => named("work answer", id, "--choice CHOICE"),
+        N::AnswerByText(id) => named("work answer", id, "--text TEXT"),
         N::ListMemories => "work memory list".to_owned(),
         N::ListPullRequests => "work pr list".to_owned(),
         N::VerifyKitchenReceipts => "kitchen receipts verify".to_owned(),
-        N::CleanKitchen(path) => of("kitchen clean", path, ""),
-        N::AbandonWork { prd, task } => of("kitchen clean", prd, &format!("--abandon={}", quote(task))),
+        N::CleanKitchen(path) => named("kitchen clean", path, ""),
+        N::AbandonWork { prd, task } => named("kitchen clean", prd, &format!("--abandon={}", quote(task))),
         N::ListInbox => "work inbox list".to_owned(),
         N::ListPendingRows => "work inbox list --status pending".to_owned(),
         // A kind of step that this crate does not know yet.
@@ -256,7 +256,7 @@ fn command(step: &NextStep) -> String {
 }
 
 /// Formats a command with a name and options. A name that looks like an option is put after `--`.
-fn of(words: &str, name: &str, options: &str) -> String {
+pub(crate) fn named(words: &str, name: &str, options: &str) -> String {
     let parts = if name.starts_with('-') {
         [words, options, "--", &quote(name)].map(str::to_owned)
     } else {

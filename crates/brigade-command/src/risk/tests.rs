@@ -532,7 +532,7 @@ fn a_risk_names_the_word_and_the_program_but_no_argument() {
     let risks = judge(&Argv::parse("env A=1 /opt/bin/bash -lc 'rm -rf EXAMPLE'").unwrap());
     assert_eq!(
         risks.iter().map(Risk::to_string).collect::<Vec<_>>(),
-        ["word 3 gives `bash` its commands as text", "word 4 removes recursively and without asking"]
+        ["word 4 gives `bash` its commands as text", "word 5 removes recursively and without asking"]
     );
 }
 

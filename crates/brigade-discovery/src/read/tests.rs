@@ -63,6 +63,11 @@ fn a_secret_in_a_common_spelling_is_named_and_not_fingerprinted() {
         (r#"["--cookie", "sid=V1"]"#, 2),
         (r#"["{\"headers\":{\"A\":\"V1\"}}"]"#, 1),
         (r#"["--jwt", "V1"]"#, 2),
+        (r#"["--authtoken=V1"]"#, 1),
+        (r#"["--mytoken=V1"]"#, 1),
+        (r#"["accesstoken=V1"]"#, 1),
+        (r#"["-basic", "me:V1"]"#, 2),
+        (r#"["--basic", "me", "V1"]"#, 3),
         (r#"["--PAT=V1"]"#, 1),
         (r#"["Bearer", "V1"]"#, 2),
         (r#"["--session", "V1"]"#, 2),
@@ -139,6 +144,11 @@ fn what_is_no_server_is_an_issue_and_no_entry() {
             "{value}"
         );
         assert_eq!(reading.issues[0].entry_id.as_deref(), Some("mcp:a"));
+    }
+    for url in ["not a url", "ftp://h.example/", "https://", "https://:80/x"] {
+        let found = read("cursor", &format!(r#"{{"mcpServers": {{"a": {{"url": "{url}"}}}}}}"#));
+        let issues: Vec<_> = found.issues.iter().map(|issue| issue.code.as_str()).collect();
+        assert_eq!(issues, ["field_invalid"], "{url}");
     }
     let both = read("cursor", r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/"}}}"#);
     assert_eq!(

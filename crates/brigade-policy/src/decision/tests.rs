@@ -471,6 +471,9 @@ fn an_installation_needs_a_policy_that_names_it() {
     }
     check(None, &["policy_install_not_allowed:1"]);
     check(Some(""), &["policy_install_not_allowed:1"]);
+    // What an invalid policy names is not known, so that it is invalid is all that is said.
+    check(Some("\nallowed_levels = [\"projekt\"]"), &["policy_invalid:2"]);
+    check(Some("[["), &["policy_invalid:1"]);
     check(Some("max_timeout = 5\nallowed_effects = []"), &["policy_install_not_allowed:2"]);
     check(
         Some("allowed_effects = [\"local-write\"]"),

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brigade_catalog::{Catalog, Level, Tool};
-use brigade_core::ErrorKind;
+use brigade_core::{ErrorKind, codes};
 use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, why_unsafe};
 use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, RelPath};
 use brigade_policy::Failure;
-use brigade_upkeep::{REGISTERED, RUNTIMES, Seams, left_beside};
+use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
 
 use super::{LIMIT, RegisterRequest, refusal};
 use crate::rel;
@@ -170,18 +170,13 @@ impl Target {
             target.display(),
             home.map_or_else(|| self.folder.clone(), |home| self.folder.join(home.as_path())).display()
         );
-        Err(Failure::new(ErrorKind::Environment, message))
+        Err(Failure::new(ErrorKind::Environment, message).coded(codes::PATH_OUTSIDE))
     }
 
     /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
     pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
-        // What a killed registration left behind. The lock is held, so nobody writes these files now.
         let (catalog, runtimes) = (self.real(&**fs, &self.catalog)?, self.real(&**fs, &self.runtimes)?);
-        for left in [&catalog, &runtimes].into_iter().flat_map(|file| left_beside(&**fs, file)) {
-            // A file that stays does no harm.
-            let _ = fs.remove(&left);
-        }
         self.remember(&**fs, after)?;
         let files =
             [(&runtimes, &before.runtimes, &after.runtimes), (&catalog, &before.catalog, &after.catalog)];

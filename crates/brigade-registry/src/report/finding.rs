@@ -35,6 +35,27 @@ impl StateReason {
         };
         presence.reasons.iter().map(row).collect()
     }
+
+    /// Puts the reasons against every call behind those for a state. What both say is said once.
+    fn together(state: Vec<StateReason>, refusals: Vec<StateReason>) -> Vec<StateReason> {
+        let says_it = |known: &StateReason, other: &StateReason| {
+            let of_plan = match known.code.as_str() {
+                "program_missing" => "program_not_found",
+                "script_missing" => "script_not_found",
+                _ => return known.message == other.message,
+            };
+            other.code == of_plan
+        };
+        let (mut reasons, mut others) = (state, Vec::new());
+        for refusal in refusals {
+            match reasons.iter_mut().find(|known| says_it(known, &refusal)) {
+                Some(known) => known.hint = known.hint.take().or(refusal.hint),
+                None => others.push(refusal),
+            }
+        }
+        reasons.append(&mut others);
+        reasons
+    }
 }
 
 /// Spells the steps of hints as the user would type them.
@@ -342,9 +363,8 @@ impl FindMatch {
         refusals: Vec<StateReason>,
     ) -> FindMatch {
         let tool = &*candidate.tool.shown();
-        let mut reasons = StateReason::all_of(presence);
         let callable = refusals.is_empty();
-        reasons.extend(refusals);
+        let reasons = StateReason::together(StateReason::all_of(presence), refusals);
         FindMatch {
             id: tool.id.to_string(),
             name: tool.name.clone(),

@@ -10,20 +10,21 @@ use crate::session::Session;
 ///
 /// Reads the files of 17 harnesses and their directories of skills and commands. Starts no program, opens no
 /// connection and writes nothing. Values of variables, headers and URLs are never shown. A file that cannot be read is
-/// listed as an issue. `brigade tools sync` remembers what was found.
+/// listed as an issue. `brigade tools sync` remembers what was found. Of an option that is given several times, one
+/// value must fit.
 #[derive(Args, Debug)]
 pub(crate) struct DiscoverArgs {
-    /// Only this harness; may be given several times [default: those of tools.toml, or all]
+    /// Only this harness [default: those of tools.toml, or all]
     #[arg(long = "harness", value_name = "HARNESS", value_parser = PossibleValuesParser::new(harness_labels()), hide_possible_values = true)]
     harnesses: Vec<String>,
 
     /// Only entries of this source
-    #[arg(long, value_enum)]
-    source: Option<SourceWord>,
+    #[arg(long = "source", value_name = "SOURCE", value_enum)]
+    sources: Vec<SourceWord>,
 
     /// Only files of this scope
-    #[arg(long, value_enum)]
-    scope: Option<ScopeWord>,
+    #[arg(long = "scope", value_name = "SCOPE", value_enum)]
+    scopes: Vec<ScopeWord>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -36,6 +37,16 @@ enum SourceWord {
     Harness,
 }
 
+impl SourceWord {
+    const fn meaning(self) -> DiscoverSource {
+        match self {
+            SourceWord::Mcp => DiscoverSource::Mcp,
+            SourceWord::Skill => DiscoverSource::Skills,
+            SourceWord::Harness => DiscoverSource::Natives,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ScopeWord {
     /// Files of the user and of the system, for all workspaces
@@ -44,17 +55,19 @@ enum ScopeWord {
     Project,
 }
 
+impl ScopeWord {
+    const fn meaning(self) -> Scope {
+        match self {
+            ScopeWord::User => Scope::User,
+            ScopeWord::Project => Scope::Project,
+        }
+    }
+}
+
 pub(crate) fn run(session: &Session<'_>, arguments: &DiscoverArgs) -> Result<DiscoveryReport, Error> {
     session.workspace()?.registry().discover(&DiscoverRequest {
         harnesses: (!arguments.harnesses.is_empty()).then(|| arguments.harnesses.clone()),
-        source: arguments.source.map(|source| match source {
-            SourceWord::Mcp => DiscoverSource::Mcp,
-            SourceWord::Skill => DiscoverSource::Skills,
-            SourceWord::Harness => DiscoverSource::Natives,
-        }),
-        scope: arguments.scope.map(|scope| match scope {
-            ScopeWord::User => Scope::User,
-            ScopeWord::Project => Scope::Project,
-        }),
+        sources: arguments.sources.iter().map(|source| source.meaning()).collect(),
+        scopes: arguments.scopes.iter().map(|scope| scope.meaning()).collect(),
     })
 }

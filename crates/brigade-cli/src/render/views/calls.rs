@@ -11,6 +11,7 @@ use brigade::{
 
 use super::runs;
 use crate::render::blockers;
+use crate::render::next::named;
 use crate::render::page::{Page, Sheet};
 use crate::render::shell::quoted;
 use crate::render::text::{Text, Tone};
@@ -50,23 +51,23 @@ impl View for PlanReport {
         if self.valid {
             page.next(&queue_command(&self.tool_id, &self.plan.args));
         } else {
-            page.next(&format!("brigade tools describe {}", self.tool_id));
+            page.next_step(&NextStep::DescribeTool(self.tool_id.clone()));
         }
     }
 }
 
 /// Returns the command that queues a planned call.
 fn queue_command(tool_id: &str, arguments: &Json) -> String {
-    let command = format!("brigade tools call queue {}", quoted(tool_id));
+    let queue = |options: &str| named("brigade tools call queue", tool_id, options);
     match arguments.as_object().filter(|arguments| !arguments.is_empty()) {
         Some(arguments) => {
             let json = Json::Object(arguments.clone()).to_compact();
             if LONG < json.len() {
-                return format!("{command} --args-json FILE (with the same arguments)");
+                return format!("{} (with the same arguments)", queue("--args-json FILE"));
             }
-            format!("{command} --args {}", quoted(&json))
+            queue(&format!("--args {}", quoted(&json)))
         }
-        None => command,
+        None => queue(""),
     }
 }
 

@@ -77,7 +77,7 @@ impl View for ShowReport {
         show_tool(&self.tool, page);
         note_disabled(tool, page);
         if tool.contract.has_contract {
-            page.next(&format!("brigade tools describe {}", tool.id));
+            page.next_step(&NextStep::DescribeTool(tool.id.clone()));
         }
     }
 }

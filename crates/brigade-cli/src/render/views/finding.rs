@@ -4,7 +4,7 @@ use brigade::{
     CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
 };
 
-use brigade::core::Timestamp;
+use brigade::core::{NextStep, Timestamp};
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -47,7 +47,7 @@ impl View for FindReport {
             page.note(&format!("no tool has: {}", self.gaps.join(", ")));
         }
         match self.matches.iter().find(|found| found.callable).or(self.matches.first()) {
-            Some(found) => page.next(&format!("brigade tools show {}", found.id)),
+            Some(found) => page.next_step(&NextStep::ShowTool(found.id.clone())),
             None => page.next("brigade tools list"),
         }
     }
@@ -111,9 +111,9 @@ impl View for CheckReport {
         };
         let untold = self.tools.iter().find(is_untold).filter(|_| !self.ran_checks);
         match (self.tools.iter().find(is_installable), untold) {
-            (Some(tool), _) => page.next(&format!("brigade tools install {}", tool.id)),
-            (None, Some(tool)) => page.next(&format!("brigade tools check {} --run-checks", tool.id)),
-            (None, None) => page.next(&format!("brigade tools show {}", self.tools[0].id)),
+            (Some(tool), _) => page.next_step(&NextStep::InstallTool(tool.id.clone())),
+            (None, Some(tool)) => page.next_step(&NextStep::RunChecks(tool.id.clone())),
+            (None, None) => page.next_step(&NextStep::ShowTool(self.tools[0].id.clone())),
         }
     }
 }
@@ -135,7 +135,7 @@ impl View for StatsReport {
             ("cost", Fit::Whole),
         ]);
         let time = |milliseconds: Option<u64>| {
-            milliseconds.map_or_else(String::new, |milliseconds| when::limit(milliseconds as f64 / 1000.0))
+            milliseconds.map_or_else(String::new, |milliseconds| when::measured(milliseconds as f64 / 1000.0))
         };
         for tool in &self.tools {
             let cost = tool.cost.map_or_else(String::new, |cost| {
@@ -148,7 +148,7 @@ impl View for StatsReport {
                 Text::from(tool.failures.to_string()),
                 Text::from(time(tool.median_ms)),
                 Text::from(time(tool.max_ms)),
-                Text::from(tool.last_used.map_or_else(String::new, |at| at.to_string())),
+                tool.last_used.map_or_else(Text::default, |at| when::at(at, page.now)),
                 Text::from(cost),
             ]);
         }

@@ -1,7 +1,9 @@
 //! MCP tools: pins, live comparisons and imports.
 
+use brigade::core::NextStep;
 use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary, ServerSummary};
 
+use crate::render::next::named;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -128,7 +130,7 @@ impl View for PinReport {
         if let (false, "changed", Some(offered)) = (self.accepted, &*pin.state, &self.offered) {
             // With the fingerprint, only the changes shown here are accepted.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
-            page.next(&format!("brigade tools pins accept {} --fingerprint {fingerprint}", pin.id));
+            page.next(&named("brigade tools pins accept", &pin.id, &format!("--fingerprint {fingerprint}")));
         }
     }
 }
@@ -149,7 +151,7 @@ fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut
         page.data.line(if accepted { "accepted:" } else { "changes of the list:" });
         changes(changed, page);
         if !accepted {
-            page.next(&format!("brigade tools pins accept {}", server.id));
+            page.next_step(&NextStep::AcceptPin(server.id.clone()));
         }
     }
 }
@@ -235,7 +237,7 @@ impl View for ImportMcpReport {
                 "new entries are disabled: review each, add permissions and effects, then set `enabled = true`",
             );
             if let Some(first) = self.tools.iter().find(|tool| tool.action == "add") {
-                page.next(&format!("brigade tools describe {}", first.tool_id));
+                page.next_step(&NextStep::DescribeTool(first.tool_id.clone()));
             }
         }
     }

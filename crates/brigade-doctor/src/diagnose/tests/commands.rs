@@ -34,19 +34,19 @@ fn commands_of_runtimes_are_judged_like_those_of_tools() {
         let of_runtime = issues.into_iter().filter(|issue| issue.tool_id.as_deref() == Some("h"));
         of_runtime.map(|issue| format!("{}: {}", issue.kind.code(), issue.detail)).collect::<Vec<_>>()
     };
-    let command = "command: word 1 gives `python` its program as text";
-    let health = "health_command: word 1 gives `node` its program as text";
+    let command = "command: word 2 gives `python` its program as text";
+    let health = "health_command: word 2 gives `node` its program as text";
     assert_eq!(
         of("command = \"python3 -c 1\"\nhealth_command = \"node -e 1\"\n", |_| Vec::new()),
         [format!("inline_code: {command}"), format!("inline_code: {health}")]
     );
     let refused = |runtime: &Runtime| {
-        let detail = "`health_command`: word 1 gives `node` its program as text";
+        let detail = "`health_command`: word 2 gives `node` its program as text";
         vec![RuntimeIssue::of_field(runtime, IssueType::RuntimeHighRiskCommand, "health_command", detail)]
     };
     assert_eq!(
         of("command = \"sleep 9\"\nhealth_command = \"node -e 1\"\n", refused),
-        ["runtime_high_risk_command: `health_command`: word 1 gives `node` its program as text"]
+        ["runtime_high_risk_command: `health_command`: word 2 gives `node` its program as text"]
     );
     let missing = |runtime: &Runtime| {
         let issue = |field| RuntimeIssue::of_field(runtime, IssueType::RuntimeBadCommand, field, "not there");

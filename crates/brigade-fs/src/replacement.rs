@@ -1,0 +1,206 @@
+//! Files that are made under a temporary name and renamed when they are whole, and what is left of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::process::{Pid, test_kill_process};
+
+use crate::{FileKind, FileMode, Fs, FsError, FsErrorKind, Metadata, RelPath, WriteFile};
+
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn create_temporary<F: Fs + ?Sized>(
+    fs: &F,
+    path: &RelPath,
+    mode: u32,
+) -> Result<(RelPath, Box<dyn WriteFile>), FsError> {
+    loop {
+        let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{}-{number}.tmp", prefix_of(path), std::process::id());
+        let temporary = path.parent().join(&name).expect("a name without slashes is a path");
+        match fs.create(&temporary, mode) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.is_exists() => {}
+            Err(error) => return Err(FsError { operation: "write", path: path.to_string(), ..error }),
+        }
+    }
+}
+
+/// Returns whether a name is a temporary one used by [`Fs::write_atomic`] and [`Replacement`]. Such a file is being
+/// written right now, or remains from a crash.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Returns how the temporary names of a file begin.
+fn prefix_of(path: &RelPath) -> String {
+    // Omit the target's name if it would make the temporary name too long.
+    let stem = if path.name().len() <= 200 { path.name() } else { "long" };
+    format!(".{stem}.")
+}
+
+/// Returns whether a name is that of a temporary file (`.NAME.PROCESS-NUMBER.tmp`) whose process has ended. A file
+/// whose process lives may be written right now.
+pub fn is_left(name: &str) -> bool {
+    let Some(process) = process_of(name) else { return false };
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    // A process that may not be signalled lives, too.
+    process.is_none_or(|process| test_kill_process(process) == Err(rustix::io::Errno::SRCH))
+}
+
+fn process_of(name: &str) -> Option<u32> {
+    let (_, numbers) = name.strip_suffix(".tmp").filter(|_| is_temporary(name))?.rsplit_once('.')?;
+    let (process, number) = numbers.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    process.parse().ok().filter(|process| *process != 0)
+}
+
+/// Removes the temporary files beside a file that ended processes left of writing it. What cannot be removed stays: it
+/// does no harm.
+pub(crate) fn remove_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) {
+    let (folder, prefix) = (path.parent(), prefix_of(path));
+    for entry in fs.list_dir(&folder).unwrap_or_default() {
+        let is_ours =
+            entry.name.strip_prefix(&prefix).is_some_and(|rest| !rest.trim_end_matches(".tmp").contains('.'));
+        if is_ours && entry.kind == FileKind::File && is_left(&entry.name) {
+            let _ = folder.join(&entry.name).map(|left| fs.remove(&left));
+        }
+    }
+}
+
+/// A file under construction that replaces another one when it is committed.
+///
+/// Dropping it without [`Replacement::commit`] removes the temporary file.
+pub struct Replacement<'a, F: Fs + ?Sized> {
+    fs: &'a F,
+    target: RelPath,
+    temporary: RelPath,
+    file: Option<Box<dyn WriteFile>>,
+}
+
+impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
+    /// Creates an empty temporary file beside the target, and removes those that ended processes left there.
+    ///
+    /// # Errors
+    /// Fails if the directory is not writable, or the target is a directory.
+    pub fn begin(fs: &'a F, target: &RelPath, mode: FileMode) -> Result<Replacement<'a, F>, FsError> {
+        let existing = match fs.link_metadata(target) {
+            Ok(metadata) if metadata.kind == FileKind::Directory => {
+                return Err(FsError::new("write", target.as_str(), FsErrorKind::NotAFile));
+            }
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        let mode = match mode {
+            FileMode::Private => 0o600,
+            FileMode::Exactly(mode) => mode,
+            FileMode::KeepOr(mode) => match existing {
+                Some(Metadata { kind: FileKind::File, mode, .. }) => mode,
+                Some(_) | None => mode,
+            },
+        };
+        remove_left(fs, target);
+        Replacement::create(fs, target, mode)
+    }
+
+    /// Creates an empty temporary file for a name that is not taken. Such names are rarely asked for twice, in
+    /// directories that grow, so nobody looks for what is left.
+    pub(crate) fn of_new(fs: &'a F, target: &RelPath) -> Result<Replacement<'a, F>, FsError> {
+        Replacement::create(fs, target, 0o600)
+    }
+
+    fn create(fs: &'a F, target: &RelPath, mode: u32) -> Result<Replacement<'a, F>, FsError> {
+        let (temporary, file) = create_temporary(fs, target, mode)?;
+        Ok(Replacement { fs, target: target.clone(), temporary, file: Some(file) })
+    }
+
+    /// Appends to the temporary file.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
+        let file = self.file.as_mut().expect("the file is open until it is committed");
+        file.write(bytes).map_err(|error| FsError { path: self.target.to_string(), ..error })
+    }
+
+    /// Makes the file durable and renames it to the target.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn commit(mut self) -> Result<(), FsError> {
+        let named = |error| FsError { operation: "write", path: self.target.to_string(), ..error };
+        let file = self.file.as_mut().expect("the file is open until it is committed");
+        file.sync().map_err(named)?;
+        self.fs.rename(&self.temporary, &self.target).map_err(named)?;
+        self.file = None;
+        self.fs.sync_dir(&self.target.parent())
+    }
+}
+
+impl<F: Fs + ?Sized> Drop for Replacement<'_, F> {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = self.fs.remove(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DiskFs, MemoryFs};
+
+    #[test]
+    fn only_the_names_of_half_written_files_name_a_process() {
+        for (name, expect) in [
+            (".inbox.jsonl.12-0.tmp", Some(12)),
+            ("..gitignore.7-31.tmp", Some(7)),
+            (".tmp", None),
+            (".mine.tmp", None),
+            (".mine.12.tmp", None),
+            ("inbox.jsonl.12-0.tmp", None),
+            (".inbox.jsonl.12-0", None),
+            (".x.-1-0.tmp", None),
+            (".x.0-0.tmp", None),
+        ] {
+            assert_eq!(process_of(name), expect, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_being_written_stays() {
+        assert!(!is_left(&format!(".x.{}-0.tmp", std::process::id())));
+        assert!(!is_left(".x.1-0.tmp"), "the first process of the system lives");
+        assert!(is_left(&format!(".x.{}-0.tmp", u32::MAX / 2)));
+    }
+
+    fn check(fs: &dyn Fs, write: &dyn Fn(&dyn Fs, &RelPath) -> Result<(), FsError>) {
+        let (ended, living) = (u32::MAX / 2, std::process::id());
+        let left = [format!(".a.json.{ended}-0.tmp"), format!(".a.json.{ended}-17.tmp")];
+        let others = [
+            format!(".a.json.{living}-900000.tmp"),
+            format!(".b.json.{ended}-0.tmp"),
+            format!(".a.json.old.{ended}-0.tmp"),
+            ".a.json.tmp".to_owned(),
+        ];
+        let path = |name: &str| format!("folder/{name}").parse::<RelPath>().unwrap();
+        fs.create_dir_all(&"folder".parse().unwrap()).unwrap();
+        left.iter().chain(&others).for_each(|name| drop(fs.create(&path(name), 0o600).unwrap()));
+        write(fs, &path("a.json")).unwrap();
+        let names: Vec<String> =
+            fs.list_dir(&"folder".parse().unwrap()).unwrap().into_iter().map(|entry| entry.name).collect();
+        let mut expected: Vec<String> = others.into_iter().chain(["a.json".to_owned()]).collect();
+        expected.sort();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_write_removes_what_ended_processes_left_of_that_file_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let durably = |fs: &dyn Fs, path: &RelPath| fs.write_atomic(path, b"{}", FileMode::Private);
+        let as_cache = |fs: &dyn Fs, path: &RelPath| fs.write_cache(path, b"{}");
+        check(&DiskFs::open(folder.path()).unwrap(), &durably);
+        check(&MemoryFs::new(), &durably);
+        check(&MemoryFs::new(), &as_cache);
+    }
+}
