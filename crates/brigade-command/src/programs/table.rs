@@ -218,7 +218,7 @@ pub(super) const ROWS: &[Row] = &[
         .valued("IrCEX", &[])
         .attached("xFKTWi0")
         .finds(Finds::Ruby)
-        .ends_of_code(&[".rb"]),
+        .ends_of_code(&[".gemspec", ".rb", ".ru"]),
     interpreter(&["irb"]).code("e", &[]).valued("IrCE", &[]).attached("xFKTWi0"),
     interpreter(&["node", "nodejs", "ts-node", "tsx"])
         .script(Script::ByName, "")
@@ -260,7 +260,7 @@ pub(super) const ROWS: &[Row] = &[
         .code("rBRE", &["--run", "--process-begin", "--process-code", "--process-end"])
         .valued("cdzSt", &["--php-ini", "--define"])
         .ends("fF")
-        .ends_of_code(&[".php", ".phar"]),
+        .ends_of_code(&[".inc", ".phar", ".php", ".phtml"]),
     interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
     interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
     interpreter(&["rscript"])
@@ -442,7 +442,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     // Programs that run a command somewhere in their words.
     launcher(&["ld.so"]).finds(Finds::Loader),
-    other(&["java", "javaw"]).finds(Finds::Java).valued(
+    other(&["java", "javaw"]).finds(Finds::Java).ends_of_code(&[".class", ".jar", ".java"]).valued(
         "p",
         &[
             "-cp",
@@ -459,51 +459,42 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     launcher(&[
+        "bear", "bwrap", "ccache", "cgexec", "chpst", "conda", "cpulimit", "direnv", "distcc", "doppler",
+        "dotenv", "enosys", "envdir", "faketime", "firejail", "fnm", "guix", "ltrace", "mise", "mold", "nix",
+        "nsjail", "op", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
+        "screen", "sem", "setlock", "tmux", "toolbox", "torify", "torsocks", "trickle", "unbuffer", "uv",
+        "volta", "xterm", "xvfb-run",
+    ]),
+    launcher(&[
+        "apptainer",
         "aws-vault",
-        "bwrap",
         "catatonit",
         "catchsegv",
-        "cgexec",
-        "chpst",
-        "conda",
         "coresched",
+        "daemonize",
+        "dbus-launch",
         "dbus-run-session",
-        "direnv",
-        "doppler",
         "dpkg-architecture",
-        "dotenv",
         "dumb-init",
         "eatmydata",
-        "enosys",
-        "envdir",
-        "faketime",
-        "firejail",
+        "fakechroot",
+        "flatpak-spawn",
+        "gdbserver",
+        "heaptrack",
         "hyperfine",
-        "ltrace",
-        "mise",
-        "nix",
         "nix-shell",
-        "op",
-        "pipenv",
-        "poetry",
-        "proot",
         "proxychains",
         "proxychains4",
-        "rlwrap",
-        "runcon",
+        "qemu-aarch64",
+        "qemu-x86_64",
         "s6-envdir",
-        "screen",
+        "scan-build",
+        "singularity",
         "softlimit",
         "switch_root",
+        "systemd-cat",
         "systemd-inhibit",
         "systemd-run",
-        "tmux",
-        "torify",
-        "torsocks",
-        "unbuffer",
-        "uv",
-        "xterm",
-        "xvfb-run",
     ]),
     launcher(&["start-stop-daemon"])
         .valued(
@@ -600,6 +591,7 @@ pub(super) const ROWS: &[Row] = &[
     launcher(&["just"])
         .valued("df", &["--working-directory", "--justfile"])
         .files(JUSTFILES)
+        .ends_of_code(&[".just"])
         .finds(Finds::Just),
     other(&["rake"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
@@ -684,7 +676,7 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])])
         .password(Password::OtherShort),
     other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
-    other(&["gsed", "sed"]).hooks(&[READS_FILE]),
+    other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
     other(&["gsort", "sort"]).hooks(&[hook(Value::Command, "", &["--compress-program"])]),
     other(&["ginstall", "install"]).hooks(&[hook(Value::Command, "", &["--strip-program"])]),
