@@ -36,6 +36,8 @@ pub struct ToolUse {
     pub effects_unused: Vec<String>,
     /// Whether everything was seen in each run.
     pub is_complete: bool,
+    /// Whether it is from the process of a kept server: from calls of all entries that it serves.
+    pub is_of_server: bool,
     /// What the runs wrote. By path.
     pub written: BTreeSet<String>,
 }
@@ -61,7 +63,7 @@ pub struct UnboundFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileUse {
-    /// It was executed, or its name is one of code.
+    /// It was executed, its name is one of code or has no ending, or it is a program or a script.
     Code,
     /// Anything else.
     Data,
@@ -118,7 +120,9 @@ impl ToolUse {
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut used = Used { is_complete: true, ..Used::default() };
         let mut came_to_all = true;
+        let mut is_of_server = false;
         for SeenRun { receipt, observed, effects, data: shared, .. } in runs {
+            is_of_server |= receipt.mcp_start_id.is_some();
             data.extend(globs(shared));
             declared.extend(effects.iter().map(String::as_str));
             used.is_complete &= observed.complete;
@@ -168,6 +172,7 @@ impl ToolUse {
                 Vec::new()
             },
             is_complete: used.is_complete,
+            is_of_server,
             written,
         }
     }

@@ -73,7 +73,7 @@ pub fn is_program(fs: &dyn Fs, path: &Path) -> bool {
 pub fn is_code_file(fs: &dyn Fs, path: &str) -> bool {
     let path = fs.root().join(path);
     let begins = || SeenFiles { fs, path_variable: None }.head(&path, 4);
-    is_program(fs, &path) || matches!(begins().as_slice(), [b'#', b'!', ..] | b"\x7fELF")
+    is_program(fs, &path) || matches!(begins().as_slice(), [b'#', b'!', ..] | [b'M', b'Z', ..] | b"\x7fELF")
 }
 
 /// Returns the kind of entry; `None` if it is not known.

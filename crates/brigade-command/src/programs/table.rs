@@ -148,6 +148,10 @@ pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 pub(crate) const JAVASCRIPT_ENDS: &[&str] =
     &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
+/// What builds read that say what to do, and sources of what they build.
+const BUILD_ENDS: &[&str] =
+    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
+
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 /// The names of justfiles, in the cases that people write them.
@@ -485,8 +489,6 @@ pub(super) const ROWS: &[Row] = &[
         "nix-shell",
         "proxychains",
         "proxychains4",
-        "qemu-aarch64",
-        "qemu-x86_64",
         "s6-envdir",
         "scan-build",
         "singularity",
@@ -599,10 +601,14 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".rake"])
         .finds(Finds::Build),
     other(&[
-        "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "gradle", "gradlew", "lein", "meson",
-        "mix", "mvn", "mvnw", "ninja", "sbt", "scons", "stack", "zig",
+        "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
+        "ninja", "sbt", "scons", "stack", "zig",
     ])
+    .ends_of_code(BUILD_ENDS)
     .finds(Finds::Build),
+    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
+    other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
+    other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned(),
@@ -668,7 +674,10 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
-    other(&["sqlite3"]).hooks(&[hook(Value::File, "", &["--init", "-init"])]).finds(Finds::DotCommands),
+    other(&["sqlite3"])
+        .hooks(&[hook(Value::File, "", &["--init", "-init"])])
+        .ends_of_code(&[".sql"])
+        .finds(Finds::DotCommands),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
