@@ -106,8 +106,8 @@ pub struct SeenRun {
 }
 
 impl ToolUse {
-    /// Sums observed runs up. `root` is the workspace. `is_program` tells of a file whether it is code whatever its name:
-    /// scripts are often called like commands.
+    /// Sums observed runs up. `root` is the workspace. `is_program` tells of a file whether it is code whatever its
+    /// name: scripts are often called like commands.
     pub fn of<'r>(
         tool: &Tool,
         runs: impl IntoIterator<Item = &'r SeenRun>,

@@ -281,15 +281,14 @@ impl Finder<'_> {
             return;
         }
         let mut directory = self.directory.clone();
-        let first = command.words.first().and_then(|word| Program::of(word));
-        let launches = first.is_some_and(|known| known.role() == Role::Launcher);
+        let mut is_launched = false;
         let mut may_be_program = true;
         let mut is_certain = command.standing != Standing::Guessed;
         for (at, word) in command.words.iter().enumerate() {
             let known = Program::of(word);
             if may_be_program && let Some(known) = known {
-                // Behind a launcher; the first word is noted above.
-                if at != 0 && known.interpreter().is_some() && launches {
+                // The first word of a command is noted above, and this may be the value of an option.
+                if is_launched && known.interpreter().is_some() {
                     chain::note_finder(&command.words[at..], reads);
                 }
                 let args = &command.words[at + 1..];
@@ -303,6 +302,7 @@ impl Finder<'_> {
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
                 finder.chain(known, args, reads);
+                is_launched |= known.role() == Role::Launcher;
                 if is_certain {
                     reads.unbound.append(&mut found.unbound);
                 }

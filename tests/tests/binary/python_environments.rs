@@ -37,7 +37,7 @@ fn site(command: &str, lines: &str, reads: &str) -> (Site, String) {
         ("hook.py", ""),
         ("start.pth", "import hook\n"),
     ] {
-        site.workspace.write(&format!("{packages}/{path}"), text);
+        site.workspace.write(format!("{packages}/{path}"), text);
     }
     (site, packages)
 }
