@@ -1,7 +1,6 @@
 //! Landlock rules for reading and writing. What is not granted is denied.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
