@@ -1,6 +1,6 @@
 //! What the entry of a tool should declare, by what its last runs used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use brigade_catalog::Tool;
@@ -36,6 +36,8 @@ pub struct ToolUse {
     pub effects_unused: Vec<String>,
     /// Whether everything was seen in each run.
     pub is_complete: bool,
+    /// Whether it is from the process of a kept server: from calls of all entries that it serves.
+    pub is_of_server: bool,
     /// What the runs wrote. By path.
     pub written: BTreeSet<String>,
 }
@@ -61,7 +63,7 @@ pub struct UnboundFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileUse {
-    /// It was executed, or its name is one of code.
+    /// It was executed, its name is one of code or has no ending, or it is a program or a script.
     Code,
     /// Anything else.
     Data,
@@ -104,15 +106,23 @@ pub struct SeenRun {
 }
 
 impl ToolUse {
-    /// Sums observed runs up. `root` is the workspace.
-    pub fn of<'r>(tool: &Tool, runs: impl IntoIterator<Item = &'r SeenRun>, root: &Path) -> ToolUse {
+    /// Sums observed runs up. `root` is the workspace. `is_program` tells of a file whether it is code whatever its
+    /// name: scripts are often called like commands.
+    pub fn of<'r>(
+        tool: &Tool,
+        runs: impl IntoIterator<Item = &'r SeenRun>,
+        root: &Path,
+        is_program: &dyn Fn(&str) -> bool,
+    ) -> ToolUse {
         let globs = |patterns: &[String]| patterns.iter().map(|text| Glob::beneath(text)).collect::<Vec<_>>();
         let (code, mut data) = (globs(&tool.code), globs(&tool.data));
         let mut declared: BTreeSet<&str> = tool.effects.iter().map(String::as_str).collect();
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
         let mut used = Used { is_complete: true, ..Used::default() };
         let mut came_to_all = true;
+        let mut is_of_server = false;
         for SeenRun { receipt, observed, effects, data: shared, .. } in runs {
+            is_of_server |= receipt.mcp_start_id.is_some();
             data.extend(globs(shared));
             declared.extend(effects.iter().map(String::as_str));
             used.is_complete &= observed.complete;
@@ -134,7 +144,7 @@ impl ToolUse {
             names.any(|rest| rest.is_empty() || rest.starts_with(['.', '~']))
         };
         let unbound = used.files.into_iter().map(|(path, seen)| {
-            let is_code = seen.executed || is_code_name(&path);
+            let is_code = seen.executed || is_code_name(&path) || has_no_ending(&path) || is_program(&path);
             UnboundFile {
                 kind: if is_code { FileUse::Code } else { FileUse::Data },
                 executed: seen.executed,
@@ -162,6 +172,7 @@ impl ToolUse {
                 Vec::new()
             },
             is_complete: used.is_complete,
+            is_of_server,
             written,
         }
     }
@@ -179,11 +190,13 @@ impl ToolUse {
     pub fn patterns(&self, fits: &dyn Fn(&str) -> bool) -> Patterns {
         let of = |kind, least, fits: &dyn Fn(&str) -> bool| {
             let files: Vec<&str> = self.to_declare(kind).map(|file| file.path.as_str()).collect();
-            let others = self.unbound.iter().filter(|file| !files.contains(&file.path.as_str()));
+            let declared: HashSet<&str> = files.iter().copied().collect();
+            let others = self.unbound.iter().filter(|file| !declared.contains(file.path.as_str()));
             let others = others.map(|file| file.path.as_str());
             // What a run writes there would end the approval of a directory of code.
             let written = self.written.iter().map(String::as_str).filter(|_| kind == FileUse::Code);
-            let others: Vec<&str> = others.chain(written).collect();
+            let mut others: Vec<&str> = others.chain(written).collect();
+            others.sort_unstable();
             let mut found = Vec::new();
             name_files("", &files, &others, least, fits, &mut found);
             found
@@ -285,7 +298,14 @@ impl Used {
     }
 }
 
-/// Names files below a directory: one by one, or by a pattern for a directory.
+/// Returns whether a name has no ending that tells what is in the file: so scripts are called that others load, and
+/// settings of programs, which often name code.
+fn has_no_ending(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !name.strip_prefix('.').unwrap_or(name).contains('.')
+}
+
+/// Names files below a directory: one by one, or by a pattern for a directory. `others` are sorted.
 fn name_files(
     folder: &str,
     files: &[&str],
@@ -304,7 +324,8 @@ fn name_files(
     }
     for (folder, files) in below {
         let pattern = format!("{}**", escaped(folder));
-        let is_alone = !others.iter().any(|other| other.starts_with(folder));
+        let next = others.get(others.partition_point(|other| *other < folder));
+        let is_alone = !next.is_some_and(|other| other.starts_with(folder));
         if least <= files.len() && is_alone && fits(&pattern) && pattern.trim() == pattern {
             found.push(pattern);
         } else {
@@ -355,7 +376,7 @@ mod tests {
     fn used_by(status: RunStatus, tool: &Tool, observed: &RunObserved) -> ToolUse {
         let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
         let seen = SeenRun { receipt, observed: observed.clone(), ..SeenRun::default() };
-        ToolUse::of(tool, [&seen], Path::new("/work"))
+        ToolUse::of(tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1")
     }
 
     fn seen() -> RunObserved {
@@ -397,6 +418,9 @@ mod tests {
             "gen/__pycache__/m.pyc",
             "gen/m.py",
             "gen/n.py",
+            "ops/check.1",
+            "ops/common",
+            "ops/.rc",
         ];
         let observed = RunObserved {
             read: files(&read),
@@ -409,7 +433,7 @@ mod tests {
         let patterns = used.patterns(&|_| true);
         assert_eq!(
             patterns.code,
-            ["Makefile", "bin/tool", "gen/m.py", "gen/n.py", "lib/**", "src/main.js"],
+            ["Makefile", "bin/tool", "gen/m.py", "gen/n.py", "lib/**", "ops/**", "src/main.js"],
             "what a run writes itself is not bound"
         );
         assert_eq!(patterns.data, ["odd\\*name.md", "set/**", "src/words.txt"]);
@@ -490,7 +514,7 @@ mod tests {
         case.files.insert("lib/a.py".to_owned(), crate::cases::mark("a"));
         let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
         let seen = SeenRun { receipt, observed, ..SeenRun::default() };
-        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["lib/b.py"]);
     }
@@ -506,7 +530,7 @@ mod tests {
             data: vec!["data/**".to_owned()],
             ..SeenRun::default()
         };
-        let used = ToolUse::of(&tool, [&seen], Path::new("/work"));
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
         assert_eq!((paths, used.effects_undeclared), (vec!["other"], vec![]));
     }

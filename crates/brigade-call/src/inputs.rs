@@ -1,11 +1,12 @@
 //! The files that a run used, grouped by what covers them: its approval, its arguments, its data, or nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
+use crate::binding::Binding;
 use crate::receipt::{ObservedFile, Receipt, RunObserved};
 
 /// A file that a run read or executed.
@@ -44,9 +45,10 @@ pub fn group_inputs(
     root: &Path,
     is_data: impl Fn(&str) -> bool,
 ) -> RunInputs {
-    let named = named_paths(receipt, root);
+    let named: HashSet<PathBuf> = named_paths(receipt, root).into_iter().collect();
     let mut inputs = RunInputs::default();
-    let mut seen: Vec<RunInput> = Vec::new();
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
     let lists = [(&observed.executed, true), (&observed.read, false)];
     for (file, executed) in lists
         .iter()
@@ -54,17 +56,17 @@ pub fn group_inputs(
     {
         if let Some(folder) = file.path.strip_suffix('/') {
             inputs.folders.push(folder.to_owned());
-        } else if !seen.iter().any(|input| input.path == file.path && input.sha256 == file.sha256) {
-            seen.push(RunInput { path: file.path.clone(), sha256: file.sha256, executed, differs: false });
+        } else if seen.insert((&file.path, file.sha256)) {
+            files.push(RunInput { path: file.path.clone(), sha256: file.sha256, executed, differs: false });
         }
     }
-    for mut input in seen {
+    for mut input in files {
         let group = match bound(receipt, &input.path) {
             Bound::As(sha256) => {
                 input.differs = sha256.is_some() && input.sha256.is_some() && sha256 != input.sha256;
                 &mut inputs.bound
             }
-            Bound::No if named.iter().any(|named| Path::new(&input.path).starts_with(named)) => {
+            Bound::No if Path::new(&input.path).ancestors().any(|path| named.contains(path)) => {
                 &mut inputs.arguments
             }
             Bound::No if is_data(&input.path) => &mut inputs.data,
@@ -88,15 +90,23 @@ pub(crate) fn is_bound(receipt: &Receipt, path: &str) -> bool {
 }
 
 fn bound(receipt: &Receipt, path: &str) -> Bound {
-    let Some(binding) = &receipt.binding else { return Bound::No };
+    receipt.binding.as_ref().map_or(Bound::No, |binding| bound_by(binding, path))
+}
+
+/// Returns whether an approval binds a file, by its own name or with a directory.
+pub fn binds(binding: &Binding, path: &str) -> bool {
+    matches!(bound_by(binding, path), Bound::As(_))
+}
+
+fn bound_by(binding: &Binding, path: &str) -> Bound {
     if let Some(sha256) = binding.files.get(path) {
         return Bound::As(Some(*sha256));
     }
     if let Some(program) = binding.program.as_ref().filter(|program| program.path == path) {
         return Bound::As(Some(program.sha256));
     }
-    let is_below = |folder: &&String| folder.ends_with('/') && path.starts_with(folder.as_str());
-    if binding.files.keys().any(|folder| is_below(&folder)) { Bound::As(None) } else { Bound::No }
+    let mut folders = path.match_indices('/').map(|(at, _)| &path[..=at]);
+    if folders.any(|folder| binding.files.contains_key(folder)) { Bound::As(None) } else { Bound::No }
 }
 
 /// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. `ways` are other
@@ -154,7 +164,6 @@ mod tests {
     use brigade_core::{Dialect, Json};
 
     use super::*;
-    use crate::binding::Binding;
 
     fn file(path: &str, text: &str) -> ObservedFile {
         let sha256 = (!path.ends_with('/')).then(|| Fingerprint::of_bytes(text.as_bytes()));

@@ -67,7 +67,7 @@ pub use facts::{
     ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
     RuntimeFact, SchemaFact, ServerFact,
 };
-pub use inputs::{RunInput, RunInputs, group_inputs, paths_of_words, spelled};
+pub use inputs::{RunInput, RunInputs, binds, group_inputs, paths_of_words, spelled};
 pub use judged::Judged;
 pub use next::Blocked;
 pub use plan::{

@@ -1,15 +1,14 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
-use brigade_call::{Patterns, ToolUse};
+use brigade_call::{Patterns, ToolUse, binds};
 use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{Matching, PatternOf, links_on, matching_files};
-use brigade_facts::CATALOG;
+use brigade_facts::{CATALOG, is_code_file};
 use brigade_upkeep::{Seams, gather, load, seen_runs};
 
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
-use crate::watching::binds;
 
 /// Whether to change the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         .map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
     let queue = seams.queue();
     let found = seen_runs(&*seams.fs, &queue.read()?, tool.id.as_str(), runs)?;
-    let mut used = ToolUse::of(tool, &found.runs, seams.fs.root());
+    let mut used = ToolUse::of(tool, &found.runs, seams.fs.root(), &|path| is_code_file(&*seams.fs, path));
     // What its command binds by now is declared, whatever these runs had bound.
     if !used.unbound.is_empty() {
         let none = Ok(Json::Object(Object::new()));

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall};
+use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall, binds};
 use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
-use brigade_facts::Config;
+use brigade_facts::{Config, is_code_file};
 use brigade_policy::{Observe, Reads, SandboxMode};
 use brigade_upkeep::{Seams, seen_run, seen_runs};
 use serde::{Deserialize, Serialize};
@@ -82,17 +82,9 @@ pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec
         None if tool.family == Some(Family::Mcp) => seen_runs(&*seams.fs, &view, tool_id, 1)?.runs.pop(),
         None => None,
     };
-    let used = ToolUse::of(tool, &seen, seams.fs.root());
+    let used = ToolUse::of(tool, &seen, seams.fs.root(), &|path| is_code_file(&*seams.fs, path));
     let files = used.unbound.into_iter().map(|file| file.path);
     Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
-}
-
-/// Returns whether what would be approved now binds a file.
-pub(crate) fn binds(binding: &Binding, path: &str) -> bool {
-    let is_below = |folder: &String| folder.ends_with('/') && path.starts_with(folder.as_str());
-    binding.program.as_ref().is_some_and(|program| program.path == path)
-        || binding.files.contains_key(path)
-        || binding.files.keys().any(is_below)
 }
 
 /// The file.

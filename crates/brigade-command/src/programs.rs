@@ -345,6 +345,8 @@ pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
 /// use brigade_command::is_code_name;
 ///
 /// assert!(is_code_name("lib/a.py") && is_code_name("Makefile") && is_code_name("x.cjs"));
+/// assert!(is_code_name("tasks.just") && is_code_name("src/Main.java") && is_code_name("bin/x.sed"));
+/// assert!(is_code_name("a/build.gradle") && is_code_name("CMakeLists.txt") && !is_code_name("notes.txt"));
 /// assert!(!is_code_name("data/a.csv") && !is_code_name("notes.md"));
 /// ```
 pub fn is_code_name(path: &str) -> bool {

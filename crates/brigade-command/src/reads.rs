@@ -6,6 +6,7 @@
 mod chain;
 mod environment;
 mod found_files;
+mod installed;
 mod javascript;
 mod make;
 mod python;
@@ -109,6 +110,9 @@ pub struct Reads {
     pub scripts: BTreeSet<PathBuf>,
     /// Files and directories where programs find code.
     pub code: BTreeSet<PathBuf>,
+    /// Directories of packages that are installed in virtual environments of the workspace. Of these, `code` has what
+    /// the command names and what each start executes; a program can load the rest.
+    pub environments: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
@@ -128,6 +132,8 @@ pub struct Reads {
 pub enum NotBound {
     /// A directory with more than the limits.
     Folder(String),
+    /// A directory of installed packages with more than the limits, and how many files and bytes were counted.
+    Packages(String, usize, u64),
     /// A link to a directory outside of the workspace.
     Link(String),
     /// A directory with a name that is not UTF-8, which nothing can bind.
@@ -200,6 +206,7 @@ pub fn what_arguments_start(argv: &Argv, reviewed: usize, directory: &Path, file
     let mut chosen = chain(words);
     chosen.starts.retain(|link| !known.starts.contains(link));
     chosen.files.retain(|path| !known.files.contains(path));
+    chosen.environments.retain(|path| !known.environments.contains(path));
     chosen.finders.retain(|finder| !known.finders.contains(finder));
     chosen
 }
@@ -219,7 +226,7 @@ fn is_of_a_process(path: &str) -> bool {
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     for (at, command) in risk::started(words).iter().enumerate() {
         let own = script::own_directory(&command.words);
-        let finder = Finder { files, directory: directory.join(&command.directory).join(own) };
+        let finder = Finder::new(files, directory.join(&command.directory).join(own));
         finder.command(command, directory, reads);
         if at != 0 && !command.is_tail && command.words[0].contains('/') {
             reads.scripts.insert(finder.directory.join(&command.words[0]));
@@ -235,6 +242,16 @@ struct Finder<'f> {
     files: &'f dyn Files,
     /// The working directory of the command.
     directory: PathBuf,
+    /// Where Python finds installed modules, if they are in the workspace.
+    packages: Vec<PathBuf>,
+    /// The directory that this Python lies in.
+    beside: Option<PathBuf>,
+}
+
+impl<'f> Finder<'f> {
+    fn new(files: &'f dyn Files, directory: PathBuf) -> Finder<'f> {
+        Finder { files, directory, packages: Vec::new(), beside: None }
+    }
 }
 
 impl Finder<'_> {
@@ -264,17 +281,28 @@ impl Finder<'_> {
             return;
         }
         let mut directory = self.directory.clone();
+        let mut is_launched = false;
         let mut may_be_program = true;
         let mut is_certain = command.standing != Standing::Guessed;
         for (at, word) in command.words.iter().enumerate() {
             let known = Program::of(word);
             if may_be_program && let Some(known) = known {
+                // The first word of a command is noted above, and this may be the value of an option.
+                if is_launched && known.interpreter().is_some() {
+                    chain::note_finder(&command.words[at..], reads);
+                }
                 let args = &command.words[at + 1..];
                 let mut found = Reads::default();
-                let finder = Finder { files: self.files, directory: directory.clone() };
+                let mut finder = Finder::new(self.files, directory.clone());
+                if installed::is_python(known) {
+                    let program = started::find(word, &directory, self.files);
+                    finder = finder.in_environment(program.as_deref(), &mut found);
+                }
                 finder.program(known, args, &mut found);
                 reads.code.append(&mut found.code);
+                reads.environments.append(&mut found.environments);
                 finder.chain(known, args, reads);
+                is_launched |= known.role() == Role::Launcher;
                 if is_certain {
                     reads.unbound.append(&mut found.unbound);
                 }

@@ -117,6 +117,10 @@ const HARMLESS: &[&str] = &[
     "TMPDIR",
 ];
 
+/// How options in `GOFLAGS` begin that say neither where code is found nor what is started.
+const HARMLESS_OF_GO: &[&str] =
+    &["-buildvcs=", "-count=", "-mod=", "-p=", "-race", "-short", "-trimpath", "-v"];
+
 /// Options of Node that say nothing about code.
 const HARMLESS_OF_NODE: &[&str] = &[
     "--enable-source-maps",
@@ -266,6 +270,9 @@ fn is_harmless(name: &str, value: &str) -> bool {
         "NODE_OPTIONS" => value
             .split_whitespace()
             .all(|option| HARMLESS_OF_NODE.iter().any(|beginning| option.starts_with(beginning))),
+        "GOFLAGS" => value
+            .split_whitespace()
+            .all(|option| HARMLESS_OF_GO.iter().any(|beginning| option.starts_with(beginning))),
         "PYTHONWARNINGS" => value.chars().all(|c| c.is_ascii_alphabetic()),
         "EDITOR" | "GIT_EDITOR" | "GIT_PAGER" | "MANPAGER" | "PAGER" | "VISUAL" => {
             HARMLESS_PROGRAMS.contains(&value)
@@ -292,6 +299,10 @@ mod tests {
             ("NODE_OPTIONS", "--require ./x.js", true),
             ("GIT_PAGER", "./x", true),
             ("NODE_OPTIONS", "--max-old-space-size=4096", false),
+            ("GOFLAGS", "-mod=mod -trimpath", false),
+            ("GOFLAGS", "-mod=mod -toolexec=./x", true),
+            ("GOFLAGS", "-modfile=other.mod", true),
+            ("GOFLAGS", "-overlay=x.json", true),
             ("PYTHONUNBUFFERED", "1", false),
             ("PYTHONWARNINGS", "ignore", false),
             ("PAGER", "cat", false),

@@ -11,7 +11,7 @@ use brigade_process::{Closed, Code};
 
 use crate::folder::{
     FolderFiles, Matching, PatternOf, file_fingerprint, folder_files, folder_fingerprint, is_link, link_to,
-    links_on, matching_files, plain_folder, reached, state_below, ways_to_root,
+    links_on, matching_files, plain_folder, plain_part, reached, state_below, ways_to_root,
 };
 use crate::program::OpenedProgram;
 
@@ -250,11 +250,6 @@ fn whole_folder<'c>(fs: &dyn Fs, pattern: &str, mut code: impl Iterator<Item = &
         }
         Ok(_) | Err(_) => None,
     }
-}
-
-/// Returns the part of a pattern before the first name that is none.
-fn plain_part(pattern: &str) -> PathBuf {
-    pattern.split('/').take_while(|part| !part.contains(['*', '?', '\\'])).collect()
 }
 
 fn is_folder(fs: &dyn Fs, path: &RelPath) -> bool {

@@ -21,8 +21,13 @@ pub enum FolderFiles {
     /// All regular files and links to directories, sorted: by path in the workspace, or an absolute path if a link to a
     /// file leads out.
     All(Vec<String>),
-    /// The directory has more than the limits.
-    TooMuch,
+    /// The directory has more than the limits; this much was counted.
+    TooMuch {
+        /// How many files.
+        files: usize,
+        /// How many bytes they have.
+        bytes: u64,
+    },
     /// A link to a directory outside of the workspace.
     LeadsOut(RelPath),
     /// A directory has a name that is not UTF-8.
@@ -77,7 +82,7 @@ pub fn folder_files(fs: &dyn Fs, folder: &RelPath) -> Result<FolderFiles, FsErro
             }
         }
         if MOST_FILES < files.len() || MOST_FILES < visited.len() || MOST_BYTES < bytes {
-            return Ok(FolderFiles::TooMuch);
+            return Ok(FolderFiles::TooMuch { files: files.len(), bytes });
         }
     }
     Ok(FolderFiles::All(files.into_iter().collect()))
@@ -335,6 +340,12 @@ pub fn check_pattern(pattern: &str) -> Result<(), &'static str> {
 pub fn plain_folder(pattern: &str) -> Option<RelPath> {
     let folder = pattern.strip_prefix("./").unwrap_or(pattern).strip_suffix("/**")?;
     Some(folder).filter(|folder| !folder.contains(['*', '?', '\\']))?.parse().ok()
+}
+
+/// Returns the part of a pattern before the first name that is none.
+pub fn plain_part(pattern: &str) -> PathBuf {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    pattern.split('/').take_while(|part| !part.contains(['*', '?', '\\'])).collect()
 }
 
 /// What a pattern of an entry is for.

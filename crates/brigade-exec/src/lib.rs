@@ -44,7 +44,7 @@ pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};
 pub use folder::{
     FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
-    matching_files, plain_folder, ways_to_root,
+    matching_files, plain_folder, plain_part, ways_to_root,
 };
 pub use inside::{Acted, Inside, InsideLimits};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};

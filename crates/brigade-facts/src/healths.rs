@@ -14,7 +14,7 @@ use brigade_fs::FsError;
 
 use crate::host::Host;
 use crate::named::code_files;
-use crate::seen::SeenFiles;
+use crate::seen::{SeenFiles, is_code_file};
 use crate::tool::FactReader;
 
 impl FactReader<'_, '_> {
@@ -43,13 +43,10 @@ impl FactReader<'_, '_> {
         Ok(found)
     }
 
-    /// Returns whether a file is code by its name or its mode: what else words and recipes name may be looked at alone.
+    /// Returns whether a file is code by its name, its mode or its first bytes: what else words and recipes name may be
+    /// looked at alone.
     fn is_code(&self, path: &str) -> bool {
-        let is_executable = || {
-            let metadata = self.host.fs.metadata_outside(&self.host.fs.root().join(path));
-            metadata.is_ok_and(|metadata| metadata.mode & 0o111 != 0)
-        };
-        path.ends_with('/') || is_code_name(path) || is_executable()
+        path.ends_with('/') || is_code_name(path) || is_code_file(self.host.fs, path)
     }
 
     /// Returns the runtime that calls of a tool need, and its health command as an entry.

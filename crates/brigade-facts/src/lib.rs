@@ -88,7 +88,7 @@ pub use rights::{
     look, read_agents, read_profiles,
 };
 pub use schemas::SchemaText;
-pub use seen::is_program;
+pub use seen::{is_code_file, is_program};
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::{gateway_tracked, policy_tracked};

@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
 use brigade_catalog::Tool;
@@ -11,10 +11,10 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, reasons};
 use brigade_exec::{
     FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
-    matching_files, plain_folder,
+    matching_files, plain_folder, plain_part,
 };
 use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
-use brigade_policy::{Blocker, Decision, SandboxMode};
+use brigade_policy::{Blocker, Decision, Reads, SandboxMode};
 use brigade_redact::Redactor;
 
 use crate::files::ToolReader;
@@ -43,14 +43,55 @@ pub(crate) struct NamedFiles {
     pub(crate) refused: Vec<(String, String)>,
     /// What the programs of the command are installed in, outside of the system and the workspace.
     pub(crate) program_paths: Vec<String>,
+    /// Directories of installed packages in the workspace: whether the reviewed command finds them, or a text that it
+    /// starts.
+    environments: BTreeMap<RelPath, BoundBy>,
 }
 
 impl NamedFiles {
-    /// Opens what the programs are installed in, when there is a sandbox.
-    pub(crate) fn open_in(&self, decision: &mut Decision) {
-        if decision.sandbox.mode != SandboxMode::Off {
-            decision.sandbox.grants.program_paths.clone_from(&self.program_paths);
+    /// Opens what the programs are installed in, when there is a sandbox. Packages that are installed in a workspace
+    /// that is closed to reading are bound, all that a program can load there, unless the entry lists some itself.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub(crate) fn open_in(
+        &mut self,
+        fs: &dyn Fs,
+        tool: &Tool,
+        decision: &mut Decision,
+    ) -> Result<(), FsError> {
+        if decision.sandbox.mode == SandboxMode::Off {
+            return Ok(());
         }
+        decision.sandbox.grants.program_paths.clone_from(&self.program_paths);
+        if decision.sandbox.reads != Reads::Closed {
+            return Ok(());
+        }
+        for (folder, by) in std::mem::take(&mut self.environments) {
+            let lists = |pattern: &String| {
+                let part = plain_part(pattern);
+                folder.as_path().starts_with(&part) || part.starts_with(folder.as_path())
+            };
+            if tool.code.iter().chain(&tool.data).any(lists) {
+                continue;
+            }
+            let refused = self.too_much.clone();
+            if let Some((files, bytes)) = self.bind_below(fs, &folder)? {
+                self.too_much.insert(NotBound::Packages(folder.as_str().to_owned(), files, bytes));
+            }
+            // One fingerprint stands for all that is below.
+            let whole = format!("{folder}/");
+            if self.files.contains_key(&whole) {
+                let is_apart = |file: &String| !file.starts_with(&whole) || *file == whole;
+                self.files.retain(|file, _| is_apart(file));
+                self.code.by.retain(|file, _| is_apart(file));
+            }
+            self.name_by(by);
+            if by == BoundBy::Chain {
+                self.note_left(refused);
+            }
+        }
+        Ok(())
     }
 
     /// Lists why the call may not run: code that no approval can bind, and a script that is not there.
@@ -60,6 +101,7 @@ impl NamedFiles {
                 NotBound::Folder(_) => {
                     "name the file to run in `command`, or a directory of less than 10000 files and 256 MiB"
                 }
+                NotBound::Packages(..) => "list what the tool loads of them in `code` of its entry",
                 NotBound::OddName(_) => "rename the file",
                 NotBound::Link(_) => "remove the link, or name the files to run in `command`",
                 NotBound::Variable(_) => {
@@ -160,6 +202,7 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
         named.bind_file(fs, path, Outside::Anywhere)?;
     }
     named.name_by(BoundBy::Command);
+    named.note_environments(fs, &reads.environments, BoundBy::Command);
     named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     named.too_much.extend(reads.unbound);
     named.near =
@@ -206,14 +249,31 @@ impl NamedFiles {
             self.bind_folder(fs, path)?;
         }
         self.name_by(BoundBy::Chain);
-        let left = std::mem::replace(&mut self.too_much, refused);
+        self.note_environments(fs, &chain.environments, BoundBy::Chain);
+        self.note_left(refused);
         self.code.finders.extend(chain.finders.iter().cloned());
-        self.code.finders.extend(left.difference(&self.too_much).filter_map(|what| match what {
-            NotBound::Folder(path) | NotBound::Link(path) | NotBound::OddName(path) => Some(path.clone()),
-            NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
-        }));
         self.code.starts.extend(chain.starts.iter().cloned());
         Ok(())
+    }
+
+    /// Takes back what could not be bound since, and notes it.
+    fn note_left(&mut self, refused: BTreeSet<NotBound>) {
+        let left = std::mem::replace(&mut self.too_much, refused);
+        self.code.finders.extend(left.difference(&self.too_much).filter_map(|what| match what {
+            NotBound::Folder(path)
+            | NotBound::Packages(path, ..)
+            | NotBound::Link(path)
+            | NotBound::OddName(path) => Some(path.clone()),
+            NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
+        }));
+    }
+
+    fn note_environments(&mut self, fs: &dyn Fs, folders: &BTreeSet<PathBuf>, by: BoundBy) {
+        for folder in folders {
+            if let Ok(Location::Inside(real)) = fs.resolve(&folder.to_string_lossy(), None) {
+                self.environments.entry(real).or_insert(by);
+            }
+        }
     }
 
     /// Says what binds the files that were added.
@@ -372,13 +432,19 @@ impl NamedFiles {
             return Ok(());
         }
         self.bind_links(fs, spelled);
-        match folder_files(fs, &folder)? {
+        if self.bind_below(fs, &folder)?.is_some() {
+            self.too_much.insert(NotBound::Folder(folder.as_str().to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Binds everything below a directory. Returns how many files and bytes were counted if these are too many.
+    fn bind_below(&mut self, fs: &dyn Fs, folder: &RelPath) -> Result<Option<(usize, u64)>, FsError> {
+        match folder_files(fs, folder)? {
             FolderFiles::LeadsOut(link) => {
                 self.too_much.insert(NotBound::Link(link.as_str().to_owned()));
             }
-            FolderFiles::TooMuch => {
-                self.too_much.insert(NotBound::Folder(folder.as_str().to_owned()));
-            }
+            FolderFiles::TooMuch { files, bytes } => return Ok(Some((files, bytes))),
             FolderFiles::OddName(folder) => {
                 self.too_much.insert(NotBound::OddName(folder.as_str().to_owned()));
             }
@@ -394,7 +460,7 @@ impl NamedFiles {
                 self.files.insert(name, fingerprint);
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

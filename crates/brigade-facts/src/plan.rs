@@ -145,7 +145,7 @@ impl<'c> FactReader<'_, 'c> {
             Some(_) => self.share(tool, &mut decision, &mut files)?,
             None => None,
         };
-        files.open_in(&mut decision);
+        files.open_in(self.host.fs, tool, &mut decision)?;
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
@@ -282,7 +282,7 @@ impl<'c> FactReader<'_, 'c> {
             StartPurpose::Upstream => self.share(tool, &mut decision, &mut files)?,
             _ => None,
         };
-        files.open_in(&mut decision);
+        files.open_in(self.host.fs, tool, &mut decision)?;
         let program = match (&opened, fact) {
             (Some(opened), _) => {
                 let (path, sha256) = (opened.path().to_owned(), Some(opened.fingerprint()));

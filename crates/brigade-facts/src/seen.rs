@@ -69,6 +69,13 @@ pub fn is_program(fs: &dyn Fs, path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.kind == FileKind::File && metadata.mode & 0o111 != 0)
 }
 
+/// Returns whether a file of the workspace is a program or a script, by its mode or its first bytes.
+pub fn is_code_file(fs: &dyn Fs, path: &str) -> bool {
+    let path = fs.root().join(path);
+    let begins = || SeenFiles { fs, path_variable: None }.head(&path, 4);
+    is_program(fs, &path) || matches!(begins().as_slice(), [b'#', b'!', ..] | [b'M', b'Z', ..] | b"\x7fELF")
+}
+
 /// Returns the kind of entry; `None` if it is not known.
 fn found(metadata: Result<Metadata, FsError>) -> Option<Option<Kind>> {
     match metadata {

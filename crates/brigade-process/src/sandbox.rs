@@ -38,6 +38,8 @@ mod calls;
 mod cover;
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod grants;
 mod installation;
 mod kept;
 #[cfg(target_os = "linux")]

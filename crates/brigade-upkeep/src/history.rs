@@ -11,7 +11,7 @@ use brigade_call::{
 };
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
-use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts};
+use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{
     Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View, receipt_name,
@@ -242,7 +242,7 @@ fn uses(
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
         let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
         if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
-            let used = ToolUse::of(tool, [&seen], site.fs().root());
+            let used = ToolUse::of(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
             found.insert(tool.id.to_string(), used);
         }
     }

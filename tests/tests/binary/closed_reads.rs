@@ -612,3 +612,40 @@ fn what_is_bound_by_now_is_not_called_unbound() {
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "sh bin/tool.sh lib.sh", ""));
     assert_eq!(unbound(), serde_json::json!(["other.txt"]));
 }
+
+/// Issue 12: a file of data could be executed by the loader, which maps it into memory as code.
+#[test]
+fn data_and_what_arguments_name_is_not_mapped_as_code() {
+    const MAPS: &str = "import mmap, sys\nfor path in sys.argv[1:] + ['data/x', 'open/x', 'bin/code']:\n    \
+        with open(path, 'rb') as file:\n        \
+        for way in [mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_EXEC]:\n            \
+        try: mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, way); print('mapped')\n            \
+        except PermissionError: print('refused')\n";
+    let loader = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    let loader = loader.into_iter().find(|path| fs::metadata(path).is_ok());
+    for effects in ["\"local-read\"", "\"local-read\", \"local-write\""] {
+        let lines = format!(
+            "effects = [{effects}]\ndata = [\"data/**\"]\ncode = [\"bin/code\"]\nargument_template = {{ file = \"{{file}}\" }}"
+        );
+        let site = site("/usr/bin/python3 bin/maps.py", &lines);
+        site.add_to_policy("read_paths = [\"open\"]\n");
+        site.workspace.write("bin/maps.py", MAPS);
+        for path in ["data/x", "in/x", "open/x", "bin/code"] {
+            site.write_program(path, fs::read("/bin/true").unwrap());
+        }
+        let receipt = site.receipt_of("tool", "{\"file\": \"in/x\"}");
+        let printed = site.log_text(&receipt, "stdout");
+        let expect = "mapped\nrefused\n".repeat(3) + "mapped\nmapped\n";
+        assert_eq!(printed, expect, "{effects}: {receipt:#}");
+        let Some(loader) = loader else { continue };
+        site.workspace.write(
+            "bin/maps.py",
+            format!(
+                "import subprocess\nfor path in ['data/x', 'bin/code']:\n    \
+             print(subprocess.run([{loader:?}, path], stderr=subprocess.DEVNULL).returncode)\n"
+            ),
+        );
+        let receipt = site.receipt_of("tool", "{\"file\": \"in/x\", \"number\": 2}");
+        assert_eq!(site.log_text(&receipt, "stdout"), "127\n0\n", "{effects}: {receipt:#}");
+    }
+}

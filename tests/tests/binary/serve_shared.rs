@@ -185,6 +185,11 @@ fn what_a_kept_server_used_is_known_to_its_calls_when_it_has_ended() {
     assert_eq!(paths(&summed["unbound"]), ["other.txt", "tool.py"], "{summed:#}");
     let found = kept.site.tools(["doctor", "--json"]).stdout_text();
     assert!(found.contains("tool_reads_unbound") && found.contains("tool.py"), "{found}");
+    // Where this comes from is said everywhere.
+    let shown = |words: &[&str]| kept.site.tools(words).to_string();
+    for said in [shown(&["observe", "read-one"]), shown(&["run", "show", &run, "--inputs"]), found] {
+        assert!(said.contains("the calls of all its entries"), "{said}");
+    }
     let pending = kept.site.json(["call", "plan", "read-one", "--args", "{}"]);
     assert!(pending.json["bound_code"]["unbound"].to_string().contains("tool.py"), "{:#}", pending.json);
 }

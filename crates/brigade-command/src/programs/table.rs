@@ -148,6 +148,10 @@ pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 pub(crate) const JAVASCRIPT_ENDS: &[&str] =
     &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
+/// What builds read that say what to do, and sources of what they build.
+const BUILD_ENDS: &[&str] =
+    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
+
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 /// The names of justfiles, in the cases that people write them.
@@ -218,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
         .valued("IrCEX", &[])
         .attached("xFKTWi0")
         .finds(Finds::Ruby)
-        .ends_of_code(&[".rb"]),
+        .ends_of_code(&[".gemspec", ".rb", ".ru"]),
     interpreter(&["irb"]).code("e", &[]).valued("IrCE", &[]).attached("xFKTWi0"),
     interpreter(&["node", "nodejs", "ts-node", "tsx"])
         .script(Script::ByName, "")
@@ -260,7 +264,7 @@ pub(super) const ROWS: &[Row] = &[
         .code("rBRE", &["--run", "--process-begin", "--process-code", "--process-end"])
         .valued("cdzSt", &["--php-ini", "--define"])
         .ends("fF")
-        .ends_of_code(&[".php", ".phar"]),
+        .ends_of_code(&[".inc", ".phar", ".php", ".phtml"]),
     interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
     interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
     interpreter(&["rscript"])
@@ -442,7 +446,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     // Programs that run a command somewhere in their words.
     launcher(&["ld.so"]).finds(Finds::Loader),
-    other(&["java", "javaw"]).finds(Finds::Java).valued(
+    other(&["java", "javaw"]).finds(Finds::Java).ends_of_code(&[".class", ".jar", ".java"]).valued(
         "p",
         &[
             "-cp",
@@ -459,51 +463,40 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     launcher(&[
+        "bear", "bwrap", "ccache", "cgexec", "chpst", "conda", "cpulimit", "direnv", "distcc", "doppler",
+        "dotenv", "enosys", "envdir", "faketime", "firejail", "fnm", "guix", "ltrace", "mise", "mold", "nix",
+        "nsjail", "op", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
+        "screen", "sem", "setlock", "tmux", "toolbox", "torify", "torsocks", "trickle", "unbuffer", "uv",
+        "volta", "xterm", "xvfb-run",
+    ]),
+    launcher(&[
+        "apptainer",
         "aws-vault",
-        "bwrap",
         "catatonit",
         "catchsegv",
-        "cgexec",
-        "chpst",
-        "conda",
         "coresched",
+        "daemonize",
+        "dbus-launch",
         "dbus-run-session",
-        "direnv",
-        "doppler",
         "dpkg-architecture",
-        "dotenv",
         "dumb-init",
         "eatmydata",
-        "enosys",
-        "envdir",
-        "faketime",
-        "firejail",
+        "fakechroot",
+        "flatpak-spawn",
+        "gdbserver",
+        "heaptrack",
         "hyperfine",
-        "ltrace",
-        "mise",
-        "nix",
         "nix-shell",
-        "op",
-        "pipenv",
-        "poetry",
-        "proot",
         "proxychains",
         "proxychains4",
-        "rlwrap",
-        "runcon",
         "s6-envdir",
-        "screen",
+        "scan-build",
+        "singularity",
         "softlimit",
         "switch_root",
+        "systemd-cat",
         "systemd-inhibit",
         "systemd-run",
-        "tmux",
-        "torify",
-        "torsocks",
-        "unbuffer",
-        "uv",
-        "xterm",
-        "xvfb-run",
     ]),
     launcher(&["start-stop-daemon"])
         .valued(
@@ -600,6 +593,7 @@ pub(super) const ROWS: &[Row] = &[
     launcher(&["just"])
         .valued("df", &["--working-directory", "--justfile"])
         .files(JUSTFILES)
+        .ends_of_code(&[".just"])
         .finds(Finds::Just),
     other(&["rake"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
@@ -607,10 +601,14 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".rake"])
         .finds(Finds::Build),
     other(&[
-        "ant", "bazel", "buck2", "cabal", "cargo", "cmake", "dotnet", "gradle", "gradlew", "lein", "meson",
-        "mix", "mvn", "mvnw", "ninja", "sbt", "scons", "stack", "zig",
+        "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
+        "ninja", "sbt", "scons", "stack", "zig",
     ])
+    .ends_of_code(BUILD_ENDS)
     .finds(Finds::Build),
+    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
+    other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
+    other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
     other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned(),
@@ -676,7 +674,10 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
-    other(&["sqlite3"]).hooks(&[hook(Value::File, "", &["--init", "-init"])]).finds(Finds::DotCommands),
+    other(&["sqlite3"])
+        .hooks(&[hook(Value::File, "", &["--init", "-init"])])
+        .ends_of_code(&[".sql"])
+        .finds(Finds::DotCommands),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
@@ -684,7 +685,7 @@ pub(super) const ROWS: &[Row] = &[
         .hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])])
         .password(Password::OtherShort),
     other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
-    other(&["gsed", "sed"]).hooks(&[READS_FILE]),
+    other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
     other(&["gsort", "sort"]).hooks(&[hook(Value::Command, "", &["--compress-program"])]),
     other(&["ginstall", "install"]).hooks(&[hook(Value::Command, "", &["--strip-program"])]),

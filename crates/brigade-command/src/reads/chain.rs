@@ -37,6 +37,8 @@ pub struct Chain {
     pub starts: Vec<Link>,
     /// Files and directories that these commands name, or where their programs find code. They may be missing.
     pub files: BTreeSet<PathBuf>,
+    /// Directories of packages that these commands find installed.
+    pub environments: BTreeSet<PathBuf>,
     /// What finds or starts further code by itself: interpreters, programs of the workspace, and commands that cannot
     /// be read before the run.
     pub finders: BTreeSet<String>,
@@ -55,6 +57,7 @@ impl Chain {
     pub(super) fn append(&mut self, mut other: Chain) {
         self.starts.append(&mut other.starts);
         self.files.append(&mut other.files);
+        self.environments.append(&mut other.environments);
         self.finders.append(&mut other.finders);
     }
 
@@ -77,9 +80,10 @@ impl Chain {
         nested.chain.depth = self.depth + 1;
         nested.chain.starts = std::mem::take(&mut self.starts);
         super::follow(&words, directory, files, &mut nested);
-        let Reads { named, scripts, code, unbound, chain, .. } = nested;
+        let Reads { named, scripts, code, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
         self.files.extend([named, scripts, code, chain.files].into_iter().flatten());
+        self.environments.extend(environments.into_iter().chain(chain.environments));
         if is_readable {
             // The shell of a script is not what finds code.
             self.finders.extend(chain.finders.into_iter().filter(|finder| finder != "sh"));

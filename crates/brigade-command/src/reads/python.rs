@@ -1,6 +1,6 @@
 //! Finds scripts, modules and tests of Python.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::javascript::is_directory;
 use super::{Finder, Reads};
@@ -172,6 +172,7 @@ impl Finder<'_> {
 
     fn python_script(&self, script: &str, reads: &mut Reads) {
         let script = self.directory.join(script);
+        self.installed_script(&script, reads);
         reads.code.extend([script.join("__main__.py"), script.join("__main__.pyc"), script]);
     }
 
@@ -257,14 +258,26 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds what `python3 -m` imports from the working directory: a package, or files with the module's name.
+    /// Finds what `python3 -m` imports: a package, or files with the module's name, in the working directory and where
+    /// modules are installed.
     fn python_module(&self, module: &str, reads: &mut Reads) {
+        self.module_in(&self.directory, module, reads);
+        self.installed_module(module, reads);
+    }
+
+    /// Finds a module where modules are installed.
+    pub(super) fn installed_module(&self, module: &str, reads: &mut Reads) {
+        self.packages.iter().for_each(|folder| self.module_in(folder, module, reads));
+    }
+
+    /// Finds a module in a directory.
+    fn module_in(&self, directory: &Path, module: &str, reads: &mut Reads) {
         let mut parts = module.split('.');
         let top = parts.next().unwrap_or_default();
         if top.is_empty() || top.contains('/') {
             return;
         }
-        let package = self.directory.join(top);
+        let package = directory.join(top);
         // A directory without these files only counts if no package with this name is installed.
         let begins = ["__init__.py", "__init__.pyc", "__main__.py", "__main__.pyc"];
         let inner: PathBuf = parts.collect();
@@ -284,14 +297,14 @@ impl Finder<'_> {
         }
         let beginning = format!("{top}.");
         // Python runs an unchecked compiled file instead of the source.
-        let compiled = self.directory.join("__pycache__");
+        let compiled = directory.join("__pycache__");
         let entries = self.files.list(&compiled).into_iter();
         let of_module = entries.filter(|entry| entry.name.starts_with(&beginning));
         reads.code.extend(of_module.map(|entry| compiled.join(&entry.name)));
-        for entry in self.files.list(&self.directory) {
+        for entry in self.files.list(directory) {
             let is_module = PYTHON_ENDS.iter().any(|end| entry.name.ends_with(end));
             if is_module && entry.name.starts_with(&beginning) {
-                reads.code.insert(self.directory.join(&entry.name));
+                reads.code.insert(directory.join(&entry.name));
             }
         }
     }

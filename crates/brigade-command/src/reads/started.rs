@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{Files, Reads, Seen};
+use super::{Files, Reads, Seen, installed};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 
@@ -12,6 +12,9 @@ const DEPTH: usize = 6;
 
 /// The maximum length of a first line that the system reads.
 const FIRST_LINE: usize = 256;
+
+/// The maximum length of what tells how a script is run.
+const FIRST_LINES: usize = 1024;
 
 /// Finds the programs in the words of a command with the current `PATH`: after a launcher, and where `PATH` leads into
 /// the workspace.
@@ -88,7 +91,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
             if !followed.insert(program.clone()) {
                 continue;
             }
-            let Some(words) = first_line(program, files) else { continue };
+            let Some((words, behind)) = first_line(program, files) else { continue };
             if let Ok(script) = program.strip_prefix(files.root()) {
                 reads.chain.first_line(&script.to_string_lossy(), &words);
             }
@@ -97,8 +100,10 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
             } else {
                 &mut by_workspace
             };
-            found.programs.extend(find(&words[0], directory, files));
-            super::follow(&words, directory, files, found);
+            for words in std::iter::once(words).chain(behind) {
+                found.programs.extend(find(&words[0], directory, files));
+                super::follow(&words, directory, files, found);
+            }
             found.executed.extend(found.programs.iter().cloned());
         }
     }
@@ -106,6 +111,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
     reads.named.append(&mut by_workspace.named);
     reads.scripts.append(&mut by_workspace.scripts);
     reads.code.append(&mut by_workspace.code);
+    reads.environments.append(&mut by_workspace.environments);
     reads.programs.append(&mut by_workspace.programs);
     reads.executed.append(&mut by_workspace.executed);
     reads.unbound.append(&mut by_workspace.unbound);
@@ -117,22 +123,24 @@ fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
     program.starts_with(files.root()) || matches!(files.look(program), Seen::Inside { .. })
 }
 
-fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {
+/// Finds the program of a word.
+pub(super) fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<PathBuf> {
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
 /// Reads the options in the first line of a script that names perl, which obeys them however it is started.
 pub(super) fn options_of_perl(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
-    let mut words = first_line(script, files)?;
+    let (mut words, _) = first_line(script, files)?;
     let is_perl = words.iter().any(|word| word.contains("perl"));
     is_perl.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
 }
 
-/// Reads the first line of a script like the system: an interpreter, at most one argument, and the script.
-fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
-    let head = files.head(script, FIRST_LINE);
+/// Reads the first line of a script like the system: an interpreter, at most one argument, and the script. What comes
+/// second is how a shell goes on with it.
+fn first_line(script: &Path, files: &dyn Files) -> Option<(Vec<String>, Option<Vec<String>>)> {
+    let head = files.head(script, FIRST_LINES);
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    let line = String::from_utf8_lossy(line);
+    let line = String::from_utf8_lossy(&line[..line.len().min(FIRST_LINE - 2)]);
     let line = line.trim_matches([' ', '\t']);
     let (interpreter, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     // Without a slash, it is a file in the working directory.
@@ -140,6 +148,9 @@ fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
         if interpreter.contains('/') { interpreter.to_owned() } else { format!("./{interpreter}") };
     let argument = Some(argument.trim_start_matches([' ', '\t'])).filter(|argument| !argument.is_empty());
     // Outside of the workspace, it is bound like any program.
-    let script = script.starts_with(files.root()).then(|| script.to_string_lossy().into_owned());
-    Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).chain(script).collect())
+    let name = script.starts_with(files.root()).then(|| script.to_string_lossy().into_owned());
+    let words = std::iter::once(interpreter).chain(argument.map(str::to_owned)).chain(name.clone()).collect();
+    let behind = installed::python_behind_shell(script, &head, files)
+        .map(|python| std::iter::once(python.to_string_lossy().into_owned()).chain(name).collect());
+    Some((words, behind))
 }

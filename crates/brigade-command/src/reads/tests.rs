@@ -1,4 +1,5 @@
 mod chain;
+mod environment;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -17,6 +17,12 @@ impl fmt::Display for NotBound {
                 "the command runs code from the directory `{}`, which holds more than an approval binds",
                 escape_terminal(folder)
             ),
+            NotBound::Packages(folder, files, bytes) => write!(
+                f,
+                "the packages installed in `{}` are more than an approval binds: {files} files and {} MiB so far",
+                escape_terminal(folder),
+                bytes >> 20
+            ),
             NotBound::Link(link) => write!(
                 f,
                 "the command runs code from `{}`, a link to a directory outside of the workspace, which an approval \

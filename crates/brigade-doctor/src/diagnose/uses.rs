@@ -19,6 +19,9 @@ pub(super) fn uses(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Iss
 
 fn issues(tool: &Tool, used: &ToolUse) -> Vec<Issue> {
     let mut found = Vec::new();
+    // Such a process does not tell which call, of which entry, something is from.
+    let who =
+        if used.is_of_server { "its server, with the calls of all its entries," } else { "the last run" };
     let files: Vec<&str> = used.to_declare(FileUse::Code).map(|file| file.path.as_str()).collect();
     if !files.is_empty() {
         let named = files.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
@@ -26,17 +29,17 @@ fn issues(tool: &Tool, used: &ToolUse) -> Vec<Issue> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let detail = format!("no approval binds code that the last run loaded: {named}{more}");
+        let detail = format!("no approval binds code that {who} loaded: {named}{more}");
         let issue = Issue::of_tool(IssueType::ToolReadsUnbound, tool, "code", detail);
         found.push(issue.evidence(files.join("\n")));
     }
     for EffectUse { effect, example, denied } in &used.effects_undeclared {
         let verb = if *denied { "tried" } else { "had" };
-        let detail = format!("the last run {verb} the effect {effect}, which is not declared: {example}");
+        let detail = format!("{who} {verb} the effect {effect}, which is not declared: {example}");
         found.push(Issue::of_tool(IssueType::EffectsUndeclared, tool, "effects", detail).subject(effect));
     }
     for effect in &used.effects_unused {
-        let detail = format!("the last run did not have the declared effect {effect}");
+        let detail = format!("{who} did not have the declared effect {effect}");
         found.push(Issue::of_tool(IssueType::EffectsUnused, tool, "effects", detail).subject(effect));
     }
     found
@@ -112,5 +115,15 @@ mod tests {
                 ),
             ]
         );
+        let used =
+            ToolUse { effects_unused: vec!["network".to_owned()], is_of_server: true, ..ToolUse::default() };
+        let uses = BTreeMap::from([("a".to_owned(), used)]);
+        let found = diagnose(Snapshot {
+            catalog: Some(ConfigFile::Read(&catalog)),
+            uses: &uses,
+            ..Snapshot::new(Timestamp::from_unix_micros(0))
+        });
+        let said = "its server, with the calls of all its entries, did not have the declared effect network";
+        assert_eq!(found.iter().map(|issue| issue.detail.as_str()).collect::<Vec<_>>(), [said]);
     }
 }

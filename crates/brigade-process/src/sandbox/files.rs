@@ -1,7 +1,6 @@
 //! Landlock rules for reading and writing. What is not granted is denied.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -15,6 +14,7 @@ use crate::launch::last_errno;
 
 use super::around::{Around, around, path_of};
 use super::beneath::Way;
+use super::grants::{Granted, Grants};
 use super::{LocalSockets, Network, SandboxError, SandboxProfile};
 
 /// Harmless devices that programs open.
@@ -54,16 +54,6 @@ const CODE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | Execute});
 /// What a run may do with data of a closed workspace.
 const DATA: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 
-/// A file or directory with the rights on it and below it.
-#[derive(Debug)]
-struct Granted {
-    /// Its path without links when the rule was made.
-    path: PathBuf,
-    /// Its device and inode, by which the kernel knows it wherever it is moved to.
-    identity: (u64, u64),
-    rights: u64,
-}
-
 /// All file rights of a run, as kernel objects.
 #[derive(Debug)]
 pub(super) struct Ruleset {
@@ -73,7 +63,7 @@ pub(super) struct Ruleset {
     /// All handled rights.
     handled: u64,
     /// What is granted.
-    granted: Vec<Granted>,
+    granted: Grants,
     /// The granted path that opens a closed workspace to reading.
     opened_by: Option<PathBuf>,
 }
@@ -160,7 +150,7 @@ impl Ruleset {
                 }
             }
         }
-        let granted = std::mem::take(&mut rules.granted);
+        let granted = Grants::new(std::mem::take(&mut rules.granted));
         let descriptor: Option<OwnedFd> = rules.created.into();
         let descriptor =
             descriptor.ok_or_else(|| SandboxError::Build("the kernel gave no ruleset".to_owned()))?;
@@ -176,21 +166,12 @@ impl Ruleset {
     /// Tells whether the rules allow an access to a path without links, at which this file is (device and inode). Does
     /// not allocate.
     pub(super) fn lets(&self, path: &[u8], identity: Option<(u64, u64)>, access: BitFlags<AccessFs>) -> bool {
-        let reaches = |granted: &&Granted| {
-            let granted_path = granted.path.as_os_str().as_bytes();
-            // A rule for a file is about that file, and another may be at its path by now.
-            let is_other =
-                path == granted_path && identity.is_some_and(|identity| identity != granted.identity);
-            is_beneath(path, granted_path) && !is_other
-        };
-        let granted = self.granted.iter().filter(reaches);
-        self.suffice(granted.fold(0, |all, granted| all | granted.rights), access)
+        self.suffice(self.granted.rights(path, identity), access)
     }
 
     /// Returns the rights of the rules for exactly this device and inode. Does not allocate.
     pub(super) fn rights_of(&self, identity: (u64, u64)) -> u64 {
-        let granted = self.granted.iter().filter(|granted| granted.identity == identity);
-        granted.fold(0, |all, granted| all | granted.rights)
+        self.granted.of(identity)
     }
 
     /// Tells whether rights suffice for an access. Does not allocate.

@@ -27,6 +27,9 @@ const PLACEHOLDER_MODE: u32 = 0o510;
 /// `MOUNT_ATTR_NOSYMFOLLOW`.
 const NO_LINKS: u64 = 0x0020_0000;
 
+/// `MOUNT_ATTR_NOEXEC`.
+const NO_CODE: u64 = 8;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Privileged,
@@ -65,8 +68,9 @@ struct Place {
     view: View,
     /// Whether the cover of a directory brings it along.
     is_covered: bool,
-    /// Whether no link below it is followed.
-    refuses_links: bool,
+    /// Whether it belongs to a closed workspace: no link below it is followed, and nothing of it is executed, or mapped
+    /// into memory as code.
+    is_closed: bool,
 }
 
 /// The mounts of one run, outermost first.
@@ -150,7 +154,8 @@ fn kind() -> Option<Kind> {
 }
 
 impl Mounts {
-    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed.
+    /// Prepares the mounts of a run. With `refuses_links` no link below the workspace is followed, and nothing there is
+    /// code unless a mount over it is.
     pub(super) fn new(
         profile: &SandboxProfile,
         home: Option<&Path>,
@@ -184,8 +189,8 @@ impl Mounts {
             .map(|(path, view)| {
                 let way = Way::new(&path, profile.workspace.as_deref())?;
                 let is_covered = cover.is_some() && Cover::covers(profile, &path);
-                let refuses_links = workspace.is_some_and(|workspace| path.starts_with(workspace));
-                Ok(Place { way, path, view, is_covered, refuses_links })
+                let is_closed = workspace.is_some_and(|workspace| path.starts_with(workspace));
+                Ok(Place { way, path, view, is_covered, is_closed })
             })
             .collect::<Result<_, SandboxError>>()?;
         let has_shared_memory = !is_in_shared_memory(profile.workspace.as_deref());
@@ -273,9 +278,9 @@ impl Place {
             View::ReadOnly => set(true, libc::AT_RECURSIVE)?,
             View::Empty => {}
         }
-        if self.refuses_links {
+        if self.is_closed {
             let flags = libc::AT_RECURSIVE | libc::AT_EMPTY_PATH;
-            set_attributes(tree.as_raw_fd(), c"", (NO_LINKS, 0), flags)?;
+            set_attributes(tree.as_raw_fd(), c"", (NO_LINKS | NO_CODE, 0), flags)?;
         }
         move_to(&tree, &at)
     }
@@ -348,6 +353,12 @@ pub(super) fn set_read_only(
 ) -> Result<(), i32> {
     const READ_ONLY: u64 = 1;
     set_attributes(folder, path, if read_only { (READ_ONLY, 0) } else { (0, READ_ONLY) }, flags)
+}
+
+/// Keeps everything of a mount that nobody finds, and of those in it, from being executed or mapped as code. Makes one
+/// plain system call.
+pub(super) fn refuse_code(tree: &OwnedFd) -> Result<(), i32> {
+    set_attributes(tree.as_raw_fd(), c"", (NO_CODE, 0), libc::AT_RECURSIVE | libc::AT_EMPTY_PATH)
 }
 
 /// Sets and clears attributes of a mount. Makes one plain system call.

@@ -20,7 +20,7 @@ use crate::launch::{last_errno, write_all};
 use super::around::{Around, around};
 use super::beneath::Way;
 use super::files::Ruleset;
-use super::mounts::{copy_of, move_to, set_read_only};
+use super::mounts::{copy_of, move_to, refuse_code, set_read_only};
 use super::{Closed, SandboxError, SandboxProfile};
 
 /// The number of names that stand for what is closed. Deeper ones are left out, and are missing for the run.
@@ -183,6 +183,7 @@ impl Shown {
         // What is gone or replaced by a link meanwhile stays closed.
         let Some(at) = self.open(real) else { return Ok(()) };
         let tree = copy_of(at.as_raw_fd(), c"", libc::AT_RECURSIVE)?;
+        refuse_code(&tree)?;
         let place = openat(view, self.path.as_c_str(), HANDLE, Mode::empty()).map_err(errno)?;
         move_to(&tree, &place)
     }

@@ -85,9 +85,11 @@ impl View for RunInputsReport {
         page.data.field("run", Text::new(Tone::Accent, &self.run_id));
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         match &self.observed_run_id {
-            Some(start) if start.starts_with("start-") => {
-                page.data
-                    .field("observed", format!("{start}, the process of the server, with all its calls"));
+            Some(start) if is_start(start) => {
+                page.data.field(
+                    "observed",
+                    format!("{start}, the process of the server, with the calls of all its entries"),
+                );
             }
             Some(run) if *run != self.run_id => {
                 page.data.field(
@@ -140,6 +142,9 @@ impl View for ObserveReport {
         if !self.complete {
             page.note("the observation is incomplete; entries may be missing");
         }
+        if self.observed_run_ids.iter().any(|id| is_start(id)) {
+            page.note("its server is observed as one process: this is from the calls of all its entries");
+        }
         let unbound = self.unbound.iter().map(|file| {
             let text = Text::from(&file.path);
             let text = if file.executed { text.then(Tone::Plain, " (executed)") } else { text };
@@ -162,6 +167,11 @@ impl View for ObserveReport {
         }
         page.next(&self.next_command.to_string());
     }
+}
+
+/// Returns whether an id is that of the start of a server that is kept.
+fn is_start(id: &str) -> bool {
+    id.starts_with("start-")
 }
 
 /// Shows a list below its name and number; nothing of an empty one.

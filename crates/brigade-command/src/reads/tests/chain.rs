@@ -44,6 +44,10 @@ fn what_texts_of_the_workspace_start_is_followed() {
         &["package.json: test", "python3"],
     );
     check_chain("npm install", &files, &[], &[], &[]);
+    // Issue 12: an interpreter behind a program whose options are not known was not named.
+    for launcher in ["valgrind", "nice valgrind -q", "systemd-cat", "uv run"] {
+        check_chain(&format!("{launcher} python3 t.py"), &files, &[], &[], &["python3"]);
+    }
     let packed = Fake::new(&["p/gen.js"], &[])
         .with("p/package.json", r#"{"scripts": {"prepack": "node gen.js", "postinstall": "node gen.js"}}"#);
     let packs = [("p/package.json: prepack", "node gen.js")];

@@ -1,0 +1,149 @@
+//! Finds what a Python in a virtual environment of the workspace loads from there: what is executed at each start, and
+//! the modules that the command names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Files, Finder, Kind, Reads, Seen};
+use crate::programs::{Finds, Program};
+
+/// The file that makes a directory a virtual environment.
+const SETTINGS: &str = "pyvenv.cfg";
+
+/// The modules that Python imports at each start.
+const START: [&str; 2] = ["sitecustomize", "usercustomize"];
+
+/// The largest text that is read.
+const TEXT_LIMIT: u64 = 64 << 10;
+
+/// How the second line of a script begins that a shell runs first, because the path of its Python is too long for a
+/// first line.
+const FOR_SHELL: &[u8] = b"'''exec' ";
+
+/// Lists the directories of installed packages of a program, if that is the Python of a virtual environment in the
+/// workspace.
+pub(super) fn packages_of(program: &Path, files: &dyn Files) -> Vec<PathBuf> {
+    let is_there = |path: &Path| matches!(files.look(path), Seen::Inside { kind: Some(_), .. });
+    let beside = program.parent();
+    let Some(environment) = beside
+        .into_iter()
+        .chain(beside.and_then(Path::parent))
+        .find(|folder| is_there(&folder.join(SETTINGS)))
+    else {
+        return Vec::new();
+    };
+    let libraries = ["lib", "lib64"].map(|name| environment.join(name));
+    let versions = libraries.iter().flat_map(|library| {
+        let entries = files.list(library).into_iter().filter(|entry| entry.kind != Kind::File);
+        entries.map(|entry| library.join(entry.name))
+    });
+    let mut seen = BTreeSet::new();
+    let is_new = |path: &PathBuf| match files.look(path) {
+        Seen::Inside { real, kind: Some(Kind::Folder) } => seen.insert(real),
+        Seen::Inside { .. } | Seen::Outside(_) | Seen::Nowhere => false,
+    };
+    versions.map(|version| version.join("site-packages")).filter(is_new).collect()
+}
+
+/// Returns the Python that runs a script of a virtual environment whose first line names a shell.
+pub(super) fn python_behind_shell(script: &Path, head: &[u8], files: &dyn Files) -> Option<PathBuf> {
+    let second = head.split(|byte| *byte == b'\n').nth(1)?;
+    let python = script.with_file_name("python");
+    (second.starts_with(FOR_SHELL) && !packages_of(&python, files).is_empty()).then_some(python)
+}
+
+impl Finder<'_> {
+    /// Returns the same search for a program that is Python, which finds modules where its environment has them, too.
+    pub(super) fn in_environment(mut self, program: Option<&Path>, reads: &mut Reads) -> Self {
+        let Some(program) = program else { return self };
+        let packages = packages_of(program, self.files);
+        reads.environments.extend(packages.iter().cloned());
+        let mut imported = BTreeSet::from(START.map(str::to_owned));
+        for folder in &packages {
+            for entry in self.files.list(folder) {
+                if entry.name.ends_with(".pth") {
+                    let path = folder.join(&entry.name);
+                    let text = self.text(&path);
+                    // Each line is a directory, or code that is executed.
+                    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+                    for line in lines {
+                        match imports_of(line) {
+                            found if found.is_empty() => self.packages.push(folder.join(line.trim_end())),
+                            found => imported.extend(found),
+                        }
+                    }
+                    reads.code.insert(path);
+                }
+            }
+        }
+        self.packages.extend(packages);
+        let inside =
+            std::mem::take(&mut self.packages).into_iter().filter(|folder| self.inside(folder).is_some());
+        let inside = inside.collect();
+        self.packages = inside;
+        self.beside = program.parent().map(Path::to_owned);
+        imported.iter().for_each(|module| self.installed_module(module, reads));
+        self
+    }
+
+    /// Finds what a script imports that an installation put beside its Python.
+    pub(super) fn installed_script(&self, script: &Path, reads: &mut Reads) {
+        if script.parent() == self.beside.as_deref() && !self.packages.is_empty() {
+            let text = self.text(script);
+            let found: BTreeSet<String> = text.lines().flat_map(imports_of).collect();
+            found.iter().for_each(|module| self.installed_module(module, reads));
+        }
+    }
+
+    fn text(&self, path: &Path) -> String {
+        String::from_utf8_lossy(&self.files.read(path, TEXT_LIMIT).unwrap_or_default()).into_owned()
+    }
+}
+
+/// Lists the modules that a line of Python imports: `import a, b.c as d; d.e()`, `from a.b import c`.
+fn imports_of(line: &str) -> Vec<String> {
+    let is_name = |name: &&str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    let first = |text: &str| text.split_whitespace().next().unwrap_or_default().to_owned();
+    let mut found = Vec::new();
+    for statement in line.split(';').map(str::trim_start) {
+        let rest = |word: &str| statement.strip_prefix(word).filter(|rest| rest.starts_with([' ', '\t']));
+        if let Some(rest) = rest("from") {
+            found.push(first(rest));
+        } else if let Some(rest) = rest("import") {
+            found.extend(rest.split(',').map(first));
+        }
+    }
+    for call in ["__import__(", "import_module("] {
+        let names = line.match_indices(call).filter_map(|(at, _)| {
+            let rest = line[at + call.len()..].trim_start();
+            let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+            rest[1..].split(quote).next().map(str::to_owned)
+        });
+        found.extend(names);
+    }
+    found.retain(|name| !name.is_empty() && is_name(&name.as_str()));
+    found
+}
+
+/// Returns whether a word names Python.
+pub(super) fn is_python(known: Program) -> bool {
+    known.row().finds == Finds::Python
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_read_from_lines() {
+        let check = |line: &str, expect: &[&str]| assert_eq!(imports_of(line), expect, "{line}");
+        check("import a, b.c as d; d.e()", &["a", "b.c"]);
+        check("    from a.b import c", &["a.b"]);
+        check("import os; var = 'X'; __import__('y').z()", &["os", "y"]);
+        check("import importlib; importlib.import_module(\"a.b\")", &["importlib", "a.b"]);
+        check("import x; __import__(name)", &["x"]);
+        check("/work/src", &[]);
+        check("important = 1", &[]);
+        check("from . import x", &["."]);
+    }
+}
