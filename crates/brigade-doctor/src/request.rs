@@ -25,18 +25,29 @@ impl DoctorRequest {
     /// # Errors
     /// Fails if there is such a word.
     pub fn check(&self) -> Result<(), Failure> {
-        let areas = Area::ALL.iter().map(|area| area.as_str());
-        let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
+        // What is wrong with the files of agent programs is said where they are looked at, not here.
+        let is_found = |area: &Area| *area != Area::Discovery;
+        let areas: Vec<&str> = Area::ALL.into_iter().filter(is_found).map(Area::as_str).collect();
+        let kinds = IssueType::all().iter().filter(|kind| is_found(&kind.area())).map(|kind| kind.code());
+        let known: Vec<&str> = areas.iter().copied().chain(kinds).collect();
         let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
             return Ok(());
         };
         let shown = escape_terminal(word);
+        let is_named = |kind: &IssueType| !is_found(&kind.area()) && kind.code() == word;
+        if word == Area::Discovery.as_str() || IssueType::all().iter().any(is_named) {
+            let message =
+                format!("`{shown}` is about files of agent programs, which this check does not read");
+            return Err(Failure::new(ErrorKind::Usage, message)
+                .coded(codes::FILTER_UNKNOWN)
+                .hint(NextStep::SyncRegistry));
+        }
         let error =
             Failure::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
                 .coded(codes::FILTER_UNKNOWN);
         Err(match closest(word, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
+            None => error.hint(format!("areas are {}", areas.join(", "))),
         })
     }
 
@@ -78,5 +89,28 @@ impl DoctorRequest {
         let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
         (self.only.is_empty() || self.only.iter().any(is_named))
             && self.tool.as_ref().is_none_or(|tool| issue.tool_id.as_ref() == Some(tool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, refused: Option<&str>) {
+        let request = DoctorRequest { only: vec![word.to_owned()], ..DoctorRequest::default() };
+        let found = request.check().err();
+        assert_eq!(found.as_ref().map(|error| error.to_string()).as_deref(), refused, "{word}");
+    }
+
+    #[test]
+    fn only_words_of_issues_that_a_check_finds_are_taken() {
+        check("tool", None);
+        check("client_literal_secret", None);
+        let elsewhere =
+            |word| format!("`{word}` is about files of agent programs, which this check does not read");
+        check("discovery", Some(&elsewhere("discovery")));
+        check("literal_secret", Some(&elsewhere("literal_secret")));
+        check("tols", Some("`tols` is neither an area nor a type of issues"));
     }
 }
