@@ -105,6 +105,9 @@ pub struct RuntimeMetadata {
     /// The command that was started, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The fingerprint of that command as it was started, where bound values are masked in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_fingerprint: Option<Fingerprint>,
     /// The directory that it was started in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
