@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use brigade_command::find_program;
+use brigade_command::{LanguageRuntime, find_program};
 use brigade_core::{Json, Object, codes};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
@@ -32,37 +32,6 @@ const LARGEST: u64 = 16 << 20;
 /// The origin of a value that no file names.
 const DEFAULT: &str = "default";
 
-/// A language runtime, and the programs that it is known by, best first.
-struct Language {
-    name: &'static str,
-    programs: &'static [&'static str],
-    description: &'static str,
-    is_deprecated: bool,
-}
-
-const fn language(
-    name: &'static str,
-    programs: &'static [&'static str],
-    description: &'static str,
-) -> Language {
-    Language { name, programs, description, is_deprecated: false }
-}
-
-const LANGUAGES: &[Language] = &[
-    language("bash", &["bash"], "the shell Bash"),
-    language("bun", &["bun"], "JavaScript and TypeScript with Bun"),
-    language("deno", &["deno"], "JavaScript and TypeScript with Deno"),
-    language("go", &["go"], "the Go toolchain"),
-    language("java", &["java"], "the Java virtual machine"),
-    language("node", &["node"], "JavaScript with Node.js"),
-    language("perl", &["perl"], "Perl 5"),
-    language("php", &["php"], "PHP"),
-    language("python", &["python3"], "Python 3"),
-    Language { is_deprecated: true, ..language("python2", &["python2", "python2.7"], "Python 2") },
-    language("ruby", &["ruby"], "Ruby"),
-    language("rust", &["cargo", "rustc"], "the Rust toolchain"),
-];
-
 #[derive(Deserialize)]
 struct RuntimeArgs {
     language: Option<String>,
@@ -79,20 +48,22 @@ fn find(context: &Context<'_>, program: &str) -> Option<PathBuf> {
 /// `runtime.list`: what PATH has. Nothing is started, so no version is known.
 fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
-    let is_wanted =
-        |row: &&Language| language.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(row.name));
-    let row = |row: &Language| {
+    let is_wanted = |row: &&LanguageRuntime| {
+        language.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(row.name))
+    };
+    let row = |row: &LanguageRuntime| {
+        let description = row.description?;
         let path = row.programs.iter().find_map(|program| find(context, program))?;
         Some(Json::object([
             ("language", Json::from(row.name)),
             ("version", Json::Null),
             ("path", Json::from(path.display().to_string())),
             ("image", Json::Null),
-            ("description", Json::from(row.description)),
+            ("description", Json::from(description)),
             ("deprecated", Json::from(row.is_deprecated)),
         ]))
     };
-    let rows: Vec<Json> = LANGUAGES.iter().filter(is_wanted).filter_map(row).collect();
+    let rows: Vec<Json> = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
     Ok(Output::new([("runtimes", Json::from(rows)), ("custom_runtime_supported", Json::from(false))]))
 }
 
