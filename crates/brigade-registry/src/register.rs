@@ -273,7 +273,8 @@ impl Found {
     /// Gives the only tool another id.
     fn rename(&mut self, id: &str) -> Result<(), Failure> {
         let [registration] = &mut self.tools[..] else {
-            let error = Failure::new(ErrorKind::Usage, "--id is for one tool, and there is not exactly one");
+            let error =
+                Failure::new(ErrorKind::Usage, "an id is given to one tool, and there is not exactly one");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
         let id = usable_id(id)?;
@@ -288,7 +289,7 @@ impl Found {
 
 fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Failure> {
     let id = id.trim().parse::<brigade_catalog::ToolId>();
-    id.map_err(|error| Failure::new(ErrorKind::Usage, format!("--id: {error}")))
+    id.map_err(|error| Failure::new(ErrorKind::Usage, format!("the id to register as: {error}")))
 }
 
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
@@ -379,7 +380,7 @@ fn put_all(
             let others: Vec<String> = others.take(MOST_NAMED).collect();
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
-                let message = "there is a runtime with this id, which belongs to something else; take another id with --id";
+                let message = "there is a runtime with this id, which belongs to something else; give this one another id";
                 report.errors.push(refusal("id_taken", field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {
