@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::{Masks, Runtime};
-use brigade_core::{Extra, Spell, Timestamp};
+use brigade_core::{Spell, Timestamp};
 
 pub use issue::RuntimeIssue;
 pub use needed::{needed_runtime, not_usable};
@@ -180,34 +180,33 @@ impl RuntimeFacts {
             Some(health) => (Some(health.ok), health.detail.clone()),
             None => self.unchecked_health(),
         };
-        RuntimeStatus {
-            id: self.id.clone(),
-            name: self.name.clone(),
-            enabled: self.enabled,
-            command: self.command.clone(),
-            cwd: Some(self.cwd.clone()),
-            env_labels: self.env_labels.clone(),
-            port: self.port.map(u32::from),
-            pid: self.pid,
-            state: self.state.as_str().to_owned(),
-            running: self.running(),
-            managed: self.managed,
-            stale_pid: self.stale_pid(),
-            started_at: self.started_at,
-            pid_path: self.pid_path.clone(),
-            metadata_path: self.metadata_path.clone(),
-            stdout_log_path: Some(self.stdout_log_path.clone()),
-            stderr_log_path: Some(self.stderr_log_path.clone()),
-            health_path: self.health_path.clone(),
-            health_ok,
-            health_detail: Some(health_detail),
-            health_checked_at: health.map(|health| health.checked_at),
-            last_health: self.last_health.as_ref().map(Health::to_record),
-            metadata: self.metadata.clone(),
-            issues: self.issues.iter().map(|issue| issue.to_record(speller)).collect(),
-            issue_count: self.issues.len() as u64,
-            extra: Extra::default(),
-        }
+        let mut status = RuntimeStatus::default();
+        status.id = self.id.clone();
+        status.name = self.name.clone();
+        status.enabled = self.enabled;
+        status.command = self.command.clone();
+        status.cwd = Some(self.cwd.clone());
+        status.env_labels = self.env_labels.clone();
+        status.port = self.port.map(u32::from);
+        status.pid = self.pid;
+        status.state = self.state.as_str().to_owned();
+        status.running = self.running();
+        status.managed = self.managed;
+        status.stale_pid = self.stale_pid();
+        status.started_at = self.started_at;
+        status.pid_path = self.pid_path.clone();
+        status.metadata_path = self.metadata_path.clone();
+        status.stdout_log_path = Some(self.stdout_log_path.clone());
+        status.stderr_log_path = Some(self.stderr_log_path.clone());
+        status.health_path = self.health_path.clone();
+        status.health_ok = health_ok;
+        status.health_detail = Some(health_detail);
+        status.health_checked_at = health.map(|health| health.checked_at);
+        status.last_health = self.last_health.as_ref().map(Health::to_record);
+        status.metadata = self.metadata.clone();
+        status.issues = self.issues.iter().map(|issue| issue.to_record(speller)).collect();
+        status.issue_count = self.issues.len() as u64;
+        status
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct RuntimeStatus {
     /// The id.
     pub id: String,
