@@ -6,6 +6,8 @@ use crate::codes::Code;
 use crate::{CallId, CheckpointId, NextStep, RunId, Severity};
 
 /// The step that fixes an issue or shows more about it.
+///
+/// Closed: a face has words for each.
 #[derive(Clone, Debug)]
 pub enum Remedy {
     /// Edit the file at the place of the issue.
@@ -28,6 +30,7 @@ pub enum Remedy {
 
 /// What an issue is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Area {
     /// The catalog as a file.
     Catalog,
@@ -69,6 +72,21 @@ impl Area {
         Area::State,
     ];
 
+    /// Returns whether its issues come of the catalog, so that a workspace without one cannot be checked for them.
+    pub const fn needs_catalog(self) -> bool {
+        match self {
+            Area::Catalog | Area::Tool | Area::Projection => true,
+            Area::Runtime
+            | Area::Policy
+            | Area::Call
+            | Area::Run
+            | Area::Checkpoint
+            | Area::Kitchen
+            | Area::Discovery
+            | Area::State => false,
+        }
+    }
+
     /// Returns the name of the area.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,6 +112,7 @@ macro_rules! issue_types {
     )+ })+) => {
         /// A kind of issue.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum IssueType {
             $($(#[doc = $title] $variant,)+)+
         }

@@ -1,8 +1,8 @@
 //! The base types of Brigade, shared by every other crate.
 //!
 //! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), YAML as values with places, places
-//! in files and the issues found there, the table of issue types, next steps, what a document of an operation is, and the escaping of text for a
-//! terminal. Knows nothing about tools, calls, files or processes.
+//! in files and the issues found there, the issue types, next steps, what a document of an operation is, and the
+//! escaping of text for a terminal. Knows nothing about tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};

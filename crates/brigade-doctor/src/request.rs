@@ -75,13 +75,14 @@ impl DoctorRequest {
         })
     }
 
-    /// Returns whether nothing but issues of an area is asked for.
-    pub fn is_about(&self, area: Area) -> bool {
-        let is_its = |word: &String| {
-            word == area.as_str()
-                || IssueType::all().iter().any(|kind| kind.area() == area && kind.code() == word)
+    /// Returns whether issues are asked for that come of the catalog.
+    pub fn needs_catalog(&self) -> bool {
+        let of_word = |word: &String| {
+            let area = Area::ALL.into_iter().find(|area| area.as_str() == word);
+            let kind = || IssueType::all().iter().find(|kind| kind.code() == word);
+            area.or_else(|| kind().map(|kind| kind.area())).is_none_or(Area::needs_catalog)
         };
-        !self.only.is_empty() && self.only.iter().all(is_its)
+        self.only.is_empty() || self.only.iter().any(of_word)
     }
 
     /// Returns whether an issue is asked for.
@@ -112,5 +113,18 @@ mod tests {
         check("discovery", Some(&elsewhere("discovery")));
         check("literal_secret", Some(&elsewhere("literal_secret")));
         check("tols", Some("`tols` is neither an area nor a type of issues"));
+    }
+
+    #[test]
+    fn areas_that_do_without_a_catalog_are_checked_without_one() {
+        #[track_caller]
+        fn check(only: &[&str], expect: bool) {
+            let only = only.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(DoctorRequest { only, ..DoctorRequest::default() }.needs_catalog(), expect);
+        }
+        check(&[], true);
+        check(&["kitchen"], false);
+        check(&["kitchen_receipts_broken", "policy"], false);
+        check(&["kitchen", "missing_source"], true);
     }
 }
