@@ -170,7 +170,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
     let mut room = Room { texts: MOST_TEXTS, bytes: MOST_BYTES };
     let mut too_much = 0;
     let mut masked = 0;
-    // Of a name that stands twice, programs read the last.
+    // Of a name that appears twice, programs read the last.
     let last: HashMap<&str, usize> =
         found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
     for (index, placed) in found.servers.iter().enumerate() {
@@ -199,7 +199,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         if placed.has_twice {
             reading
                 .issues
-                .push(issue(IssueType::DuplicateKey, "a key of the server stands twice".to_owned()));
+                .push(issue(IssueType::DuplicateKey, "a key of the server appears twice".to_owned()));
         }
         if escape_terminal(&name) != name {
             let message = "the name has characters that are not shown".to_owned();
@@ -392,7 +392,7 @@ fn shelf<'a, 'w>(
     Ok(Some((object, way)))
 }
 
-/// Returns the value of a member, and whether a key stands twice in it. The last one counts.
+/// Returns the value of a member, and whether a key appears twice in it. The last one counts.
 fn value(object: &PlacedObject<'_>, text: &str, member: &PlacedMember<'_>) -> (Json, bool) {
     let bytes = &text.as_bytes()[member.value_at.clone()];
     match Json::parse_bytes(bytes, Dialect::WithComments) {
