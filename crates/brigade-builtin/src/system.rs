@@ -9,7 +9,7 @@ use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_profile::GatewayConfig;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -45,6 +45,40 @@ fn find(context: &Context<'_>, program: &str) -> Option<PathBuf> {
     find_program(program, context.fs.root(), context.path, is_program)
 }
 
+/// The result of `runtime.list`.
+#[derive(Serialize)]
+struct RuntimeList {
+    runtimes: Vec<RuntimeRow>,
+    custom_runtime_supported: bool,
+}
+
+#[derive(Serialize)]
+struct RuntimeRow {
+    language: &'static str,
+    /// Always absent: nothing is started that could tell it.
+    version: Option<String>,
+    path: String,
+    /// Always absent: runtimes are programs of this host.
+    image: Option<String>,
+    description: &'static str,
+    deprecated: bool,
+}
+
+/// The result of `system.info`.
+#[derive(Serialize)]
+struct SystemInfo {
+    version: &'static str,
+    status: &'static str,
+    capabilities: Vec<Capability>,
+}
+
+#[derive(Serialize)]
+struct Capability {
+    name: &'static str,
+    available: bool,
+    detail: Option<String>,
+}
+
 /// `runtime.list`: what PATH has. Nothing is started, so no version is known.
 fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
@@ -54,17 +88,17 @@ fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> 
     let row = |row: &LanguageRuntime| {
         let description = row.description?;
         let path = row.programs.iter().find_map(|program| find(context, program))?;
-        Some(Json::object([
-            ("language", Json::from(row.name)),
-            ("version", Json::Null),
-            ("path", Json::from(path.display().to_string())),
-            ("image", Json::Null),
-            ("description", Json::from(description)),
-            ("deprecated", Json::from(row.is_deprecated)),
-        ]))
+        Some(RuntimeRow {
+            language: row.name,
+            version: None,
+            path: path.display().to_string(),
+            image: None,
+            description,
+            deprecated: row.is_deprecated,
+        })
     };
-    let rows: Vec<Json> = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
-    Ok(Output::new([("runtimes", Json::from(rows)), ("custom_runtime_supported", Json::from(false))]))
+    let runtimes = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
+    Ok(Output::of(&RuntimeList { runtimes, custom_runtime_supported: false }))
 }
 
 /// `system.info`
@@ -78,22 +112,14 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("workers", workers(context)),
         ("git", git.map(Some).ok_or_else(|| "no program `git` is on PATH".to_owned())),
     ];
-    let row = |(name, found): (&str, Result<Option<String>, String>)| {
-        let is_there = found.is_ok();
+    let row = |(name, found): (&'static str, Result<Option<String>, String>)| {
+        let available = found.is_ok();
         let detail = found.unwrap_or_else(Some).map(|text| context.redactor.redact_str(&text));
-        Json::object([
-            ("name", Json::from(name)),
-            ("available", Json::from(is_there)),
-            ("detail", Json::from(detail)),
-        ])
+        Capability { name, available, detail }
     };
-    let rows: Vec<Json> = rows.into_iter().map(row).collect();
+    let capabilities = rows.into_iter().map(row).collect();
     let status = if is_healthy { "healthy" } else { "unhealthy" };
-    Ok(Output::new([
-        ("version", Json::from(env!("CARGO_PKG_VERSION"))),
-        ("status", Json::from(status)),
-        ("capabilities", Json::from(rows)),
-    ]))
+    Ok(Output::of(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
 }
 
 /// Names the programs that do tasks.
