@@ -64,7 +64,9 @@ impl Explained for KeyError {
     fn hints(&self) -> Vec<Hint> {
         match self {
             KeyError::Exists => {
-                vec!["--force replaces it; envelopes of the old one then need its public key".into()]
+                vec![
+                    Hint::from(NextStep::Replace).then("; envelopes of the old one then need its public key"),
+                ]
             }
             KeyError::Open { path, .. } => {
                 vec![

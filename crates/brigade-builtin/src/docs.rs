@@ -2,7 +2,7 @@
 
 use brigade_core::{Json, codes};
 use brigade_store::texts::{Section, TextIndex};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 
 use crate::context::{Context, Failure, Output};
@@ -100,6 +100,21 @@ fn beginning(text: &str) -> &str {
     text[..end].rfind('\n').map_or(&text[..end], |line| &text[..=line])
 }
 
+/// The result of `session.docs`.
+#[derive(Serialize)]
+struct DocsFound {
+    query: String,
+    sections: Vec<SectionRow>,
+    total_matches: usize,
+}
+
+#[derive(Serialize)]
+struct SectionRow {
+    title: String,
+    content: String,
+    url: String,
+}
+
 /// `session.docs`
 fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     static INDEX: Mutex<Option<TextIndex>> = Mutex::new(None);
@@ -116,19 +131,13 @@ fn search(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
         }
     };
     let (found, total) = index.search(&query, FOUND)?;
-    let row = |section: &Section| {
-        Json::object([
-            ("title", Json::from(section.title.as_str())),
-            ("content", Json::from(beginning(&section.text))),
-            ("url", Json::from(section.key.as_str())),
-        ])
+    let row = |section: &Section| SectionRow {
+        title: section.title.clone(),
+        content: beginning(&section.text).to_owned(),
+        url: section.key.clone(),
     };
-    let rows: Vec<Json> = found.iter().map(row).collect();
-    Ok(Output::new([
-        ("query", Json::from(query)),
-        ("sections", Json::from(rows)),
-        ("total_matches", Json::from(total)),
-    ]))
+    let sections = found.iter().map(row).collect();
+    Ok(Output::of(&DocsFound { query, sections, total_matches: total }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Repositories: `git.*`. The binding `workspace` is the repository of the workspace; others are clones in volumes.
 
 pub(crate) mod repository;
+mod results;
 
 use std::path::PathBuf;
 
@@ -15,8 +16,11 @@ use serde::Deserialize;
 use crate::context::{Context, Failure, Output};
 use crate::named::Named;
 use crate::run::{Function, arguments};
-use crate::stored::{at, or_null};
 use repository::{PLAIN, Reach, Repository, Standing, directories, find_git, text_of};
+use results::{
+    BindingRow, Bindings, Cloned, CommitRow, Committed, Deleted, Differences, Log, Pushed, RefRow, Refreshed,
+    Status,
+};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -138,7 +142,7 @@ fn open(context: &Context<'_>, id: &str) -> Result<Bound, Failure> {
 }
 
 /// Describes a binding.
-fn binding(context: &Context<'_>, bound: &Bound, standing: &Standing) -> Json {
+fn binding(context: &Context<'_>, bound: &Bound, standing: &Standing) -> BindingRow {
     let mask = |text: &str| context.redactor.redact_str(text);
     let row = bound.row.as_ref().map(|row| &row.record);
     let url = match row {
@@ -150,29 +154,29 @@ fn binding(context: &Context<'_>, bound: &Bound, standing: &Standing) -> Json {
         (_, Some(branch)) => ("branch".to_owned(), Some(branch.clone())),
         (None, None) => ("commit".to_owned(), standing.commit.clone()),
     };
-    Json::object([
-        ("binding_id", Json::from(bound.id.as_str())),
-        ("label", Json::from(row.map_or(WORKSPACE, |row| &row.label))),
-        ("repo_url", or_null(url.map(|url| mask(&url)).as_deref())),
-        ("volume_id", or_null(row.map(|row| row.volume.as_str()))),
-        ("ref", Json::object([("kind", Json::from(kind)), ("value", or_null(value.as_deref()))])),
-        ("status", Json::from("ready")),
-        ("last_commit_sha", or_null(standing.commit.as_deref())),
-        ("last_cloned_at", row.map_or(Json::Null, |row| at(row.cloned_at))),
-        ("auto_refresh", Json::from(false)),
-    ])
+    BindingRow {
+        binding_id: bound.id.clone(),
+        label: row.map_or(WORKSPACE, |row| &row.label).to_owned(),
+        repo_url: url.map(|url| mask(&url)),
+        volume_id: row.map(|row| row.volume.clone()),
+        reference: RefRow { kind, value },
+        status: "ready",
+        last_commit_sha: standing.commit.clone(),
+        last_cloned_at: row.map(|row| row.cloned_at),
+        auto_refresh: false,
+    }
 }
 
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let BindingArgs { binding_id } = arguments(input)?;
     let bound = open(context, &binding_id)?;
     let standing = bound.repository.standing()?;
-    Ok(Output::new([
-        ("binding", binding(context, &bound, &standing)),
-        ("dirty", Json::from(standing.is_dirty())),
-        ("ahead", Json::from(standing.ahead)),
-        ("behind", Json::from(standing.behind)),
-    ]))
+    Ok(Output::of(&Status {
+        binding: binding(context, &bound, &standing),
+        dirty: standing.is_dirty(),
+        ahead: standing.ahead,
+        behind: standing.behind,
+    }))
 }
 
 fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -211,19 +215,15 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
             closed.len()
         ));
     }
-    let structured = Output::new([
-        ("binding_id", Json::from(bound.id)),
-        ("staged", Json::from(staged)),
-        ("truncated", Json::from(answer.is_cut)),
-    ]);
-    Ok(structured.text(text))
+    let differences = Differences { binding_id: bound.id, staged, truncated: answer.is_cut };
+    Ok(Output::of(&differences).text(text))
 }
 
 fn log(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LogArgs { binding_id, limit } = arguments(input)?;
     let bound = open(context, &binding_id)?;
     if bound.repository.commit_of("HEAD")?.is_none() {
-        return Ok(Output::new([("commits", Json::from(Vec::<Json>::new()))]));
+        return Ok(Output::of(&Log { commits: Vec::new() }));
     }
     let order = bound.repository.order("log", Reach::Read);
     let order = order.words(["--no-color", "--no-ext-diff", "--no-show-signature", "--no-mailmap", "-z"]);
@@ -231,10 +231,10 @@ fn log(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let commit = |part: &[u8]| {
         let text = String::from_utf8_lossy(part).into_owned();
         let mut members = text.splitn(4, '\x1f').map(str::to_owned);
-        let mut next = || Json::from(members.next().unwrap_or_default());
-        Json::object([("sha", next()), ("author", next()), ("date", next()), ("subject", next())])
+        let mut next = || members.next().unwrap_or_default();
+        CommitRow { sha: next(), author: next(), date: next(), subject: next() }
     };
-    Ok(Output::new([("commits", Json::from(answer.parts().map(commit).collect::<Vec<_>>()))]))
+    Ok(Output::of(&Log { commits: answer.parts().map(commit).collect() }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -256,12 +256,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let standing = bound.repository.standing()?;
         bindings.push(binding(context, &bound, &standing));
     }
-    Ok(Output::new([
-        ("bindings", Json::from(bindings)),
-        ("total", Json::from(total as u64)),
-        ("page", Json::from(page)),
-        ("limit", Json::from(limit)),
-    ]))
+    Ok(Output::of(&Bindings { bindings, total, page, limit }))
 }
 
 /// Finds the changed files that a commit takes.
@@ -308,7 +303,7 @@ fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let Some(made) = made else {
         return Err(Failure::new(codes::NOTHING_TO_COMMIT, "nothing differs from the last commit"));
     };
-    Ok(Output::new([("binding_id", Json::from(id)), ("commit_sha", Json::from(made))]))
+    Ok(Output::of(&Committed { binding_id: id, commit_sha: made }))
 }
 
 /// Adds the changes that a commit would take.
@@ -386,7 +381,7 @@ fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         store.put_record(&id, &owner, &row, now)?;
         let bound = open(context, &id)?;
         let standing = bound.repository.standing()?;
-        Ok(Output::new([("binding", binding(context, &bound, &standing))]))
+        Ok(Output::of(&Cloned { binding: binding(context, &bound, &standing) }))
     });
     if done.is_err() {
         // What is half there is of no use.
@@ -534,7 +529,7 @@ fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let bound = open(context, &binding_id)?;
     let standing = bound.repository.standing()?;
-    Ok(Output::new([("binding", binding(context, &bound, &standing)), ("changed", Json::from(is_changed))]))
+    Ok(Output::of(&Refreshed { binding: binding(context, &bound, &standing), changed: is_changed }))
 }
 
 /// Refuses changes of what is closed in the workspace whatever a person says: the state of Brigade.
@@ -569,7 +564,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if context.fs.exists(&path).map_err(disk)? {
         context.fs.remove_tree(&path).map_err(disk)?;
     }
-    Ok(Output::new([("binding_id", Json::from(row.id)), ("deleted", Json::from(true))]))
+    Ok(Output::of(&Deleted { binding_id: row.id, deleted: true }))
 }
 
 /// What a push takes where.
@@ -657,12 +652,7 @@ fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let tracking = format!("refs/remotes/{remote}/{branch}");
     repository.order("update-ref", Reach::Repository).words([&tracking, &commit]).run()?;
-    Ok(Output::new([
-        ("binding_id", Json::from(bound.id)),
-        ("remote", Json::from(remote)),
-        ("ref", Json::from(name)),
-        ("commit_sha", Json::from(commit)),
-    ]))
+    Ok(Output::of(&Pushed { binding_id: bound.id, remote, reference: name, commit_sha: commit }))
 }
 
 /// Tells whether a volume holds the files of a repository.

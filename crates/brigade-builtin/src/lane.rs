@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use brigade_core::{Json, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_store::records::{Kept, Lane};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::git::repository::{Reach, Repository, directories};
 use crate::named::Named;
 use crate::run::{Function, arguments};
-use crate::stored::or_null;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -128,8 +127,42 @@ fn base(repository: &Repository, lane: &Lane) -> Result<String, Failure> {
     Ok(lane.base.clone())
 }
 
+/// A lane: the result of `lane.get`, and a row of `lane.list`.
+#[derive(Serialize)]
+struct LaneRow {
+    id: String,
+    name: String,
+    branch: String,
+    base: String,
+    path: String,
+    dirty: bool,
+    ahead: u64,
+    behind: u64,
+    parent: Option<String>,
+    archived: bool,
+}
+
+#[derive(Serialize)]
+struct LaneCreated {
+    success: bool,
+    lane_id: String,
+    name: String,
+    branch: String,
+    worktree_path: String,
+}
+
+#[derive(Serialize)]
+struct LaneList {
+    lanes: Vec<LaneRow>,
+}
+
+#[derive(Serialize)]
+struct LaneChanged {
+    lane: LaneRow,
+}
+
 /// Describes a lane.
-fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<Json, Failure> {
+fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<LaneRow, Failure> {
     let lane = &kept.record;
     let branch = format!("refs/heads/{}", lane.branch);
     let (ahead, behind) = match repository.commit_of(&branch)? {
@@ -142,18 +175,18 @@ fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -
         // What cannot be looked at may hold work.
         Err(_) => true,
     };
-    Ok(Json::object([
-        ("id", Json::from(kept.id.as_str())),
-        ("name", Json::from(lane.name.as_str())),
-        ("branch", Json::from(lane.branch.as_str())),
-        ("base", Json::from(lane.base_branch.as_deref().unwrap_or(&lane.base))),
-        ("path", Json::from(folder(&kept.id)?.to_string())),
-        ("dirty", Json::from(is_dirty)),
-        ("ahead", Json::from(ahead)),
-        ("behind", Json::from(behind)),
-        ("parent", or_null(lane.parent.as_deref())),
-        ("archived", Json::from(lane.is_archived)),
-    ]))
+    Ok(LaneRow {
+        id: kept.id.clone(),
+        name: lane.name.clone(),
+        branch: lane.branch.clone(),
+        base: lane.base_branch.as_ref().unwrap_or(&lane.base).clone(),
+        path: folder(&kept.id)?.to_string(),
+        dirty: is_dirty,
+        ahead,
+        behind,
+        parent: lane.parent.clone(),
+        archived: lane.is_archived,
+    })
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -213,13 +246,8 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         is_archived: false,
     };
     store.put_record(&id, &context.owner(), &lane, context.clock.now())?;
-    Ok(Output::new([
-        ("success", Json::from(true)),
-        ("lane_id", Json::from(id)),
-        ("name", Json::from(name)),
-        ("branch", Json::from(branch)),
-        ("worktree_path", Json::from(path.to_string())),
-    ]))
+    let worktree_path = path.to_string();
+    Ok(Output::of(&LaneCreated { success: true, lane_id: id, name, branch, worktree_path }))
 }
 
 fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -228,22 +256,22 @@ fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.records::<Lane>(None)?,
         None => Vec::new(),
     };
-    let lanes: Result<Vec<Json>, Failure> =
+    let lanes: Result<Vec<LaneRow>, Failure> =
         lanes.iter().map(|lane| describe(context, &repository, lane)).collect();
-    Ok(Output::new([("lanes", Json::from(lanes?))]))
+    Ok(Output::of(&LaneList { lanes: lanes? }))
 }
 
 fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let LaneArgs { lane_id } = arguments(input)?;
     let repository = Repository::of_workspace(context)?;
     let lane = find(context, &lane_id)?;
-    Ok(Output { structured: describe(context, &repository, &lane)?, text: None })
+    Ok(Output::of(&describe(context, &repository, &lane)?))
 }
 
 /// Writes what became of a lane.
 fn changed(context: &mut Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<Output, Failure> {
     context.store()?.put_record(&kept.id, &kept.owner, &kept.record, context.clock.now())?;
-    Ok(Output::new([("lane", describe(context, repository, kept)?)]))
+    Ok(Output::of(&LaneChanged { lane: describe(context, repository, kept)? }))
 }
 
 fn rename(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

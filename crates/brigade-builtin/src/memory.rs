@@ -1,15 +1,15 @@
 //! What agents remember: `memory.*`.
 
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{Json, Timestamp, codes, reasons};
 use brigade_profile::builtin::MemoryAdded;
 use brigade_store::memory::{
     Added, Category, CoreChange, Found, Importance, NewMemory, Owners, Query, Scope, WriteMode, blank, owner,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::{PERSON, at, texts};
+use crate::stored::PERSON;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -116,12 +116,54 @@ fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     {
         store.note_search(agent)?;
     }
-    let rows: Vec<Json> = found.iter().map(|found| row(found, agent.as_deref())).collect();
-    Ok(Output::new([("count", Json::from(rows.len())), ("memories", Json::from(rows))]))
+    let memories: Vec<MemoryRow> = found.iter().map(|found| row(found, agent.as_deref())).collect();
+    Ok(Output::of(&MemoriesFound { count: memories.len(), memories }))
+}
+
+/// The result of `memory.search`.
+#[derive(Serialize)]
+struct MemoriesFound {
+    count: usize,
+    memories: Vec<MemoryRow>,
+}
+
+/// A memory that was found.
+#[derive(Serialize)]
+struct MemoryRow {
+    id: String,
+    scope: String,
+    tier: i64,
+    pinned: bool,
+    category: String,
+    content: String,
+    importance: String,
+    /// A share with four digits, as the score.
+    confidence: Json,
+    score: Json,
+    created_at: Timestamp,
+    author: String,
+    is_foreign: bool,
+}
+
+/// The result of `memory.pin`.
+#[derive(Serialize)]
+struct MemoryPinned {
+    ok: bool,
+    id: String,
+    pinned: bool,
+    tier: i64,
+}
+
+/// The result of `memory.update-core`.
+#[derive(Serialize)]
+struct CoreUpdated {
+    updated: Vec<&'static str>,
+    version: i64,
+    updated_at: Timestamp,
 }
 
 /// Writes a memory. What another agent wrote says so in its text, too, because it is data and no instruction.
-fn row(found: &Found, agent: Option<&str>) -> Json {
+fn row(found: &Found, agent: Option<&str>) -> MemoryRow {
     let memory = &found.memory;
     let is_foreign = agent.is_some_and(|agent| agent != memory.author && memory.author != PERSON);
     let content = match is_foreign {
@@ -132,20 +174,20 @@ fn row(found: &Found, agent: Option<&str>) -> Json {
         ),
         false => memory.content.clone(),
     };
-    Json::object([
-        ("id", Json::from(memory.id.as_str())),
-        ("scope", Json::from(memory.scope.as_str())),
-        ("tier", Json::from(memory.tier)),
-        ("pinned", Json::from(memory.pinned)),
-        ("category", Json::from(memory.category.as_str())),
-        ("content", Json::from(content)),
-        ("importance", Json::from(memory.importance.as_str())),
-        ("confidence", number(memory.confidence)),
-        ("score", number(found.score)),
-        ("created_at", at(memory.created_at)),
-        ("author", Json::from(memory.author.as_str())),
-        ("is_foreign", Json::from(is_foreign)),
-    ])
+    MemoryRow {
+        id: memory.id.clone(),
+        scope: memory.scope.clone(),
+        tier: memory.tier,
+        pinned: memory.pinned,
+        category: memory.category.clone(),
+        content,
+        importance: memory.importance.clone(),
+        confidence: number(memory.confidence),
+        score: number(found.score),
+        created_at: memory.created_at,
+        author: memory.author.clone(),
+        is_foreign,
+    }
 }
 
 /// Writes a share with four digits.
@@ -157,20 +199,15 @@ fn pin(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: PinArgs = arguments(input)?;
     let owners = context.agent().map_or(Owners::Everybody, Owners::Seen);
     let memory = context.store()?.pin_memory(&args.id, args.pinned, &owners, context.clock.now())?;
-    Ok(Output::new([
-        ("ok", Json::from(true)),
-        ("id", Json::from(memory.id)),
-        ("pinned", Json::from(memory.pinned)),
-        ("tier", Json::from(memory.tier)),
-    ]))
+    Ok(Output::of(&MemoryPinned { ok: true, id: memory.id, pinned: memory.pinned, tier: memory.tier }))
 }
 
 fn update_core(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let change: CoreChange = arguments(input)?;
     let now = context.clock.now();
     let version = context.store()?.update_core(&context.owner(), &change, context.redactor, now)?;
-    let updated: Vec<String> = change.updated().into_iter().map(str::to_owned).collect();
-    Ok(Output::new([("updated", texts(&updated)), ("version", Json::from(version)), ("updated_at", at(now))]))
+    let updated = change.updated();
+    Ok(Output::of(&CoreUpdated { updated, version, updated_at: now }))
 }
 
 #[cfg(test)]
@@ -251,7 +288,10 @@ mod tests {
         let bench = Bench::new();
         let update = bench.call("memory.update_core", r#"{"notes": ["a"], "projectSummary": "A kitchen"}"#);
         assert_eq!(update.get("version"), Some(&Json::from(1)));
-        assert_eq!(update.get("updated"), Some(&texts(&["projectSummary".to_owned(), "notes".to_owned()])));
+        assert_eq!(
+            update.get("updated"),
+            Some(&Json::from(vec![Json::from("projectSummary"), Json::from("notes")]))
+        );
         assert_eq!(bench.code("agent:ada", "memory.update_core", "{}"), "invalid_arguments");
     }
 }

@@ -4,7 +4,7 @@
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::{FileMode, RelPath};
 use brigade_store::records::Proof;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output, Touched};
 use crate::files::read_whole;
@@ -28,6 +28,21 @@ struct AttachArgs {
     description: Option<String>,
 }
 
+/// The result of `proof.attach`.
+#[derive(Serialize)]
+struct ProofAttached {
+    artifact_id: String,
+    sha256: Fingerprint,
+    size_bytes: usize,
+}
+
+/// The result of a run that kept an image.
+#[derive(Serialize)]
+struct ImageKept<'a> {
+    artifact_id: &'a str,
+    sha256: Fingerprint,
+}
+
 fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let AttachArgs { path, description } = arguments(input)?;
     if description.as_ref().is_some_and(|text| MAX_DESCRIPTION < text.len()) {
@@ -38,11 +53,7 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let hash = Fingerprint::of_bytes(&bytes);
     context.touched.push(Touched { path: shown.clone(), before: Some(hash), after: Some(hash) });
     let id = keep(context, &shown, description.as_deref(), &bytes)?;
-    Ok(Output::new([
-        ("artifact_id", Json::from(id)),
-        ("sha256", Json::from(hash.to_hex())),
-        ("size_bytes", Json::from(bytes.len())),
-    ]))
+    Ok(Output::of(&ProofAttached { artifact_id: id, sha256: hash, size_bytes: bytes.len() }))
 }
 
 /// Keeps a copy of bytes with a row that names it. Returns its id.
@@ -109,8 +120,7 @@ pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failu
 
 /// Writes the result of a run that kept an image: a copy that the receipt names.
 pub fn kept_image(copy: &str, sha256: Fingerprint) -> Output {
-    let id = copy.rsplit('/').next().unwrap_or_default();
-    Output::new([("artifact_id", Json::from(id)), ("sha256", Json::from(sha256.to_hex()))])
+    Output::of(&ImageKept { artifact_id: copy.rsplit('/').next().unwrap_or_default(), sha256 })
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Saved scripts: `script.*`. They run nowhere until a person makes a tool of one.
 
-use brigade_core::{Json, Object, codes};
+use brigade_core::{Json, Timestamp, codes};
 use brigade_store::scripts::{Script, ScriptText};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::{at, texts};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -51,20 +50,59 @@ struct ListArgs {
     q: Option<String>,
 }
 
-fn members(script: &Script) -> Object {
-    [
-        ("id", Json::from(script.id.as_str())),
-        ("name", Json::from(script.name.as_str())),
-        ("version", Json::from(script.version)),
-        ("language", Json::from(script.language.as_str())),
-        ("description", Json::from(script.description.as_str())),
-        ("tags", texts(&script.tags)),
-        ("created_at", at(script.created_at)),
-        ("updated_at", at(script.updated_at)),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+/// A script: the result of `script.save` and `script.update`, and a row of `script.list`.
+#[derive(Serialize)]
+struct ScriptRow {
+    id: String,
+    name: String,
+    version: i64,
+    language: String,
+    description: String,
+    tags: Vec<String>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+/// The result of `script.get`.
+#[derive(Serialize)]
+struct ScriptFound {
+    #[serde(flatten)]
+    script: ScriptRow,
+    versions: Vec<VersionRow>,
+}
+
+#[derive(Serialize)]
+struct VersionRow {
+    version: i64,
+    code: String,
+    created_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct ScriptList {
+    total: usize,
+    scripts: Vec<ScriptRow>,
+}
+
+#[derive(Serialize)]
+struct ScriptDeleted {
+    id: String,
+    deleted: bool,
+}
+
+impl From<Script> for ScriptRow {
+    fn from(script: Script) -> ScriptRow {
+        ScriptRow {
+            id: script.id,
+            name: script.name,
+            version: script.version,
+            language: script.language,
+            description: script.description,
+            tags: script.tags,
+            created_at: script.created_at,
+            updated_at: script.updated_at,
+        }
+    }
 }
 
 fn not_found() -> Failure {
@@ -74,13 +112,13 @@ fn not_found() -> Failure {
 fn save(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let text = arguments::<SaveArgs>(input)?.text();
     let script = context.store()?.save_script(&context.owner(), &text, context.clock.now())?;
-    Ok(Output::new(members(&script)))
+    Ok(Output::of(&ScriptRow::from(script)))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let UpdateArgs { id, text } = arguments(input)?;
     let script = context.store()?.update_script(context.agent(), &id, &text.text(), context.clock.now())?;
-    Ok(Output::new(members(&script)))
+    Ok(Output::of(&ScriptRow::from(script)))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -89,28 +127,25 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.scripts(context.agent(), tag.as_deref(), q.as_deref())?,
         None => Vec::new(),
     };
-    let rows: Vec<Json> = scripts.iter().map(|script| Json::Object(members(script))).collect();
-    Ok(Output::new([("total", Json::from(rows.len())), ("scripts", Json::from(rows))]))
+    let scripts: Vec<ScriptRow> = scripts.into_iter().map(ScriptRow::from).collect();
+    Ok(Output::of(&ScriptList { total: scripts.len(), scripts }))
 }
 
 fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { id } = arguments(input)?;
     let (script, versions) = context.stored()?.ok_or_else(not_found)?.script(context.agent(), &id)?;
-    let versions = versions.iter().map(|version| {
-        Json::object([
-            ("version", Json::from(version.version)),
-            ("code", Json::from(version.code.as_str())),
-            ("created_at", at(version.created_at)),
-        ])
+    let versions = versions.into_iter().map(|version| VersionRow {
+        version: version.version,
+        code: version.code,
+        created_at: version.created_at,
     });
-    let versions = Json::from(versions.collect::<Vec<_>>());
-    Ok(Output::new(members(&script).into_iter().chain([("versions".to_owned(), versions)])))
+    Ok(Output::of(&ScriptFound { script: script.into(), versions: versions.collect() }))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { id } = arguments(input)?;
     let script = context.store()?.delete_script(context.agent(), &id, context.clock.now())?;
-    Ok(Output::new([("id", Json::from(script.id)), ("deleted", Json::from(true))]))
+    Ok(Output::of(&ScriptDeleted { id: script.id, deleted: true }))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call
 //! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
 
+use brigade_command::{LanguageRuntime, WrittenProgram};
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_manifest::{Agent, Manifest, Workflow};
 use brigade_profile::TaskLimits;
@@ -49,21 +50,6 @@ const PATIENCE: u64 = 300;
 
 /// The longest that a program may run, in seconds.
 const LONGEST: u64 = 600;
-
-/// A language that programs are written in.
-struct Language {
-    name: &'static str,
-    /// The command that checks a program, and the one that runs it.
-    check: &'static str,
-    run: &'static str,
-    file: &'static str,
-}
-
-const LANGUAGES: &[Language] = &[
-    Language { name: "python", check: "python3 -m ast", run: "python3 -B", file: "main.py" },
-    Language { name: "javascript", check: "node --check", run: "node", file: "main.js" },
-    Language { name: "bash", check: "bash -n", run: "bash", file: "main.sh" },
-];
 
 #[derive(Deserialize)]
 struct IntentArgs {
@@ -188,14 +174,14 @@ fn blank(name: &str, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes the workflow for a language.
-fn pipeline(language: &Language, keeps: bool) -> String {
+fn pipeline(program: &WrittenProgram, keeps: bool) -> String {
     let (suffix, then) = if keeps { ("-kept", "[{target: KEEP}]") } else { ("", "[]") };
     let mut text = include_str!("shipped/execute.yaml").to_owned();
     for (mark, value) in [
-        ("@NAME@", format!("{EXECUTE}{}{suffix}", language.name).as_str()),
-        ("@LANGUAGE@", language.name),
-        ("@CHECK@", language.check),
-        ("@RUN@", language.run),
+        ("@NAME@", format!("{EXECUTE}{}{suffix}", program.language).as_str()),
+        ("@LANGUAGE@", program.language),
+        ("@CHECK@", program.check),
+        ("@RUN@", program.run),
         ("@THEN@", then),
     ] {
         text = text.replace(mark, value);
@@ -210,8 +196,9 @@ fn pipeline(language: &Language, keeps: bool) -> String {
 fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let args: IntentArgs = arguments(input)?;
     blank("intent", &args.intent)?;
-    let language = LANGUAGES.iter().find(|language| language.name == args.language).ok_or_else(|| {
-        let known: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
+    let program = LanguageRuntime::written().find(|program| program.language == args.language);
+    let program = program.ok_or_else(|| {
+        let known: Vec<&str> = LanguageRuntime::written().map(|program| program.language).collect();
         Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` is one of {}", known.join(", ")))
     })?;
     let seconds = args.timeout_seconds.unwrap_or(PATIENCE);
@@ -236,19 +223,19 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         .text("call", context.call.unwrap_or_default())
         .text("at", context.clock.now().to_string().as_str())
         .finish();
-    let path = format!("{PROGRAMS}/{}/{}", &own.to_hex()[..12], language.file);
+    let path = format!("{PROGRAMS}/{}/{}", &own.to_hex()[..12], program.file);
     let given = Json::object([
         ("path", Json::from(path)),
         ("argument", Json::from(inputs.to_compact())),
         ("inputs", inputs),
         ("timeout_seconds", Json::from(seconds)),
         ("volume_id", args.volume_id.as_deref().map_or(Json::Null, Json::from)),
-        ("file", Json::from(language.file)),
+        ("file", Json::from(program.file)),
         (REUSED, Json::from(coder.was_there)),
     ]);
     let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
     tools.extend(args.volume_id.is_some().then_some("file.write"));
-    let text = pipeline(language, args.volume_id.is_some());
+    let text = pipeline(&program, args.volume_id.is_some());
     let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
     Ok(Output::new([("pipeline_execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
 }
@@ -347,9 +334,9 @@ mod tests {
             assert!(is_shipped(AGENT, agent.metadata.name.as_str()));
             assert_eq!(agent.spec.tools.as_deref().map(<[_]>::len), Some(0), "its worker calls nothing");
         }
-        for language in LANGUAGES {
+        for program in LanguageRuntime::written() {
             for keeps in [false, true] {
-                let text = pipeline(language, keeps);
+                let text = pipeline(&program, keeps);
                 let read = read::<Workflow>(&text);
                 assert!(read.faults.is_empty(), "{:?}\n{text}", read.faults);
                 assert!(!text.contains('@'), "{text}");

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use brigade_command::find_program;
+use brigade_command::{LanguageRuntime, find_program};
 use brigade_core::{Json, Object, codes};
 use brigade_fs::{FileKind, RelPath};
 use brigade_policy::document::{Settings, settings};
 use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_profile::GatewayConfig;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -32,37 +32,6 @@ const LARGEST: u64 = 16 << 20;
 /// The origin of a value that no file names.
 const DEFAULT: &str = "default";
 
-/// A language runtime, and the programs that it is known by, best first.
-struct Language {
-    name: &'static str,
-    programs: &'static [&'static str],
-    description: &'static str,
-    is_deprecated: bool,
-}
-
-const fn language(
-    name: &'static str,
-    programs: &'static [&'static str],
-    description: &'static str,
-) -> Language {
-    Language { name, programs, description, is_deprecated: false }
-}
-
-const LANGUAGES: &[Language] = &[
-    language("bash", &["bash"], "the shell Bash"),
-    language("bun", &["bun"], "JavaScript and TypeScript with Bun"),
-    language("deno", &["deno"], "JavaScript and TypeScript with Deno"),
-    language("go", &["go"], "the Go toolchain"),
-    language("java", &["java"], "the Java virtual machine"),
-    language("node", &["node"], "JavaScript with Node.js"),
-    language("perl", &["perl"], "Perl 5"),
-    language("php", &["php"], "PHP"),
-    language("python", &["python3"], "Python 3"),
-    Language { is_deprecated: true, ..language("python2", &["python2", "python2.7"], "Python 2") },
-    language("ruby", &["ruby"], "Ruby"),
-    language("rust", &["cargo", "rustc"], "the Rust toolchain"),
-];
-
 #[derive(Deserialize)]
 struct RuntimeArgs {
     language: Option<String>,
@@ -76,24 +45,60 @@ fn find(context: &Context<'_>, program: &str) -> Option<PathBuf> {
     find_program(program, context.fs.root(), context.path, is_program)
 }
 
+/// The result of `runtime.list`.
+#[derive(Serialize)]
+struct RuntimeList {
+    runtimes: Vec<RuntimeRow>,
+    custom_runtime_supported: bool,
+}
+
+#[derive(Serialize)]
+struct RuntimeRow {
+    language: &'static str,
+    /// Always absent: nothing is started that could tell it.
+    version: Option<String>,
+    path: String,
+    /// Always absent: runtimes are programs of this host.
+    image: Option<String>,
+    description: &'static str,
+    deprecated: bool,
+}
+
+/// The result of `system.info`.
+#[derive(Serialize)]
+struct SystemInfo {
+    version: &'static str,
+    status: &'static str,
+    capabilities: Vec<Capability>,
+}
+
+#[derive(Serialize)]
+struct Capability {
+    name: &'static str,
+    available: bool,
+    detail: Option<String>,
+}
+
 /// `runtime.list`: what PATH has. Nothing is started, so no version is known.
 fn runtimes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let RuntimeArgs { language } = arguments(input)?;
-    let is_wanted =
-        |row: &&Language| language.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(row.name));
-    let row = |row: &Language| {
-        let path = row.programs.iter().find_map(|program| find(context, program))?;
-        Some(Json::object([
-            ("language", Json::from(row.name)),
-            ("version", Json::Null),
-            ("path", Json::from(path.display().to_string())),
-            ("image", Json::Null),
-            ("description", Json::from(row.description)),
-            ("deprecated", Json::from(row.is_deprecated)),
-        ]))
+    let is_wanted = |row: &&LanguageRuntime| {
+        language.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(row.name))
     };
-    let rows: Vec<Json> = LANGUAGES.iter().filter(is_wanted).filter_map(row).collect();
-    Ok(Output::new([("runtimes", Json::from(rows)), ("custom_runtime_supported", Json::from(false))]))
+    let row = |row: &LanguageRuntime| {
+        let description = row.description?;
+        let path = row.programs.iter().find_map(|program| find(context, program))?;
+        Some(RuntimeRow {
+            language: row.name,
+            version: None,
+            path: path.display().to_string(),
+            image: None,
+            description,
+            deprecated: row.is_deprecated,
+        })
+    };
+    let runtimes = LanguageRuntime::ALL.iter().filter(is_wanted).filter_map(row).collect();
+    Ok(Output::of(&RuntimeList { runtimes, custom_runtime_supported: false }))
 }
 
 /// `system.info`
@@ -107,22 +112,14 @@ fn info(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         ("workers", workers(context)),
         ("git", git.map(Some).ok_or_else(|| "no program `git` is on PATH".to_owned())),
     ];
-    let row = |(name, found): (&str, Result<Option<String>, String>)| {
-        let is_there = found.is_ok();
+    let row = |(name, found): (&'static str, Result<Option<String>, String>)| {
+        let available = found.is_ok();
         let detail = found.unwrap_or_else(Some).map(|text| context.redactor.redact_str(&text));
-        Json::object([
-            ("name", Json::from(name)),
-            ("available", Json::from(is_there)),
-            ("detail", Json::from(detail)),
-        ])
+        Capability { name, available, detail }
     };
-    let rows: Vec<Json> = rows.into_iter().map(row).collect();
+    let capabilities = rows.into_iter().map(row).collect();
     let status = if is_healthy { "healthy" } else { "unhealthy" };
-    Ok(Output::new([
-        ("version", Json::from(env!("CARGO_PKG_VERSION"))),
-        ("status", Json::from(status)),
-        ("capabilities", Json::from(rows)),
-    ]))
+    Ok(Output::of(&SystemInfo { version: env!("CARGO_PKG_VERSION"), status, capabilities }))
 }
 
 /// Names the programs that do tasks.

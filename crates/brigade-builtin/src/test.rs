@@ -1,13 +1,12 @@
 //! Test suites: tools of the catalog with the category `test`. A run of one is a call of it, with its own plan,
 //! approval and receipt.
 
-use brigade_core::{Json, Object, codes};
-use serde::Deserialize;
+use brigade_core::{Json, Object, Timestamp, codes};
+use serde::{Deserialize, Serialize};
 
 use crate::calls::{Calls, FurtherCall};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::or_null;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] =
@@ -31,31 +30,61 @@ fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, Stri
     }
 }
 
+/// The result of `test.list`.
+#[derive(Serialize)]
+struct Suites<'a> {
+    suites: &'a [String],
+}
+
+/// The result of `test.run`.
+#[derive(Serialize)]
+struct SuiteAsked {
+    call_id: String,
+}
+
+/// The result of `test.runs`.
+#[derive(Serialize)]
+struct SuiteRuns {
+    runs: Vec<SuiteRun>,
+}
+
+#[derive(Serialize)]
+struct SuiteRun {
+    call_id: String,
+    status: String,
+    run_id: Option<String>,
+    created_at: Option<Timestamp>,
+}
+
+/// The result of `test.stop`.
+#[derive(Serialize)]
+struct SuiteStopped {
+    call_id: String,
+    cancelled: bool,
+}
+
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     context.further()?;
-    let ids: Vec<Json> = context.suites.iter().map(|suite| Json::from(suite.as_str())).collect();
-    Ok(Output::new([("suites", Json::from(ids))]))
+    Ok(Output::of(&Suites { suites: &context.suites }))
 }
 
 fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (calls, suite) = suite(input, context)?;
-    let id = calls.ask(&suite, Json::Object(Object::new()))?.id;
-    let text = format!("call {id} of the suite; `call.wait` with this id runs it when it is approved");
-    Ok(Output::new([("call_id", Json::from(id))]).text(text))
+    let call_id = calls.ask(&suite, Json::Object(Object::new()))?.id;
+    let text = format!("call {call_id} of the suite; `call.wait` with this id runs it when it is approved");
+    Ok(Output::of(&SuiteAsked { call_id }).text(text))
 }
 
 fn runs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (calls, suite) = suite(input, context)?;
-    let row = |call: &FurtherCall| {
-        Json::object([
-            ("call_id", Json::from(call.id.as_str())),
-            ("status", Json::from(call.status.as_str())),
-            ("run_id", or_null(call.run.as_deref())),
-            ("created_at", call.created_at.map_or(Json::Null, |at| Json::from(at.to_string()))),
-        ])
+    let row = |call: FurtherCall| SuiteRun {
+        call_id: call.id,
+        status: call.status,
+        run_id: call.run,
+        created_at: call.created_at,
     };
-    let rows: Vec<Json> = calls.of_tool(&suite)?.iter().take(LISTED).map(row).collect();
-    Ok(Output::new([("runs", Json::from(rows))]))
+    let runs = calls.of_tool(&suite)?.into_iter().take(LISTED).map(row).collect();
+    Ok(Output::of(&SuiteRuns { runs }))
 }
 
 fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -66,8 +95,8 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         if calls.end(&run.id)? {
             let text =
                 format!("call {} of the suite is being ended, with everything that it started", run.id);
-            let members = [("call_id", Json::from(run.id.as_str())), ("cancelled", Json::from(true))];
-            return Ok(Output::new(members).text(text));
+            let stopped = SuiteStopped { call_id: run.id.clone(), cancelled: true };
+            return Ok(Output::of(&stopped).text(text));
         }
         is_elsewhere = Some(&run.id);
     }

@@ -3,7 +3,7 @@
 use brigade_core::{Json, codes, reasons};
 use brigade_profile::LiveSession;
 use brigade_store::todos::{Todo, TodoStatus};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -35,15 +35,33 @@ fn session<'a>(context: &Context<'a>) -> Result<&'a str, Failure> {
         .ok_or_else(|| Failure::new(codes::NO_SESSION, "there is a list only in a session of an agent"))
 }
 
-fn rows(todos: &[Todo]) -> Json {
-    let row = |todo: &Todo| {
-        Json::object([
-            ("id", Json::from(todo.id.as_str())),
-            ("content", Json::from(todo.content.as_str())),
-            ("status", Json::from(todo.status.as_str())),
-        ])
-    };
-    Json::from(todos.iter().map(row).collect::<Vec<_>>())
+#[derive(Serialize)]
+struct TodoRow {
+    id: String,
+    content: String,
+    status: &'static str,
+}
+
+/// The result of `todo.read`.
+#[derive(Serialize)]
+struct TodoList {
+    count: usize,
+    todos: Vec<TodoRow>,
+}
+
+/// The result of `todo.write`.
+#[derive(Serialize)]
+struct TodosWritten {
+    updated: bool,
+    #[serde(flatten)]
+    list: TodoList,
+}
+
+impl From<Vec<Todo>> for TodoList {
+    fn from(todos: Vec<Todo>) -> TodoList {
+        let row = |todo: Todo| TodoRow { id: todo.id, content: todo.content, status: todo.status.as_str() };
+        TodoList { count: todos.len(), todos: todos.into_iter().map(row).collect() }
+    }
 }
 
 fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -64,11 +82,7 @@ fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         list.push(Todo { id: masked(&id), content: masked(&content), status });
     }
     context.store()?.write_todos(session, &list, context.clock.now())?;
-    Ok(Output::new([
-        ("updated", Json::from(true)),
-        ("count", Json::from(list.len())),
-        ("todos", rows(&list)),
-    ]))
+    Ok(Output::of(&TodosWritten { updated: true, list: list.into() }))
 }
 
 fn read(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -77,7 +91,7 @@ fn read(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.read_todos(session)?,
         None => Vec::new(),
     };
-    Ok(Output::new([("count", Json::from(list.len())), ("todos", rows(&list))]))
+    Ok(Output::of(&TodoList::from(list)))
 }
 
 #[cfg(test)]

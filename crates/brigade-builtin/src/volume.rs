@@ -2,16 +2,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_core::{Fingerprint, Json, Timestamp, codes, reasons};
 use brigade_fs::FileKind;
 use brigade_store::volumes::{Volume, VolumeEntry, VolumeFiles};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use crate::context::{Context, Failure, Output, Touched};
 use crate::named::Named;
 use crate::run::{Function, arguments};
-use crate::stored::at;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -119,15 +118,88 @@ fn touch(
     context.touched.push(Touched { path, before, after });
 }
 
-fn row(context: &Context<'_>, volume: &Volume) -> Result<Json, Failure> {
-    let used = open(context, volume, Wish::Read)?.used()?;
-    Ok(Json::object([
-        ("volume_id", Json::from(volume.id.as_str())),
-        ("label", Json::from(volume.label.as_str())),
-        ("size_limit_bytes", Json::from(volume.size_limit_bytes)),
-        ("used_bytes", Json::from(used)),
-        ("created_at", at(volume.created_at)),
-    ]))
+/// A volume: the result of `volume.create`, and a row of `volume.list`.
+#[derive(Serialize)]
+struct VolumeRow {
+    volume_id: String,
+    label: String,
+    size_limit_bytes: u64,
+    used_bytes: u64,
+    created_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct VolumeList {
+    total: usize,
+    volumes: Vec<VolumeRow>,
+}
+
+#[derive(Serialize)]
+struct VolumeDeleted {
+    volume_id: String,
+    deleted: bool,
+}
+
+#[derive(Serialize)]
+struct VolumeQuota {
+    total_bytes_allowed: u64,
+    total_bytes_used: u64,
+    volume_count: usize,
+    max_volumes: u64,
+    max_file_size_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct FileList {
+    volume_id: String,
+    path: String,
+    entries: Vec<FileEntry>,
+}
+
+#[derive(Serialize)]
+struct FileEntry {
+    name: String,
+    file_type: &'static str,
+    size_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct FileContent {
+    volume_id: String,
+    path: String,
+    content: String,
+    encoding: &'static str,
+    size_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct FileWritten {
+    volume_id: String,
+    path: String,
+    bytes_written: usize,
+}
+
+#[derive(Serialize)]
+struct FileDeleted {
+    volume_id: String,
+    path: String,
+    deleted: bool,
+}
+
+#[derive(Serialize)]
+struct FolderMade {
+    volume_id: String,
+    path: String,
+}
+
+fn row(context: &Context<'_>, volume: &Volume) -> Result<VolumeRow, Failure> {
+    Ok(VolumeRow {
+        volume_id: volume.id.clone(),
+        label: volume.label.clone(),
+        size_limit_bytes: volume.size_limit_bytes,
+        used_bytes: open(context, volume, Wish::Read)?.used()?,
+        created_at: volume.created_at,
+    })
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -135,7 +207,7 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (owner, now) = (context.owner(), context.clock.now());
     let store = context.store()?;
     let volume = store.create_volume(context.fs, &owner, &label, size_limit_bytes, &context.volumes, now)?;
-    Ok(Output { structured: row(context, &volume)?, text: None })
+    Ok(Output::of(&row(context, &volume)?))
 }
 
 fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -143,9 +215,9 @@ fn list(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.volumes(context.agent())?,
         None => Vec::new(),
     };
-    let rows: Result<Vec<Json>, Failure> = volumes.iter().map(|volume| row(context, volume)).collect();
-    let rows = rows?;
-    Ok(Output::new([("total", Json::from(rows.len())), ("volumes", Json::from(rows))]))
+    let volumes: Vec<VolumeRow> =
+        volumes.iter().map(|volume| row(context, volume)).collect::<Result<_, Failure>>()?;
+    Ok(Output::of(&VolumeList { total: volumes.len(), volumes }))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -162,7 +234,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     for (path, before) in gone {
         touch(context, &volume.id, &path, Some(before), None);
     }
-    Ok(Output::new([("volume_id", Json::from(volume.id)), ("deleted", Json::from(true))]))
+    Ok(Output::of(&VolumeDeleted { volume_id: volume.id, deleted: true }))
 }
 
 /// Adds the files of the volume that a call would delete.
@@ -185,33 +257,29 @@ fn quota(_input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         used = used.saturating_add(open(context, volume, Wish::Read)?.used()?);
     }
     let limits = context.volumes;
-    Ok(Output::new([
-        ("total_bytes_allowed", Json::from(limits.max_bytes)),
-        ("total_bytes_used", Json::from(used)),
-        ("volume_count", Json::from(volumes.len())),
-        ("max_volumes", Json::from(limits.max_count)),
-        ("max_file_size_bytes", Json::from(limits.max_file_bytes)),
-    ]))
+    Ok(Output::of(&VolumeQuota {
+        total_bytes_allowed: limits.max_bytes,
+        total_bytes_used: used,
+        volume_count: volumes.len(),
+        max_volumes: limits.max_count,
+        max_file_size_bytes: limits.max_file_bytes,
+    }))
 }
 
 fn list_files(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, .. } = arguments(input)?;
     let entries = files(context, &volume_id, Wish::Read)?.list(&path)?;
-    let rows = entries.iter().map(|entry| {
-        let kind = match entry.kind {
+    let entries = entries.into_iter().map(|entry| {
+        let file_type = match entry.kind {
             FileKind::File => "file",
             FileKind::Directory => "directory",
             FileKind::Link => "symlink",
             FileKind::Other => "other",
         };
-        Json::object([
-            ("name", Json::from(entry.name.as_str())),
-            ("file_type", Json::from(kind)),
-            ("size_bytes", Json::from(entry.bytes)),
-        ])
+        FileEntry { name: entry.name, file_type, size_bytes: entry.bytes }
     });
-    let rows = Json::from(rows.collect::<Vec<_>>());
-    Ok(Output::new([("volume_id", Json::from(volume_id)), ("path", Json::from(path)), ("entries", rows)]))
+    let entries = entries.collect();
+    Ok(Output::of(&FileList { volume_id, path, entries }))
 }
 
 fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -219,7 +287,7 @@ fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
     let bytes = files(context, &volume_id, Wish::Read)?.read(&path)?;
     let hash = Some(Fingerprint::of_bytes(&bytes));
     touch(context, &volume_id, &path, hash, hash);
-    let size = bytes.len();
+    let size_bytes = bytes.len();
     let (content, encoding) = match (encoding.as_str(), String::from_utf8(bytes)) {
         ("base64", Ok(text)) => (STANDARD.encode(text), "base64"),
         ("utf8", Err(_)) => {
@@ -228,13 +296,7 @@ fn read_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         (_, Ok(text)) => (text, "utf8"),
         (_, Err(error)) => (STANDARD.encode(error.as_bytes()), "base64"),
     };
-    Ok(Output::new([
-        ("volume_id", Json::from(volume_id)),
-        ("path", Json::from(path)),
-        ("content", Json::from(content)),
-        ("encoding", Json::from(encoding)),
-        ("size_bytes", Json::from(size)),
-    ]))
+    Ok(Output::of(&FileContent { volume_id, path, content, encoding, size_bytes }))
 }
 
 fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -249,11 +311,7 @@ fn write_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
     let before = files.read(&path).ok().map(|before| Fingerprint::of_bytes(&before));
     files.write(&path, &bytes)?;
     touch(context, &volume_id, &path, before, Some(Fingerprint::of_bytes(&bytes)));
-    Ok(Output::new([
-        ("volume_id", Json::from(volume_id)),
-        ("path", Json::from(path)),
-        ("bytes_written", Json::from(bytes.len())),
-    ]))
+    Ok(Output::of(&FileWritten { volume_id, path, bytes_written: bytes.len() }))
 }
 
 fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -265,17 +323,13 @@ fn delete_file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failur
     for (path, before) in gone {
         touch(context, &volume_id, &path, Some(before), None);
     }
-    Ok(Output::new([
-        ("volume_id", Json::from(volume_id)),
-        ("path", Json::from(path)),
-        ("deleted", Json::from(true)),
-    ]))
+    Ok(Output::of(&FileDeleted { volume_id, path, deleted: true }))
 }
 
 fn make_folder(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let PathArgs { volume_id, path, .. } = arguments(input)?;
     files(context, &volume_id, Wish::Change)?.make_folder(&path)?;
-    Ok(Output::new([("volume_id", Json::from(volume_id)), ("path", Json::from(path))]))
+    Ok(Output::of(&FolderMade { volume_id, path }))
 }
 
 #[cfg(test)]

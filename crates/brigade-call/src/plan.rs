@@ -340,7 +340,7 @@ fn usable_args<'f>(facts: &'f PlanFacts<'_>, blockers: &mut Vec<Blocker>) -> Opt
             let file = file.as_deref().map(|file| Redactor::new(&[]).redact_str(file));
             let source = match (&file, &text) {
                 (Some(file), _) => file.as_str(),
-                (None, Some(_)) => "--args",
+                (None, Some(_)) => "the arguments",
                 (None, None) => "standard input",
             };
             let blocker =

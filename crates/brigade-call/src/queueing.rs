@@ -226,7 +226,8 @@ impl Call {
 /// Returns whether two decisions differ only in where programs are installed, which `PATH` decides.
 pub(crate) fn decides_the_same(one: &PolicyDecision, other: &PolicyDecision) -> bool {
     let bare = |policy: &PolicyDecision| {
-        let mut policy = PolicyDecision { fingerprint: None, ..policy.clone() };
+        let mut policy = policy.clone();
+        policy.fingerprint = None;
         policy.sandbox.iter_mut().for_each(|sandbox| sandbox.program_paths.clear());
         policy
     };

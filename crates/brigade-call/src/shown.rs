@@ -80,11 +80,11 @@ impl RuntimeStatus {
 }
 
 /// Returns a decision of the policy as reports show it.
-pub fn shown_policy(paths: &impl Paths, policy: PolicyDecision) -> PolicyDecision {
-    if policy.policy_path.is_empty() {
-        return policy;
+pub fn shown_policy(paths: &impl Paths, mut policy: PolicyDecision) -> PolicyDecision {
+    if !policy.policy_path.is_empty() {
+        policy.policy_path = paths.absolute(&policy.policy_path);
     }
-    PolicyDecision { policy_path: paths.absolute(&policy.policy_path), ..policy }
+    policy
 }
 
 /// Returns the state of projections as reports show it.

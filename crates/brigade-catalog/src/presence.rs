@@ -353,7 +353,10 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
         (true, true, false) => ToolState::Unknown,
         (true, true, true) => ToolState::Available,
     };
-    let reasons = missing.into_iter().chain(outdated).chain(unknown).collect();
+    let mut reasons: Vec<Reason> = missing.into_iter().chain(outdated).chain(unknown).collect();
+    // Both are only shown, and repeat words of commands.
+    reasons.iter_mut().for_each(|reason| tool.masks.hide(&mut reason.message));
+    program.iter_mut().for_each(|program| tool.masks.hide(program));
     let observed_at = observed.version_at.filter(|_| version.is_some());
     Presence { state, reasons, program, version: version.cloned(), observed_at, satisfied }
 }

@@ -241,7 +241,7 @@ fn failed(error: RegisterError) -> Registrations {
     Registrations { errors: vec![error], ..Registrations::default() }
 }
 
-/// Parses JSON or YAML. A key that stands twice is refused, because one of its values would be lost.
+/// Parses JSON or YAML. A key that appears twice is refused, because one of its values would be lost.
 fn value(text: &str) -> Result<Json, RegisterError> {
     let text = text.trim_start_matches('\u{feff}');
     let invalid = |message: &str, line: usize, column: usize| RegisterError {
@@ -275,8 +275,8 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     })
 }
 
-/// Says that a key stands twice.
-const TWICE: &str = "this key stands twice in one object, so one of its values would be lost";
+/// Says that a key appears twice.
+const TWICE: &str = "this key appears twice in one object, so one of its values would be lost";
 
 /// Reads entries of our own form.
 fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {

@@ -18,7 +18,7 @@ fn page() -> String {
     let mut page = String::from(
         "# Issues\n\n\
          The issues that `brigade tools doctor` and `brigade tools list` report, and those that `brigade tools runtime …`, \
-         `describe --live`, `contracts --live` and `pins list` print. Each issue has one of these codes in `issue_type` or \
+         `describe --live`, `contracts --live`, `pins list`, `discover` and `sync` print. Each issue has one of these codes in `issue_type` or \
          `code`. Its `fix` or `hint` is the command to run; words in capitals below stand for names.\n\n\
          `cargo xtask docs` generates this page.\n",
     );

@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 pub mod argv;
+mod languages;
 mod only_reads;
 mod path;
 mod programs;
@@ -25,6 +26,7 @@ mod shell_syntax;
 mod variables;
 
 pub use argv::Argv;
+pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{PACKAGE_FILES, Password, Program, Role, is_code_name, is_found_beside, near_program};

@@ -11,6 +11,9 @@ use std::path::Path;
 
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
+/// The names of Python itself, without a version. IPython reads its options in another way.
+pub(crate) const PYTHON: &[&str] = &["python", "pypy", "pythonw", "py"];
+
 /// A known program, by one of its names.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {

@@ -434,7 +434,7 @@ impl Finder<'_> {
                     (Kind::Folder, _) => Some(real.join(&entry.name)),
                     (_, Some(Seen::Inside { real, kind: Some(Kind::Folder) })) => Some(real),
                     (_, Some(Seen::Outside(Some(Kind::Folder)))) if !is_left_out => {
-                        reads.unbound.insert(NotBound::Link(shown(&real.join(&entry.name))));
+                        reads.unbound.insert(NotBound::link(&real.join(&entry.name)));
                         None
                     }
                     (Kind::File | Kind::Link, _) if ends.iter().any(|end| entry.name.ends_with(end)) => {

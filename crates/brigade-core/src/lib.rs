@@ -1,8 +1,8 @@
 //! The base types of Brigade, shared by every other crate.
 //!
 //! Owns ids, timestamps and the clock, fingerprints, JSON (parsing, canonical form), YAML as values with places, places
-//! in files and the issues found there, next steps, what a document of an operation is, and the escaping of text for a
-//! terminal. Knows nothing about tools, calls, files or processes.
+//! in files and the issues found there, the issue types, next steps, what a document of an operation is, and the
+//! escaping of text for a terminal. Knows nothing about tools, calls, files or processes.
 //!
 //! ```
 //! use brigade_core::{Fingerprint, Json};
@@ -19,6 +19,7 @@ mod fingerprint;
 mod glob;
 mod id;
 mod issue;
+mod issue_type;
 pub mod json;
 mod next;
 pub mod parallel;
@@ -36,6 +37,7 @@ pub use fingerprint::{Fingerprint, FingerprintBuilder, FingerprintStream, Stored
 pub use glob::Glob;
 pub use id::{AgentName, CallId, CheckpointId, IdPrefix, InvalidId, Label, Resolved, RunId};
 pub use issue::{ConfigIssue, Place, Severity, closest};
+pub use issue_type::{Area, IssueType, Remedy};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};
 pub use report::{Exit, Report, SchemaId, Unfilled};

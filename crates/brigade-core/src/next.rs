@@ -61,6 +61,14 @@ next_steps! {
     Edit(Place) = "edit";
     /// Read a file of the workspace.
     ReadFile(String) = "read-file";
+    /// Do it again, and replace what is there.
+    Replace = "replace";
+    /// Do it again, with a reason.
+    GiveReason = "give-reason";
+    /// Do it again, with the arguments in this file.
+    ArgumentsFrom(String) = "arguments-from";
+    /// Do it again, for the file of the user.
+    UseFileOfUser = "use-file-of-user";
 
     /// Check for issues.
     Diagnose = "diagnose";
@@ -294,8 +302,12 @@ impl NextStep {
                 Some(id.to_string())
             }
             N::ShowCheckpoint(id) | N::AnswerCheckpoint(id) | N::Resume(id) => Some(id.to_string()),
+            N::ArgumentsFrom(file) => Some(file.clone()),
             N::Init
             | N::InitEmpty
+            | N::Replace
+            | N::GiveReason
+            | N::UseFileOfUser
             | N::AddDefaults
             | N::ListTools
             | N::ListContracts

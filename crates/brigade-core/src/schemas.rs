@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    AgentName, CallId, CheckpointId, Fingerprint, Hint, Json, Label, Number, RunId, Severity,
+    AgentName, CallId, CheckpointId, Fingerprint, Hint, IssueType, Json, Label, Number, RunId, Severity,
     StoredFingerprint, Timestamp,
 };
 
@@ -53,6 +53,7 @@ plain! {
     CheckpointId: {"type": "string"};
     Fingerprint: {"type": "string", "pattern": "^[0-9a-f]{64}$"};
     Hint: {"type": "string"};
+    IssueType: {"type": "string"};
     Label: {"type": "string"};
     Number: {"type": "number"};
     RunId: {"type": "string"};

@@ -125,7 +125,7 @@ impl Kitchen<'_> {
         let keeps_config = is_there && request.skills && !request.force && !request.import;
         if is_there && !request.force && !keeps_config {
             let failure = Failure::new(ErrorKind::Usage, format!("`{KITCHEN_TOML}` exists already"));
-            return Err(failure.coded(codes::FILE_EXISTS).hint("--force replaces it"));
+            return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
         }
         let mut imported = None;
         let (mut text, mut imported_keys, mut issues) = (starter(), 0, Vec::new());

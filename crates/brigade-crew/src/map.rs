@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_kitchen::PrdName;
 use brigade_kitchen::config::Settings;
@@ -122,7 +122,7 @@ impl Kitchen<'_> {
             Found::Foreign => {
                 let message = format!("`{path}` exists and was not written by Brigade");
                 let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
-                return Err(failure.hint("--force replaces it"));
+                return Err(failure.hint(NextStep::Replace));
             }
         };
         let chef = if request.worker { Some(self.chef()?) } else { None };

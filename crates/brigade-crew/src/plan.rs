@@ -434,9 +434,7 @@ impl Kitchen<'_> {
             }
         }
         let message = format!("there are too many PRDs named `prd-{slug}`");
-        Err(Failure::new(ErrorKind::Refused, message)
-            .coded(codes::FILE_EXISTS)
-            .hint("--out names another file"))
+        Err(Failure::new(ErrorKind::Refused, message).coded(codes::FILE_EXISTS).hint("name another file"))
     }
 
     /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.

@@ -5,7 +5,7 @@ mod before;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use brigade_core::{ErrorKind, RunId, codes};
+use brigade_core::{ErrorKind, NextStep, RunId, codes};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
 use brigade_kitchen::life::Stage;
 use brigade_kitchen::prd::Lints;
@@ -279,7 +279,7 @@ impl Kitchen<'_> {
                 if !bytes.starts_with(SUMMARY_HEAD.as_bytes()) {
                     let failure =
                         Failure::new(ErrorKind::Usage, format!("`{file}` exists and is no summary"));
-                    return Err(failure.coded(codes::FILE_EXISTS).hint("--force replaces it"));
+                    return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
                 }
             }
             self.fs.write_atomic(&file, made.text.as_bytes(), FileMode::KeepOr(0o644))?;

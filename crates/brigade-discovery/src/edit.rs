@@ -88,7 +88,7 @@ pub enum Refused {
         expected: &'static str,
     },
     /// A key occurs twice among the servers, or on the way to them.
-    #[error("the key stands twice in its object")]
+    #[error("the key appears twice in its object")]
     Duplicate {
         /// Where it stands again.
         at: At,

@@ -1,7 +1,7 @@
 //! What is found in the files of harnesses: entries, where they come from, and issues.
 
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, Json, Number, Object};
+use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::harness::{Extent, harness};
@@ -159,9 +159,9 @@ pub struct FileState {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct DiscoveryIssue {
     /// What is wrong, as a word that never changes its meaning.
-    pub code: String,
+    pub code: IssueType,
     /// `error`, `warning` or `info`.
-    pub severity: String,
+    pub severity: Severity,
     /// The problem, as a sentence without a final period.
     pub message: String,
     /// The harness.
@@ -179,101 +179,12 @@ pub struct DiscoveryIssue {
     pub refs: Vec<String>,
 }
 
-/// What an issue is about: its code and severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IssueCode {
-    /// The file cannot be read as what it is.
-    FileInvalid,
-    /// No plain file, no right to read it, too large, or a link out of the workspace.
-    FileUnreadable,
-    /// The file has what its program may not read.
-    FileLoose,
-    /// There are more entries than are read.
-    TooMany,
-    /// Definitions of one name differ.
-    DefinitionsDiffer,
-    /// A server that is no object.
-    ServerInvalid,
-    /// A server that says neither a command nor a URL.
-    ServerWithoutCommand,
-    /// A server with both a command and a URL.
-    ServerAmbiguous,
-    /// A server whose type is missing, or is none that is known.
-    TypeUnclear,
-    /// A command with its words in one text.
-    CommandInOneText,
-    /// A field that has another form than it should.
-    FieldInvalid,
-    /// A key that stands twice.
-    KeyTwice,
-    /// A name that its format does not allow, or that differs from its directory.
-    NameUnusual,
-    /// A skill without readable front matter.
-    FrontMatter,
-    /// A secret stands in the file.
-    LiteralSecret,
-    /// The cache of what was found last is damaged.
-    CacheDamaged,
-    /// A definition is not what a tool was registered from.
-    SourceChanged,
-    /// A definition that a tool was registered from is gone.
-    SourceGone,
-}
-
-impl IssueCode {
-    /// Returns the code.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            IssueCode::FileInvalid => "client_file_invalid",
-            IssueCode::FileUnreadable => "client_file_unreadable",
-            IssueCode::FileLoose => "client_file_loose",
-            IssueCode::TooMany => "too_many_entries",
-            IssueCode::DefinitionsDiffer => "definitions_differ",
-            IssueCode::ServerInvalid => "server_invalid",
-            IssueCode::ServerWithoutCommand => "server_without_command",
-            IssueCode::ServerAmbiguous => "server_ambiguous",
-            IssueCode::TypeUnclear => "server_type_unclear",
-            IssueCode::CommandInOneText => "command_in_one_text",
-            IssueCode::FieldInvalid => "field_invalid",
-            IssueCode::KeyTwice => "duplicate_key",
-            IssueCode::NameUnusual => "name_unusual",
-            IssueCode::FrontMatter => "front_matter_invalid",
-            IssueCode::LiteralSecret => "literal_secret",
-            IssueCode::CacheDamaged => "discovered_cache_damaged",
-            IssueCode::SourceChanged => "registered_source_changed",
-            IssueCode::SourceGone => "registered_source_gone",
-        }
-    }
-
-    /// Returns the severity.
-    pub const fn severity(self) -> &'static str {
-        match self {
-            IssueCode::FileInvalid | IssueCode::FileUnreadable => "error",
-            IssueCode::FileLoose
-            | IssueCode::TooMany
-            | IssueCode::DefinitionsDiffer
-            | IssueCode::ServerInvalid
-            | IssueCode::ServerWithoutCommand
-            | IssueCode::ServerAmbiguous
-            | IssueCode::CommandInOneText
-            | IssueCode::FieldInvalid
-            | IssueCode::KeyTwice
-            | IssueCode::FrontMatter
-            | IssueCode::LiteralSecret
-            | IssueCode::CacheDamaged
-            | IssueCode::SourceChanged
-            | IssueCode::SourceGone => "warning",
-            IssueCode::TypeUnclear | IssueCode::NameUnusual => "info",
-        }
-    }
-}
-
 impl DiscoveryIssue {
     /// Creates an issue without a place.
-    pub fn new(code: IssueCode, message: impl Into<String>) -> DiscoveryIssue {
+    pub fn new(code: IssueType, message: impl Into<String>) -> DiscoveryIssue {
         DiscoveryIssue {
-            code: code.as_str().to_owned(),
-            severity: code.severity().to_owned(),
+            code,
+            severity: code.severity(),
             message: message.into(),
             harness: None,
             path: None,

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brigade_core::{Fingerprint, closest};
+use brigade_core::{Fingerprint, IssueType, closest};
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members, plain_id};
 use crate::harness::{Extent, Harness};
 use crate::launch::{Launch, Launches};
 
@@ -81,7 +81,7 @@ impl Inventory {
                 line: first.and_then(|origin| origin.line),
                 entry_id: Some(id),
                 refs,
-                ..DiscoveryIssue::new(IssueCode::DefinitionsDiffer, message)
+                ..DiscoveryIssue::new(IssueType::DefinitionsDiffer, message)
             });
         }
         self.entries.sort_by(|left, right| {
@@ -295,7 +295,7 @@ mod tests {
                 ("mcp:x@windsurf/user#2", vec!["mcp:x@windsurf/user#2"]),
             ]
         );
-        assert_eq!((issues.len(), issues[0].code.as_str()), (1, "definitions_differ"));
+        assert_eq!((issues.len(), issues[0].code.code()), (1, "definitions_differ"));
         assert_eq!(issues[0].message, "the name has 2 definitions, which differ in command");
         assert_eq!((issues[0].entry_id.as_deref(), issues[0].refs.len()), (Some("mcp:x"), 3));
     }

@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Refuses an object with a key that stands twice.
+    /// Refuses an object with a key that appears twice.
     fn check_keys(&self, object: &PlacedObject<'a>) -> Result<(), Refused> {
         object.members.iter().try_for_each(|member| self.only(object, &member.key).map(|_| ()))
     }

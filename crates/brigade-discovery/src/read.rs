@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use brigade_core::json::{PlacedMember, PlacedObject};
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At, Node, Value, YamlError};
-use brigade_core::{Dialect, Json, JsonErrorKind, Object};
+use brigade_core::{Dialect, IssueType, Json, JsonErrorKind, Object};
 use brigade_redact::{MARK, Redactor, looks_secret_value};
 use toml_edit::Document;
 
 use crate::client::Format;
 use crate::edit::{Refused, at, decode, is_blank};
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
 use crate::launch::Launch;
@@ -59,7 +59,7 @@ pub struct Reading {
 
 impl Source<'_> {
     /// Creates an issue of this file.
-    pub fn issue(&self, code: IssueCode, message: impl Into<String>, at: Option<At>) -> DiscoveryIssue {
+    pub fn issue(&self, code: IssueType, message: impl Into<String>, at: Option<At>) -> DiscoveryIssue {
         DiscoveryIssue {
             harness: Some(self.harness.label().to_owned()),
             path: Some(self.path.to_owned()),
@@ -90,7 +90,7 @@ impl Source<'_> {
 
     /// Creates a reading of a file that is not what it should be.
     pub(crate) fn broken(&self, at: At, message: &str) -> Reading {
-        let issue = self.issue(IssueCode::FileInvalid, message, Some(at));
+        let issue = self.issue(IssueType::ClientFileInvalid, message, Some(at));
         Reading { broken: Some(at), issues: vec![issue], ..Reading::default() }
     }
 }
@@ -125,7 +125,7 @@ struct Servers {
     left_out: usize,
     allowed: Option<Vec<String>>,
     excluded: Vec<String>,
-    issues: Vec<(IssueCode, String, At)>,
+    issues: Vec<(IssueType, String, At)>,
 }
 
 /// Why a file is not read.
@@ -165,12 +165,12 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
         .extend(found.issues.into_iter().map(|(code, message, at)| source.issue(code, message, Some(at))));
     if 0 < found.left_out {
         let message = format!("{} entries are not read; {MOST_ENTRIES} are", found.left_out);
-        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+        reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     let mut room = Room { texts: MOST_TEXTS, bytes: MOST_BYTES };
     let mut too_much = 0;
     let mut masked = 0;
-    // Of a name that stands twice, programs read the last.
+    // Of a name that appears twice, programs read the last.
     let last: HashMap<&str, usize> =
         found.servers.iter().enumerate().map(|(index, placed)| (placed.name.as_str(), index)).collect();
     for (index, placed) in found.servers.iter().enumerate() {
@@ -181,27 +181,29 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             false => (placed.name.clone(), placed.key_path.clone()),
         };
         let id = plain_id("mcp", &name);
-        let issue = |code: IssueCode, message: String| DiscoveryIssue {
+        let issue = |code: IssueType, message: String| DiscoveryIssue {
             entry_id: Some(id.clone()),
             ..source.issue(code, message, Some(placed.at))
         };
         if placed.name.is_empty() || LONGEST_NAME < placed.name.len() {
             let message = "the name of the server is empty or too long".to_owned();
-            let issue = source.issue(IssueCode::ServerInvalid, message, Some(placed.at));
+            let issue = source.issue(IssueType::ServerInvalid, message, Some(placed.at));
             reading.issues.push(issue);
             continue;
         }
         if last.get(placed.name.as_str()) != Some(&index) {
             let message = "the name stands again below, and only the last one counts".to_owned();
-            reading.issues.push(issue(IssueCode::KeyTwice, message));
+            reading.issues.push(issue(IssueType::DuplicateKey, message));
             continue;
         }
         if placed.has_twice {
-            reading.issues.push(issue(IssueCode::KeyTwice, "a key of the server stands twice".to_owned()));
+            reading
+                .issues
+                .push(issue(IssueType::DuplicateKey, "a key of the server appears twice".to_owned()));
         }
         if escape_terminal(&name) != name {
             let message = "the name has characters that are not shown".to_owned();
-            reading.issues.push(issue(IssueCode::NameUnusual, message));
+            reading.issues.push(issue(IssueType::NameUnusual, message));
         }
         if room.is_used_up() {
             too_much += 1;
@@ -221,11 +223,11 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
     if MOST_ISSUES < reading.issues.len() {
         let message = format!("{} more issues of the file are not shown", reading.issues.len() - MOST_ISSUES);
         reading.issues.truncate(MOST_ISSUES);
-        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+        reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     if 0 < too_much {
         let message = format!("{too_much} entries are not read: those before them say too much");
-        reading.issues.push(source.issue(IssueCode::TooMany, message, None));
+        reading.issues.push(source.issue(IssueType::TooManyEntries, message, None));
     }
     reading
 }
@@ -316,10 +318,14 @@ fn of_json(source: &Source<'_>, config: &Config, text: &str, format: Format) -> 
             if let Some(Err(error)) = strict {
                 let message = "the file has comments or trailing commas, which its program may not read";
                 let at = At { line: error.line, column: error.column };
-                found.issues.push((IssueCode::FileLoose, message.to_owned(), at));
+                found.issues.push((IssueType::ClientFileLoose, message.to_owned(), at));
             } else if format == Format::JsonWithComments && root.has_trailing_comma {
                 let message = "the file has trailing commas, which its program may not read";
-                found.issues.push((IssueCode::FileLoose, message.to_owned(), At { line: 1, column: 1 }));
+                found.issues.push((
+                    IssueType::ClientFileLoose,
+                    message.to_owned(),
+                    At { line: 1, column: 1 },
+                ));
             }
             root
         }
@@ -363,7 +369,7 @@ fn shelf<'a, 'w>(
         let Some(member) = members.pop() else { return Ok(None) };
         for earlier in members.into_iter().take(MOST_ISSUES) {
             let message = "the key stands again below, and only the last one counts".to_owned();
-            found.issues.push((IssueCode::KeyTwice, message, lines.at(earlier.key_at.start)));
+            found.issues.push((IssueType::DuplicateKey, message, lines.at(earlier.key_at.start)));
         }
         let text = &lines.text[member.value_at.clone()];
         match object.inner(member) {
@@ -386,7 +392,7 @@ fn shelf<'a, 'w>(
     Ok(Some((object, way)))
 }
 
-/// Returns the value of a member, and whether a key stands twice in it. The last one counts.
+/// Returns the value of a member, and whether a key appears twice in it. The last one counts.
 fn value(object: &PlacedObject<'_>, text: &str, member: &PlacedMember<'_>) -> (Json, bool) {
     let bytes = &text.as_bytes()[member.value_at.clone()];
     match Json::parse_bytes(bytes, Dialect::WithComments) {
@@ -497,7 +503,7 @@ fn of_item(way: &[&str], index: usize, item: &Node, found: &mut Servers) {
             Some(_) => "the server is included from elsewhere, which is not read",
             None => "the server has no name",
         };
-        found.issues.push((IssueCode::ServerWithoutCommand, message.to_owned(), item.at));
+        found.issues.push((IssueType::ServerWithoutCommand, message.to_owned(), item.at));
         return;
     };
     found.servers.push(Placed {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use brigade_core::json::{from_json, write_document};
-use brigade_core::{Dialect, Json, Timestamp};
+use brigade_core::{Dialect, IssueType, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, changed_members};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members};
 
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.discovered.v1";
@@ -142,7 +142,7 @@ impl Remembered {
             let message = format!(
                 "what the file says is not remembered: with it, the cache would have over {limit} MiB"
             );
-            let issue = DiscoveryIssue::new(IssueCode::TooMany, message);
+            let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
             DiscoveryIssue { harness, path: Some(path.to_owned()), ..issue }
         };
         harnesses.into_iter().map(issue).collect()
@@ -260,7 +260,7 @@ mod tests {
         one.fit(all.to_text().len() - 1);
         assert_eq!(one.entries.len(), all.entries.len() - 1);
         let told = &one.issues[0];
-        let told = (told.code.as_str(), told.path.as_deref(), told.harness.as_deref());
+        let told = (told.code.code(), told.path.as_deref(), told.harness.as_deref());
         assert_eq!((one.issues.len(), told), (1, ("too_many_entries", Some("/larger"), Some("gemini"))));
         let mut both = all.clone();
         both.fit(small + 1_000);

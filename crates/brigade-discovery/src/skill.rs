@@ -2,12 +2,12 @@
 
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At};
-use brigade_core::{Fingerprint, Json};
+use brigade_core::{Fingerprint, IssueType, Json};
 use brigade_redact::{Redactor, looks_secret_value};
 use toml_edit::Document;
 
 use crate::edit::{at, decode};
-use crate::found::{DiscoveredEntry, DiscoveryIssue, IssueCode, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, plain_id};
 use crate::read::{LONGEST_NAME, Reading, Source};
 use crate::toml::json_of;
 
@@ -82,7 +82,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
     if split.front.is_none() {
         let message = "the skill has no front matter, so it has no name and description of its own";
         reading.issues.push(file.source.issue(
-            IssueCode::FrontMatter,
+            IssueType::FrontMatterInvalid,
             message,
             Some(At { line: 1, column: 1 }),
         ));
@@ -98,7 +98,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
                 "the name is not 1 to 64 of a-z, 0-9 and `-`"
             };
             let id = plain_id("skill", name);
-            let issue = file.source.issue(IssueCode::NameUnusual, message, Some(At { line: 1, column: 1 }));
+            let issue = file.source.issue(IssueType::NameUnusual, message, Some(At { line: 1, column: 1 }));
             reading.issues.push(DiscoveryIssue { entry_id: Some(id), ..issue });
         }
     }
@@ -152,7 +152,7 @@ fn front_matter(file: &SkillFile<'_>, front: Option<&str>, reading: &mut Reading
     let at = At { line: at.line + 1, ..at };
     reading.broken = Some(at);
     reading.issues.push(file.source.issue(
-        IssueCode::FileInvalid,
+        IssueType::ClientFileInvalid,
         format!("front matter: {message}"),
         Some(at),
     ));
@@ -170,13 +170,13 @@ fn push(
 ) {
     if name.is_empty() || LONGEST_NAME < name.len() {
         let message = "the name is empty or too long";
-        reading.issues.push(file.source.issue(IssueCode::NameUnusual, message, None));
+        reading.issues.push(file.source.issue(IssueType::NameUnusual, message, None));
         return;
     }
     let id = plain_id("skill", name);
     if escape_terminal(name) != name {
         let message = "the name has characters that are not shown";
-        let issue = file.source.issue(IssueCode::NameUnusual, message, None);
+        let issue = file.source.issue(IssueType::NameUnusual, message, None);
         reading.issues.push(DiscoveryIssue { entry_id: Some(id.clone()), ..issue });
     }
     let redactor = Redactor::new(&[]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     fn codes(reading: &Reading) -> Vec<(&str, usize)> {
-        reading.issues.iter().map(|issue| (issue.code.as_str(), issue.line.unwrap_or(0))).collect()
+        reading.issues.iter().map(|issue| (issue.code.code(), issue.line.unwrap_or(0))).collect()
     }
 
     #[test]

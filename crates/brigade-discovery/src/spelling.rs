@@ -3,13 +3,13 @@
 mod table;
 
 use brigade_command::Argv;
-use brigade_core::{Fingerprint, Json, Number, Object};
+use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
 use brigade_redact::{
     MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, looks_secret_value, secret_fields,
 };
 
 use crate::entry::{NAME, is_ours};
-use crate::found::{DiscoveredEntry, IssueCode, plain_id};
+use crate::found::{DiscoveredEntry, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{Held, named_value, values};
@@ -40,14 +40,14 @@ const MOST_TROUBLES: usize = 50;
 pub(crate) struct Read {
     pub(crate) entry: Option<DiscoveredEntry>,
     pub(crate) launch: Launch,
-    pub(crate) troubles: Vec<(IssueCode, String)>,
+    pub(crate) troubles: Vec<(IssueType, String)>,
 }
 
 struct Reader<'r> {
     spelling: &'static Spelling,
     members: &'r Object,
     redactor: &'r Redactor,
-    troubles: Vec<(IssueCode, String)>,
+    troubles: Vec<(IssueType, String)>,
     unresolved: Vec<String>,
     literal_secrets: Vec<String>,
     /// The keys that the timeout was looked for in.
@@ -65,7 +65,7 @@ pub(crate) fn read_server(
     redactor: &Redactor,
 ) -> Read {
     let Json::Object(members) = value else {
-        let trouble = (IssueCode::ServerInvalid, "the server is not an object".to_owned());
+        let trouble = (IssueType::ServerInvalid, "the server is not an object".to_owned());
         return Read { entry: None, launch: Launch::default(), troubles: vec![trouble] };
     };
     let kind = members.get("type").and_then(Json::as_str);
@@ -93,7 +93,7 @@ pub(crate) fn read_server(
 }
 
 impl Reader<'_> {
-    fn trouble(&mut self, code: IssueCode, message: impl Into<String>) {
+    fn trouble(&mut self, code: IssueType, message: impl Into<String>) {
         let trouble = (code, message.into());
         if self.troubles.len() < MOST_TROUBLES && !self.troubles.contains(&trouble) {
             self.troubles.push(trouble);
@@ -170,7 +170,7 @@ impl Reader<'_> {
         if !self.literal_secrets.is_empty() {
             let keys = self.literal_secrets.join(", ");
             self.trouble(
-                IssueCode::LiteralSecret,
+                IssueType::LiteralSecret,
                 format!("secrets stand in the file ({keys}); bind them through env_bindings of the policy"),
             );
         }
@@ -217,7 +217,7 @@ impl Reader<'_> {
         if kind.is_some() && of_kind.is_none() && !has_command && url == Some(Remote::ByType) {
             let message =
                 "unknown server `type`, so nobody can tell how its URL is reached; the server is not listed";
-            self.trouble(IssueCode::TypeUnclear, message);
+            self.trouble(IssueType::ServerTypeUnclear, message);
             return None;
         }
         let of_url = match url {
@@ -229,7 +229,7 @@ impl Reader<'_> {
         };
         if has_command && url.is_some() {
             let message = "the server has both a command and a URL";
-            self.trouble(IssueCode::ServerAmbiguous, message);
+            self.trouble(IssueType::ServerAmbiguous, message);
             self.left_out.push(message.to_owned());
         }
         let transport = match (has_command, of_url) {
@@ -238,7 +238,7 @@ impl Reader<'_> {
             (false, remote) => remote,
         };
         let Some(transport) = transport else {
-            self.trouble(IssueCode::ServerWithoutCommand, "the server says neither a command nor a URL");
+            self.trouble(IssueType::ServerWithoutCommand, "the server says neither a command nor a URL");
             return None;
         };
         let is_needed = match self.spelling.typed {
@@ -247,11 +247,17 @@ impl Reader<'_> {
             Typed::Always => true,
         };
         if kind.is_some() && of_kind.is_none() {
-            self.trouble(IssueCode::TypeUnclear, "unknown server `type`");
+            self.trouble(IssueType::ServerTypeUnclear, "unknown server `type`");
         } else if kind.is_none() && is_needed {
-            self.trouble(IssueCode::TypeUnclear, "the server has no `type`, which its program asks for");
+            self.trouble(
+                IssueType::ServerTypeUnclear,
+                "the server has no `type`, which its program asks for",
+            );
         } else if of_kind.is_some_and(|kind| (kind == "stdio") != (transport == "stdio")) {
-            self.trouble(IssueCode::TypeUnclear, "the `type` of the server does not suit its other keys");
+            self.trouble(
+                IssueType::ServerTypeUnclear,
+                "the `type` of the server does not suit its other keys",
+            );
         }
         Some(transport)
     }
@@ -278,7 +284,7 @@ impl Reader<'_> {
         let mut arguments = self.members.get("args");
         match self.members.get(self.spelling.command) {
             Some(Json::String(text)) if text.len() <= LONGEST_TEXT && is_line(text) => {
-                self.trouble(IssueCode::CommandInOneText, "the command has its words in one text");
+                self.trouble(IssueType::CommandInOneText, "the command has its words in one text");
                 self.split(text, &mut words);
             }
             Some(Json::String(text)) => words.extend((!text.trim().is_empty()).then(|| text.clone())),
@@ -296,7 +302,7 @@ impl Reader<'_> {
         match arguments {
             Some(Json::Array(items)) => self.take(items, "an element of `args`", &mut words),
             Some(Json::String(text)) => {
-                self.trouble(IssueCode::FieldInvalid, "`args` is a text and not a list");
+                self.trouble(IssueType::FieldInvalid, "`args` is a text and not a list");
                 self.split(text, &mut words);
             }
             Some(Json::Null) | None => {}
@@ -342,7 +348,7 @@ impl Reader<'_> {
         if !self.left_out.contains(&message) {
             self.left_out.push(message.clone());
         }
-        self.trouble(IssueCode::FieldInvalid, message);
+        self.trouble(IssueType::FieldInvalid, message);
     }
 
     /// Masks values and what is secret in a command line, and notes the references in it. Returns beside the words
@@ -418,7 +424,7 @@ impl Reader<'_> {
             _ if is_secret => self.literal_secrets.push(key.to_owned()),
             _ => {}
         }
-        self.trouble(IssueCode::FieldInvalid, format!("`{key}` has something that names no variable"));
+        self.trouble(IssueType::FieldInvalid, format!("`{key}` has something that names no variable"));
     }
 
     fn header_names(&mut self) -> Vec<String> {
@@ -463,7 +469,7 @@ impl Reader<'_> {
                 if is_secret_name(name) {
                     self.literal_secrets.push(format!("{key}.{shown}"));
                 }
-                self.trouble(IssueCode::FieldInvalid, format!("`{key}.{shown}` is too long"));
+                self.trouble(IssueType::FieldInvalid, format!("`{key}.{shown}` is too long"));
             } else if let Some(text) = text {
                 let found = references(text);
                 if is_secret(name, text, &found) {
@@ -502,7 +508,7 @@ impl Reader<'_> {
                     Unit::Milliseconds => value / 1000.0,
                 });
             let Some(seconds) = seconds else {
-                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a number of 0 or more"));
+                self.trouble(IssueType::FieldInvalid, format!("`{key}` is not a number of 0 or more"));
                 continue;
             };
             let is_whole = seconds.fract() == 0.0 && seconds < 1e15;
@@ -515,7 +521,7 @@ impl Reader<'_> {
         let truth = |key: &str| self.members.get(key).map(|value| value.as_bool());
         match (truth("enabled"), truth("disabled")) {
             (Some(None), _) | (_, Some(None)) => {
-                self.trouble(IssueCode::FieldInvalid, "`enabled` or `disabled` is neither true nor false");
+                self.trouble(IssueType::FieldInvalid, "`enabled` or `disabled` is neither true nor false");
                 true
             }
             (Some(Some(enabled)), disabled) => enabled && disabled != Some(Some(true)),
@@ -529,7 +535,7 @@ impl Reader<'_> {
         let list = key.and_then(|key| Some((key, self.members.get(key)?.as_array()?)));
         let Some((key, [])) = list else { return false };
         self.trouble(
-            IssueCode::FieldInvalid,
+            IssueType::FieldInvalid,
             format!("`{key}` is an empty list, which allows none of its tools"),
         );
         true
@@ -543,13 +549,13 @@ impl Reader<'_> {
                 let (names, long): (Vec<&str>, Vec<&str>) =
                     names.partition(|name| name.len() <= LONGEST_TEXT);
                 if !long.is_empty() {
-                    self.trouble(IssueCode::FieldInvalid, format!("a name of `{key}` is too long"));
+                    self.trouble(IssueType::FieldInvalid, format!("a name of `{key}` is too long"));
                 }
                 names.iter().map(|name| cut(&self.redactor.redact_str(name))).collect()
             }
             Some(Json::Null) | None => Vec::new(),
             Some(_) => {
-                self.trouble(IssueCode::FieldInvalid, format!("`{key}` is not a list"));
+                self.trouble(IssueType::FieldInvalid, format!("`{key}` is not a list"));
                 Vec::new()
             }
         }
@@ -597,7 +603,7 @@ impl Reader<'_> {
                 None => {
                     let message = "keys that say nothing of the server are too long to be looked at";
                     if left != 0 {
-                        self.trouble(IssueCode::FieldInvalid, message);
+                        self.trouble(IssueType::FieldInvalid, message);
                     }
                     left = 0;
                 }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use brigade_core::json::PlacedObject;
 use brigade_core::yaml::At;
-use brigade_core::{Dialect, Json};
+use brigade_core::{Dialect, IssueType, Json};
 
 use crate::client::Files;
 use crate::edit::{decode, is_blank};
-use crate::found::{DiscoveryIssue, IssueCode};
+use crate::found::DiscoveryIssue;
 use crate::harness::Extent;
 use crate::read::{MOST_ENTRIES, Reading, Source};
 
@@ -64,7 +64,7 @@ pub fn read_switches(source: &Source<'_>, file: &SwitchFile, bytes: &[u8]) -> Sw
     let Some(names) = listed else {
         let message = format!("`{}` is not a list of names", file.key);
         let at = crate::edit::at(text, list.value_at.start);
-        let issues = vec![source.issue(IssueCode::FieldInvalid, message, Some(at))];
+        let issues = vec![source.issue(IssueType::FieldInvalid, message, Some(at))];
         return SwitchedOff { issues, ..SwitchedOff::default() };
     };
     SwitchedOff { names, ..SwitchedOff::default() }

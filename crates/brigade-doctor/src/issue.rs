@@ -85,8 +85,10 @@ impl Issue {
         }
     }
 
-    /// Creates an issue of a tool, at the place of a field.
+    /// Creates an issue of a tool, at the place of a field. What is bound is masked in the detail.
     pub(crate) fn of_tool(kind: IssueType, tool: &Tool, field: &str, detail: impl Into<String>) -> Issue {
+        let mut detail = detail.into();
+        tool.masks.hide(&mut detail);
         Issue {
             tool_id: Some(tool.id.as_str().to_owned()),
             family: tool.family.map(|family| Family::as_str(family).to_owned()),

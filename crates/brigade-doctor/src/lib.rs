@@ -1,6 +1,6 @@
 //! Diagnoses a workspace from facts that were read once.
 //!
-//! Owns the table of issue types ([`IssueType`]), the checks ([`diagnose`] for a [`Snapshot`], [`diagnose_tool`] for
+//! Owns the checks ([`diagnose`] for a [`Snapshot`], [`diagnose_tool`] for
 //! one tool), the identity of issues ([`Issue::fingerprint`]), closeouts of projection issues ([`quiet`]), and the
 //! inbox rows of issues ([`import`]). Knows no disk, clock or process: the caller gathers the facts. Parts that were
 //! not gathered give no issues.
@@ -22,8 +22,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod issue_type;
-
 mod issue;
 
 mod mcp;
@@ -39,13 +37,14 @@ mod request;
 mod sarif;
 mod waiting;
 
+pub use brigade_core::{Area, IssueType, Remedy};
+
 pub use diagnose::{diagnose, diagnose_tool, shell_words};
 pub use inbox::{
     BACKLOG_SOURCE, INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, RowStatus, backlog, import,
     source_item_key,
 };
 pub use issue::{Issue, ProjectionMark, top_issue};
-pub use issue_type::{Area, IssueType, Remedy};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};
 pub use parity::{Closeout, Quieted, Verdict, quiet};
 pub use report::{IssueReport, ProjectionMarks};

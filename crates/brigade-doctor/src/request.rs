@@ -25,18 +25,29 @@ impl DoctorRequest {
     /// # Errors
     /// Fails if there is such a word.
     pub fn check(&self) -> Result<(), Failure> {
-        let areas = Area::ALL.iter().map(|area| area.as_str());
-        let known: Vec<&str> = areas.chain(IssueType::all().iter().map(|kind| kind.code())).collect();
+        // What is wrong with the files of agent programs is said where they are looked at, not here.
+        let is_found = |area: &Area| *area != Area::Discovery;
+        let areas: Vec<&str> = Area::ALL.into_iter().filter(is_found).map(Area::as_str).collect();
+        let kinds = IssueType::all().iter().filter(|kind| is_found(&kind.area())).map(|kind| kind.code());
+        let known: Vec<&str> = areas.iter().copied().chain(kinds).collect();
         let Some(word) = self.only.iter().find(|word| !known.contains(&word.as_str())) else {
             return Ok(());
         };
         let shown = escape_terminal(word);
+        let is_named = |kind: &IssueType| !is_found(&kind.area()) && kind.code() == word;
+        if word == Area::Discovery.as_str() || IssueType::all().iter().any(is_named) {
+            let message =
+                format!("`{shown}` is about files of agent programs, which this check does not read");
+            return Err(Failure::new(ErrorKind::Usage, message)
+                .coded(codes::FILTER_UNKNOWN)
+                .hint(NextStep::SyncRegistry));
+        }
         let error =
             Failure::new(ErrorKind::Usage, format!("`{shown}` is neither an area nor a type of issues"))
                 .coded(codes::FILTER_UNKNOWN);
         Err(match closest(word, known.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("areas are {}", Area::ALL.map(Area::as_str).join(", "))),
+            None => error.hint(format!("areas are {}", areas.join(", "))),
         })
     }
 
@@ -64,13 +75,14 @@ impl DoctorRequest {
         })
     }
 
-    /// Returns whether nothing but issues of an area is asked for.
-    pub fn is_about(&self, area: Area) -> bool {
-        let is_its = |word: &String| {
-            word == area.as_str()
-                || IssueType::all().iter().any(|kind| kind.area() == area && kind.code() == word)
+    /// Returns whether issues are asked for that come of the catalog.
+    pub fn needs_catalog(&self) -> bool {
+        let of_word = |word: &String| {
+            let area = Area::ALL.into_iter().find(|area| area.as_str() == word);
+            let kind = || IssueType::all().iter().find(|kind| kind.code() == word);
+            area.or_else(|| kind().map(|kind| kind.area())).is_none_or(Area::needs_catalog)
         };
-        !self.only.is_empty() && self.only.iter().all(is_its)
+        self.only.is_empty() || self.only.iter().any(of_word)
     }
 
     /// Returns whether an issue is asked for.
@@ -78,5 +90,41 @@ impl DoctorRequest {
         let is_named = |word: &String| word == issue.area().as_str() || word == issue.kind.code();
         (self.only.is_empty() || self.only.iter().any(is_named))
             && self.tool.as_ref().is_none_or(|tool| issue.tool_id.as_ref() == Some(tool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, refused: Option<&str>) {
+        let request = DoctorRequest { only: vec![word.to_owned()], ..DoctorRequest::default() };
+        let found = request.check().err();
+        assert_eq!(found.as_ref().map(|error| error.to_string()).as_deref(), refused, "{word}");
+    }
+
+    #[test]
+    fn only_words_of_issues_that_a_check_finds_are_taken() {
+        check("tool", None);
+        check("client_literal_secret", None);
+        let elsewhere =
+            |word| format!("`{word}` is about files of agent programs, which this check does not read");
+        check("discovery", Some(&elsewhere("discovery")));
+        check("literal_secret", Some(&elsewhere("literal_secret")));
+        check("tols", Some("`tols` is neither an area nor a type of issues"));
+    }
+
+    #[test]
+    fn areas_that_do_without_a_catalog_are_checked_without_one() {
+        #[track_caller]
+        fn check(only: &[&str], expect: bool) {
+            let only = only.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(DoctorRequest { only, ..DoctorRequest::default() }.needs_catalog(), expect);
+        }
+        check(&[], true);
+        check(&["kitchen"], false);
+        check(&["kitchen_receipts_broken", "policy"], false);
+        check(&["kitchen", "missing_source"], true);
     }
 }

@@ -7,9 +7,8 @@ mod record;
 use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
-use brigade_catalog::Runtime;
-use brigade_core::{Extra, Spell, Timestamp};
-use brigade_redact::{Redactor, shown_command};
+use brigade_catalog::{Masks, Runtime};
+use brigade_core::{Spell, Timestamp};
 
 pub use issue::RuntimeIssue;
 pub use needed::{needed_runtime, not_usable};
@@ -69,7 +68,7 @@ pub struct RuntimeFacts {
     pub name: String,
     /// Whether it is enabled.
     pub enabled: bool,
-    /// The command that starts it, as configured.
+    /// The command that starts it, as it is shown.
     pub command: String,
     /// Its working directory, relative to the workspace if inside.
     pub cwd: String,
@@ -101,20 +100,22 @@ pub struct RuntimeFacts {
     pub last_health: Option<Health>,
     /// Whether the health file exists; absent if none is configured.
     pub has_health_file: Option<bool>,
-    /// The metadata file's content.
+    /// The metadata file's content, with its command as it is shown.
     pub metadata: Option<RuntimeMetadata>,
     /// What is wrong.
     pub issues: Vec<RuntimeIssue>,
 }
 
 impl RuntimeFacts {
-    /// Creates facts from an entry, without checking anything.
-    pub fn of(runtime: &Runtime) -> RuntimeFacts {
+    /// Creates facts from an entry, without checking anything. `masks` hides bound values in what is shown of it.
+    pub fn of(runtime: &Runtime, masks: &Masks) -> RuntimeFacts {
+        let mut name = runtime.name.clone();
+        masks.hide(&mut name);
         RuntimeFacts {
             id: runtime.id.to_string(),
-            name: runtime.name.clone(),
+            name,
             enabled: runtime.enabled,
-            command: runtime.command.clone(),
+            command: masks.shown_command(&runtime.command),
             cwd: runtime.cwd().to_owned(),
             port: runtime.port,
             pid: None,
@@ -170,10 +171,8 @@ impl RuntimeFacts {
     }
 
     /// Returns the record for lists and receipts, with paths relative to the workspace. Like in v0.30, `health_detail`
-    /// is `not configured` if the health is unknown. Command lines show no secret, and next steps are spelled.
+    /// is `not configured` if the health is unknown. Next steps are spelled.
     pub fn status(&self, speller: &dyn Spell) -> RuntimeStatus {
-        let redactor = Redactor::new(&[]);
-        let masked = |command: &str| redactor.redact_str(&shown_command(command));
         // Without a check just now, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
         let health = self.health.as_ref().or(remembered);
@@ -181,38 +180,33 @@ impl RuntimeFacts {
             Some(health) => (Some(health.ok), health.detail.clone()),
             None => self.unchecked_health(),
         };
-        let metadata = |metadata: &RuntimeMetadata| {
-            let command = metadata.command.as_deref().map(masked);
-            RuntimeMetadata { command, ..metadata.clone() }
-        };
-        RuntimeStatus {
-            id: self.id.clone(),
-            name: self.name.clone(),
-            enabled: self.enabled,
-            command: masked(&self.command),
-            cwd: Some(self.cwd.clone()),
-            env_labels: self.env_labels.clone(),
-            port: self.port.map(u32::from),
-            pid: self.pid,
-            state: self.state.as_str().to_owned(),
-            running: self.running(),
-            managed: self.managed,
-            stale_pid: self.stale_pid(),
-            started_at: self.started_at,
-            pid_path: self.pid_path.clone(),
-            metadata_path: self.metadata_path.clone(),
-            stdout_log_path: Some(self.stdout_log_path.clone()),
-            stderr_log_path: Some(self.stderr_log_path.clone()),
-            health_path: self.health_path.clone(),
-            health_ok,
-            health_detail: Some(health_detail),
-            health_checked_at: health.map(|health| health.checked_at),
-            last_health: self.last_health.as_ref().map(Health::to_record),
-            metadata: self.metadata.as_ref().map(metadata),
-            issues: self.issues.iter().map(|issue| issue.to_record(speller)).collect(),
-            issue_count: self.issues.len() as u64,
-            extra: Extra::default(),
-        }
+        let mut status = RuntimeStatus::default();
+        status.id = self.id.clone();
+        status.name = self.name.clone();
+        status.enabled = self.enabled;
+        status.command = self.command.clone();
+        status.cwd = Some(self.cwd.clone());
+        status.env_labels = self.env_labels.clone();
+        status.port = self.port.map(u32::from);
+        status.pid = self.pid;
+        status.state = self.state.as_str().to_owned();
+        status.running = self.running();
+        status.managed = self.managed;
+        status.stale_pid = self.stale_pid();
+        status.started_at = self.started_at;
+        status.pid_path = self.pid_path.clone();
+        status.metadata_path = self.metadata_path.clone();
+        status.stdout_log_path = Some(self.stdout_log_path.clone());
+        status.stderr_log_path = Some(self.stderr_log_path.clone());
+        status.health_path = self.health_path.clone();
+        status.health_ok = health_ok;
+        status.health_detail = Some(health_detail);
+        status.health_checked_at = health.map(|health| health.checked_at);
+        status.last_health = self.last_health.as_ref().map(Health::to_record);
+        status.metadata = self.metadata.clone();
+        status.issues = self.issues.iter().map(|issue| issue.to_record(speller)).collect();
+        status.issue_count = self.issues.len() as u64;
+        status
     }
 }
 
@@ -258,7 +252,7 @@ mod tests {
     fn items_have_every_key_of_the_original() {
         let mut runtime = Runtime::new("r", "x").unwrap();
         runtime.port = Some(8765);
-        let facts = RuntimeFacts::of(&runtime);
+        let facts = RuntimeFacts::of(&runtime, &Masks::default());
         let json = facts.status(&NeutralWords).to_members();
         let keys = "id name enabled command cwd port pid state running managed stale_pid pid_path metadata_path \
             stdout_log_path stderr_log_path health_path health_ok health_detail metadata issues issue_count";

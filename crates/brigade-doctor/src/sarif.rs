@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::Severity;
+use brigade_core::{IssueType, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::issue_type::IssueType;
 use crate::report::IssueReport;
 
 /// A SARIF log with the parts that issues need. Members are in alphabetical order, as they are written.

@@ -418,7 +418,7 @@ impl NamedFiles {
             Ok(Location::Outside(folder)) if is_written_inside(path, fs.root()) => {
                 if fs.metadata_outside(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory) {
                     let link = Path::new(path).strip_prefix(fs.root()).unwrap_or(Path::new(path));
-                    self.too_much.insert(NotBound::Link(link.to_string_lossy().into_owned()));
+                    self.too_much.insert(NotBound::link(link));
                 }
                 return Ok(());
             }
@@ -499,6 +499,20 @@ mod tests {
     use brigade_fs::DiskFs;
 
     use super::*;
+
+    /// Issue 11: a directory that a command names twice, in two spellings, is one reason.
+    #[test]
+    fn a_link_to_a_directory_elsewhere_is_one_reason_however_it_is_spelled() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let fs = DiskFs::open(folder.path()).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), fs.root().join("out")).unwrap();
+        let mut named = NamedFiles::default();
+        for spelled in ["./out", "out"] {
+            named.bind_folder(&fs, &fs.root().join(spelled)).unwrap();
+            named.bind_folder(&fs, Path::new(spelled)).unwrap();
+        }
+        assert_eq!(named.too_much, [NotBound::Link("out".to_owned())].into());
+    }
 
     /// Issue 12: many words lead through one link, which is read once.
     #[test]

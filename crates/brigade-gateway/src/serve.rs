@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use brigade::core::codes;
 use brigade::profile::{Listing, NameStyle, SessionProfiles};
 use brigade::{
-    CancelToken, Env, Error, ErrorKind, OwnSocket, ProcessIdentity, Report as _, ServeReport, Upstreams,
-    Workspace,
+    CancelToken, Env, Error, ErrorKind, OwnSocket, ProcessIdentity, ServeReport, Upstreams, Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::serve_server;
@@ -302,13 +301,9 @@ async fn listen(
         };
         view.tools.len()
     };
-    ready(&ServeReport {
-        schema: ServeReport::SCHEMA,
-        address: shown.map(|address| format!("http://{address}/mcp")),
-        socket: socket.as_ref().map(|socket| socket.own.path.display().to_string()),
-        pid: std::process::id(),
-        tools,
-    });
+    let address = shown.map(|address| format!("http://{address}/mcp"));
+    let local = socket.as_ref().map(|socket| socket.own.path.display().to_string());
+    ready(&ServeReport::new(address, local, tools));
     let (proof, own) = (Arc::new(proof), Arc::new(Proof::Connection(agent)));
     let connections = TaskTracker::new();
     let mut sweep = tokio::time::interval(SWEEP);

@@ -42,7 +42,7 @@ impl Reader {
         }
     }
 
-    /// Returns the members of a map. A key that stands twice is a fault.
+    /// Returns the members of a map. A key that appears twice is a fault.
     pub(crate) fn map<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n [(Key, Node)]> {
         let Value::Map(members) = &node.value else {
             self.fault(node.at, path, "expected a map");
@@ -51,7 +51,7 @@ impl Reader {
         let mut seen = BTreeSet::new();
         for (key, _) in members {
             if !seen.insert(key.text.as_str()) {
-                self.fault(key.at, &below(path, &key.text), "stands twice");
+                self.fault(key.at, &below(path, &key.text), "appears twice");
             }
         }
         Some(members)
@@ -385,7 +385,7 @@ impl<T: Member> Member for BTreeMap<String, T> {
     }
 }
 
-/// Any value. A key that stands twice is a fault here, too.
+/// Any value. A key that appears twice is a fault here, too.
 impl Member for Json {
     fn read(node: &Node, path: &str, reader: &mut Reader) -> Option<Json> {
         match &node.value {

@@ -146,7 +146,7 @@ fn faults_have_a_place_and_a_path() {
     let text = changed(AGENT, "tools:\n    - fs.read", "tools:\n    - [1]");
     faults::<Agent>(&text, &["line 40, column 7: spec.tools[1]: expected a text"]);
     let text = changed(AGENT, "    language: python\n", "    language: python\n    language: go\n");
-    faults::<Agent>(&text, &["line 12, column 5: spec.runtime.language: stands twice"]);
+    faults::<Agent>(&text, &["line 12, column 5: spec.runtime.language: appears twice"]);
     let text = changed(AGENT, "max_iterations: 3", "max_iterations: 21");
     faults::<Agent>(
         &text,

@@ -16,6 +16,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct PolicyDecision {
     /// Whether there is a policy, valid or not.
     pub enabled: bool,
@@ -166,6 +167,7 @@ pub struct SandboxSettings {
 /// A reason against a call, with its code, its place and how to change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BlockerDetail {
     /// The kind of reason. Its meaning never changes.
     pub code: Option<String>,

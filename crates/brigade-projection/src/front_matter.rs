@@ -107,7 +107,7 @@ impl<'a> FrontMatter<'a> {
             }
             let Some((key, value)) = field_of(line) else { return Some(NOT_A_FIELD) };
             if seen.contains(&key) {
-                return Some("a key stands twice");
+                return Some("a key appears twice");
             }
             seen.push(key);
             let goes_on = lines.peek().is_some_and(|next| next.starts_with([' ', '\t']));

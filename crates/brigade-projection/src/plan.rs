@@ -445,7 +445,7 @@ fn misplaced(verdict: &Verdict) -> Option<Advice> {
     Some(Advice::remark(
         "header-misplaced",
         "an earlier version wrote the header where it gets in the way of the file's reader; \
-         applying with --force moves it",
+         applying it by force moves it",
     ))
 }
 

@@ -6,9 +6,9 @@ use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Runtimes, Tool};
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Report as _, closest, codes};
+use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, IssueCode, NotRemembered, Remembered, harness, harnesses, shows_words,
+    DiscoveredEntry, DiscoveryIssue, NotRemembered, Remembered, harness, harnesses, shows_words,
 };
 use brigade_policy::Failure;
 use brigade_upkeep::{
@@ -88,11 +88,11 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
     let mut issues = found.issues;
     if is_damaged {
         let what = if written { "was damaged, and is replaced" } else { "is damaged" };
-        let issue = DiscoveryIssue::new(IssueCode::CacheDamaged, format!("the cache {what}"));
+        let issue = DiscoveryIssue::new(IssueType::DiscoveredCacheDamaged, format!("the cache {what}"));
         issues.insert(0, DiscoveryIssue { path: Some(seams.absolute(DISCOVERED)), ..issue });
     }
     if let Some((path, why)) = registered.not_used {
-        let issue = DiscoveryIssue::new(IssueCode::FileUnreadable, why.message());
+        let issue = DiscoveryIssue::new(IssueType::ClientFileUnreadable, why.message());
         issues.push(DiscoveryIssue { path: Some(path.display().to_string()), ..issue });
     }
     issues.extend(told);
@@ -114,8 +114,8 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
 
 /// Keeps what was known of files that cannot be read now, and says so.
 fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut [DiscoveryIssue]) {
-    let codes = [IssueCode::FileInvalid, IssueCode::FileUnreadable].map(IssueCode::as_str);
-    let unread = issues.iter_mut().filter(|issue| codes.contains(&issue.code.as_str()));
+    let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
+    let unread = issues.iter_mut().filter(|issue| codes.contains(&issue.code));
     let mut paths = Vec::new();
     for issue in unread {
         let Some(path) = issue.path.clone() else { continue };
@@ -152,8 +152,8 @@ fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {
 
 fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
     let code = match change.differences {
-        Some(_) => IssueCode::SourceChanged,
-        None => IssueCode::SourceGone,
+        Some(_) => IssueType::RegisteredSourceChanged,
+        None => IssueType::RegisteredSourceGone,
     };
     DiscoveryIssue {
         path: change.path.clone(),

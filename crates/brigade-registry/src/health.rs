@@ -3,7 +3,7 @@
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Report as _;
 use brigade_core::json::Rows;
-use brigade_doctor::{Area, DoctorRequest, Issue, IssueReport, Quieted, quiet};
+use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
 use brigade_facts::{CATALOG, Depth, FactReader, SummaryFacts, ToolSummary};
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
@@ -82,8 +82,8 @@ fn catalog_report(
     );
     let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
     let (mut valid, mut errors) = soundness(&config.catalog, filter);
-    // A workspace may have a kitchen and no tools.
-    if request.is_about(Area::Kitchen) && !seams.fs.exists(&CATALOG.parse().expect("a constant path"))? {
+    // A workspace may have a kitchen, a policy or runtimes, and no tools.
+    if !request.needs_catalog() && !seams.fs.exists(&CATALOG.parse().expect("a constant path"))? {
         (valid, errors) = (true, Vec::new());
     }
     let diagnosis = load::diagnosis(seams, &errors);

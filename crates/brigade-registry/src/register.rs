@@ -10,8 +10,8 @@ use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, ErrorKind, NextStep, Object, Report as _};
-use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, IssueCode, NAME, NotOne, named};
+use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
+use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
 use brigade_fs::FsError;
 use brigade_policy::Failure;
 use brigade_redact::{MARK, looks_secret_value};
@@ -220,23 +220,21 @@ impl Found {
         let tool = read.tools.first().map_or_else(|| shown.to_string(), |one| one.tool.id.to_string());
         self.take(read, |error| at(row(error, None)));
         let told = [
-            IssueCode::CommandInOneText,
-            IssueCode::FieldInvalid,
-            IssueCode::FrontMatter,
-            IssueCode::KeyTwice,
-            IssueCode::ServerAmbiguous,
+            IssueType::CommandInOneText,
+            IssueType::FieldInvalid,
+            IssueType::FrontMatterInvalid,
+            IssueType::DuplicateKey,
+            IssueType::ServerAmbiguous,
         ];
         let is_told = |issue: &&DiscoveryIssue| {
             let is_of_entry = match &issue.entry_id {
                 Some(id) => *id == entry.id,
-                None => issue.code == IssueCode::FrontMatter.as_str(),
+                None => issue.code == IssueType::FrontMatterInvalid,
             };
-            issue.path.as_ref() == Some(&origin.path)
-                && is_of_entry
-                && told.iter().any(|code| code.as_str() == issue.code)
+            issue.path.as_ref() == Some(&origin.path) && is_of_entry && told.contains(&issue.code)
         };
         self.notes.extend(discovered.issues.iter().filter(is_told).map(|issue| RegisterNoteRow {
-            code: issue.code.clone(),
+            code: issue.code.code().to_owned(),
             field: tool.clone(),
             message: issue.message.clone(),
         }));
@@ -245,19 +243,19 @@ impl Found {
 
     /// Names the files that cannot be read, and may have what a reference names.
     fn name_unread(&mut self, discovered: &Discovered, name: &str) {
-        let codes = [IssueCode::FileInvalid, IssueCode::FileUnreadable].map(IssueCode::as_str);
+        let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
         let label = name.rsplit_once('@').and_then(|(_, place)| Some(place.split_once('/')?.0));
         let id = name.split_once('@').map_or(name, |(id, _)| id);
         let is_meant = |issue: &&DiscoveryIssue| {
             // What is no entry is named by the id that it would have.
-            (codes.contains(&issue.code.as_str()) || issue.entry_id.as_deref() == Some(id))
+            (codes.contains(&issue.code) || issue.entry_id.as_deref() == Some(id))
                 && label.is_none_or(|label| issue.harness.as_deref().is_none_or(|of| of == label))
         };
         let unread = discovered.issues.iter().filter(is_meant).map(|issue| RegisterErrorRow {
             file: issue.path.clone(),
             line: issue.line,
             column: issue.column,
-            ..refusal(&issue.code, escape_terminal(name).into_owned(), &issue.message)
+            ..refusal(issue.code.code(), escape_terminal(name).into_owned(), &issue.message)
         });
         self.errors.extend(unread);
     }
@@ -276,7 +274,8 @@ impl Found {
     /// Gives the only tool another id.
     fn rename(&mut self, id: &str) -> Result<(), Failure> {
         let [registration] = &mut self.tools[..] else {
-            let error = Failure::new(ErrorKind::Usage, "--id is for one tool, and there is not exactly one");
+            let error =
+                Failure::new(ErrorKind::Usage, "an id is given to one tool, and there is not exactly one");
             return Err(error.hint("leave it out, or name a file with one tool"));
         };
         let id = usable_id(id)?;
@@ -296,7 +295,7 @@ impl Found {
 
 fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Failure> {
     let id = id.trim().parse::<brigade_catalog::ToolId>();
-    id.map_err(|error| Failure::new(ErrorKind::Usage, format!("--id: {error}")))
+    id.map_err(|error| Failure::new(ErrorKind::Usage, format!("the id to register as: {error}")))
 }
 
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
@@ -387,7 +386,7 @@ fn put_all(
             let others: Vec<String> = others.take(MOST_NAMED).collect();
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
-                let message = "there is a runtime with this id, which belongs to something else; take another id with --id";
+                let message = "there is a runtime with this id, which belongs to something else; give this one another id";
                 report.errors.push(refusal("id_taken", field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {

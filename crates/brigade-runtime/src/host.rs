@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use brigade_call::VerifiedStart;
-use brigade_catalog::Runtime;
+use brigade_catalog::{Masks, Runtime};
 use brigade_core::Place;
 use brigade_process::{PrivateFolder, Spec};
 use brigade_redact::{Redactor, SecretValue};
@@ -30,6 +30,8 @@ pub struct Host {
     pub refuses_inline_code: Option<Place>,
     /// The bound values of the policy, which are neither stored nor shown.
     pub secrets: Vec<SecretValue>,
+    /// What hides bound values in commands and prose of entries, where they are stored or shown.
+    pub masks: Masks,
     /// The names of `[environment] pass` of the policy.
     pub pass: Vec<String>,
     /// The variables that labels stand for, by the policy.

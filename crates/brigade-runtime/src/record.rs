@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `runtime_id command cwd started_at pid pid_path stdout_log_path stderr_log_path` | as 0.30.0 wrote them; paths are relative to the workspace |
 //! | `stopped_at stop_reason` | when and why it was stopped |
+//! | `command_fingerprint` | of the exact command, where bound values are masked in `command` |
 //! | `version` | 1; absent in what 0.30.0 wrote |
 //! | `start_time boot_id` | with `pid`, who the process is |
 //! | `instance` | the mark in the environment of everything that this start brought up |
@@ -14,8 +15,8 @@
 //! All other keys are kept as they are.
 
 use brigade_call::{LogWriter, RuntimeMetadata};
-use brigade_catalog::Runtime;
-use brigade_core::{Dialect, Json, Timestamp};
+use brigade_catalog::{Masks, Runtime};
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::ProcessIdentity;
 
@@ -81,6 +82,20 @@ impl Record {
         some(&self.metadata.command)
     }
 
+    /// Returns whether another command was recorded. What is masked is compared by its fingerprint.
+    pub(crate) fn is_of_other_command(&self, now: &str) -> bool {
+        match &self.metadata.command_fingerprint {
+            Some(recorded) => *recorded != fingerprint(now),
+            None => self.command().is_some_and(|recorded| recorded != now),
+        }
+    }
+
+    /// Returns the metadata as it is shown.
+    pub(crate) fn shown(&self, masks: &Masks) -> RuntimeMetadata {
+        let command = self.metadata.command.as_deref().map(|command| masks.shown_command(command));
+        RuntimeMetadata { command, ..self.metadata.clone() }
+    }
+
     pub(crate) fn cwd(&self) -> Option<&str> {
         some(&self.metadata.cwd)
     }
@@ -141,7 +156,8 @@ impl Record {
         let metadata = RuntimeMetadata {
             version: Some(VERSION),
             runtime_id: text(start.runtime_id),
-            command: text(start.command),
+            command: text(&start.command.shown),
+            command_fingerprint: start.command.fingerprint,
             cwd: text(start.cwd),
             started_at: Some(start.at),
             pid_path: text(start.pid_path),
@@ -201,6 +217,7 @@ const OF_A_START: &[&str] = &[
     "version",
     "runtime_id",
     "command",
+    "command_fingerprint",
     "cwd",
     "started_at",
     "pid_path",
@@ -232,10 +249,31 @@ fn some(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
+/// A command as it is recorded.
+pub(crate) struct RecordedCommand {
+    shown: String,
+    /// That of the exact command, if `shown` is not.
+    fingerprint: Option<Fingerprint>,
+}
+
+impl RecordedCommand {
+    /// Masks the bound values in a command.
+    pub(crate) fn of(command: &str, masks: &Masks) -> RecordedCommand {
+        let mut shown = command.to_owned();
+        masks.hide(&mut shown);
+        let fingerprint = (shown != command).then(|| fingerprint(command));
+        RecordedCommand { shown, fingerprint }
+    }
+}
+
+fn fingerprint(command: &str) -> Fingerprint {
+    Fingerprint::builder("brigade.runtime-command.v1").text("command", command).finish()
+}
+
 /// What is recorded of a start.
 pub(crate) struct Start<'a> {
     pub(crate) runtime_id: &'a str,
-    pub(crate) command: &'a str,
+    pub(crate) command: RecordedCommand,
     pub(crate) cwd: &'a str,
     pub(crate) at: Timestamp,
     pub(crate) pid_path: &'a str,
@@ -287,7 +325,7 @@ mod tests {
     fn start(instance: &str) -> Start<'_> {
         Start {
             runtime_id: "r",
-            command: "serve",
+            command: RecordedCommand::of("serve", &Masks::default()),
             cwd: ".",
             at: Timestamp::from_unix_micros(0),
             pid_path: "r.pid",

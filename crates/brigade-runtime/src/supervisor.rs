@@ -75,8 +75,7 @@ impl Seen {
         };
         let directory = self.paths.directory.as_ref().map(|directory| directory.shown.as_str());
         self.record.source == Source::Current
-            && (differs(self.record.command(), Some(&runtime.command))
-                || differs(self.record.cwd(), directory))
+            && (self.record.is_of_other_command(&runtime.command) || differs(self.record.cwd(), directory))
     }
 }
 
@@ -225,7 +224,9 @@ impl<'a> Supervisor<'a> {
                 Ok(start) => Check::Command(Box::new(start)),
                 Err(objections) => {
                     issues("health_command", &objections);
-                    Check::Refused(why(runtime, &objections))
+                    let mut why = why(runtime, &objections);
+                    self.host.masks.hide(&mut why);
+                    Check::Refused(why)
                 }
             },
             None => runtime.port.map_or(Check::None, Check::Port),
@@ -245,6 +246,7 @@ impl<'a> Supervisor<'a> {
                 Err(_) => issue,
             });
         }
+        blockers.iter_mut().for_each(|issue| self.host.masks.hide(&mut issue.detail));
         Ok(Seen { paths, record, pid_file, standing, start, check, blockers })
     }
 
@@ -380,9 +382,9 @@ impl<'a> Supervisor<'a> {
             health,
             last_health,
             metadata: matches!(seen.record.source, Source::Original | Source::Current | Source::Newer)
-                .then_some(seen.record.metadata),
+                .then(|| seen.record.shown(&self.host.masks)),
             issues,
-            ..RuntimeFacts::of(runtime)
+            ..RuntimeFacts::of(runtime, &self.host.masks)
         }
     }
 
@@ -399,7 +401,11 @@ fn unreadable(runtime: &Runtime, error: &RuntimeError, supervisor: &Supervisor<'
     let mut issues = paths.issues;
     let detail = error.to_string();
     issues.push(RuntimeIssue::of_runtime(runtime, IssueType::RuntimeConfig, Severity::Error, detail));
-    RuntimeFacts { metadata_path: paths.metadata.to_string(), issues, ..RuntimeFacts::of(runtime) }
+    RuntimeFacts {
+        metadata_path: paths.metadata.to_string(),
+        issues,
+        ..RuntimeFacts::of(runtime, &supervisor.host.masks)
+    }
 }
 
 fn shown(path: Option<&RelPath>, configured: impl FnOnce() -> String) -> String {

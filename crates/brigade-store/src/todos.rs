@@ -59,7 +59,7 @@ impl Store {
     /// Replaces the list of a session. Lists that nobody changed for a month go.
     ///
     /// # Errors
-    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that stands twice.
+    /// Returns `too_long` for more or longer entries than are kept, and `duplicate_id` for an id that appears twice.
     /// Also fails on a disk error.
     pub fn write_todos(&self, session: &str, todos: &[Todo], now: Timestamp) -> Result<(), StoreError> {
         if MAX_TODOS < todos.len() {
@@ -74,7 +74,7 @@ impl Store {
                 return Err(StoreError::refused(codes::TOO_LONG, message));
             }
             if todos[..index].iter().any(|other| other.id == todo.id) {
-                return Err(StoreError::refused(codes::DUPLICATE_ID, "an id stands twice in the list"));
+                return Err(StoreError::refused(codes::DUPLICATE_ID, "an id appears twice in the list"));
             }
         }
         let items = serde_json::to_string(todos).map_err(|error| StoreError::Database(error.to_string()))?;

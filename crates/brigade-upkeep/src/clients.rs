@@ -114,7 +114,7 @@ impl Clients<'_> {
         if step != ConnectStep::Show && !files.are_confirmed() {
             let message =
                 format!("whether {} reads its {} file is not confirmed", client.title, wanted.scope.as_str());
-            return Err(unsupported(message).hint("--scope user writes the file of the user"));
+            return Err(unsupported(message).hint(NextStep::UseFileOfUser));
         }
         let _locks = if step == ConnectStep::Show { None } else { Some(self.lock(wanted.scope)?) };
         let file = self.file(client, wanted.scope)?;

@@ -3,14 +3,15 @@
 mod folders;
 mod machine;
 
+use brigade_core::IssueType;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brigade_discovery::{
-    At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory,
-    IssueCode, Launch, Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives,
-    read_config, read_switches,
+    At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory, Launch,
+    Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives, read_config,
+    read_switches,
 };
 
 pub use machine::Machine;
@@ -262,7 +263,7 @@ impl Hunt<'_> {
                 "{files} not read: those before hold {} MiB or {MOST_OF_HARNESS} entries together",
                 MOST_BYTES >> 20
             );
-            let issue = DiscoveryIssue::new(IssueCode::TooMany, message);
+            let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
             self.tell(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
         }
     }
@@ -381,7 +382,7 @@ impl Hunt<'_> {
 
     fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: LookFor, why: String) {
         self.row(path, source.extent, what, "unreadable", 0, None);
-        self.tell(source.issue(IssueCode::FileUnreadable, why, None));
+        self.tell(source.issue(IssueType::ClientFileUnreadable, why, None));
     }
 
     fn row(

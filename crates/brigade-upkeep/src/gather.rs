@@ -7,7 +7,7 @@ use brigade_call::{
     ArgsProblem, Call, CallSession, Caller, MissingTool, Plan, Receipt, install_command, plan_missing,
 };
 use brigade_catalog::Tool;
-use brigade_core::{ErrorKind, Json, Object, codes};
+use brigade_core::{ErrorKind, Json, NextStep, Object, codes};
 use brigade_exec::OpenedProgram;
 use brigade_facts::{Config, FactReader, Host, PlanInput, bound_values, read_policy};
 use brigade_policy::{Blocker, CallKind, Failure, PolicyState};
@@ -218,7 +218,7 @@ pub fn clean_reason(seams: &Seams, reason: &str) -> Result<String, Failure> {
     let reason = reason.trim();
     if reason.is_empty() {
         let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
-        return Err(error.hint("--reason \"why\""));
+        return Err(error.hint(NextStep::GiveReason));
     }
     Ok(Redactor::new(&telling_values(seams)).redact_str(reason))
 }

@@ -6,7 +6,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, NextStep, closest, codes};
 use brigade_doctor::ConfigFile;
 use brigade_exec::confine_start;
-use brigade_facts::{Host, RUNTIMES, bound_values, read_runtimes};
+use brigade_facts::{Host, RUNTIMES, bound_values, masks, read_runtimes};
 use brigade_fs::{FsError, Location};
 use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
 use brigade_process::{PrivateFolder, Spec};
@@ -124,6 +124,7 @@ pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHos
     let variables = host.environment.variables();
     let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
     let secrets = bound_values(host.environment, policy);
+    let masks = masks(host.environment, policy);
     let refuses_inline_code = policy.refuses_inline_code();
     let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
     let bindings =
@@ -131,7 +132,7 @@ pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHos
     let pass = policy.policy().map(|policy| policy.pass.values()).into_iter().flatten();
     let pass = pass.map(ToString::to_string).collect();
     let runtimes =
-        brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, pass, bindings };
+        brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, masks, pass, bindings };
     Ok(RuntimeHost { host, runtimes, health: decide_health(policy) })
 }
 

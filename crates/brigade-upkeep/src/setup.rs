@@ -5,7 +5,7 @@ use std::time::Duration;
 pub use brigade_catalog::edit::Existing;
 use brigade_catalog::starter::{self, Starter};
 use brigade_catalog::{Catalog, Level, edit};
-use brigade_core::{Clock, ErrorKind, codes};
+use brigade_core::{Clock, ErrorKind, NextStep, codes};
 use brigade_facts::{CATALOG, CONFIG_LIMIT};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
@@ -104,7 +104,7 @@ impl Setup<'_> {
     pub fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Failure> {
         if existing == Existing::Keep && self.fs.exists(&rel(file))? {
             let failure = Failure::new(ErrorKind::Usage, format!("`{file}` exists already"));
-            return Err(failure.coded(codes::FILE_EXISTS).hint("--force replaces it"));
+            return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use brigade_doctor::{
     CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
     RunnerState, Snapshot, ToolIssues, diagnose,
 };
-use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, policy_tracked, read_agents};
+use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, masks, policy_tracked, read_agents};
 use brigade_kitchen::health::KitchenHealth;
 use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
@@ -227,7 +227,7 @@ impl<'c> Survey<'c> {
             checkpoint: &found.stored.checkpoint,
             blockers: found.blockers.clone(),
         });
-        diagnose(Snapshot {
+        let mut found = diagnose(Snapshot {
             now: self.now,
             home: site.host.home(),
             catalog: Some(catalog),
@@ -255,7 +255,10 @@ impl<'c> Survey<'c> {
             left_locks: self.left_locks.clone(),
             clients: self.clients.clone(),
             kitchen: self.kitchen.as_ref(),
-        })
+        });
+        let masks = masks(site.host.environment, &self.config.policy);
+        found.iter_mut().for_each(|issue| masks.hide(&mut issue.detail));
+        found
     }
 
     /// Returns the facts of the runtimes; empty when runtimes were not read.

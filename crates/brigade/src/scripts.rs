@@ -2,6 +2,7 @@
 
 use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::{ApprovalMode, Family, Level, Tool};
+use brigade_command::LanguageRuntime;
 use brigade_core::codes;
 use brigade_fs::{FileMode, RelPath};
 use brigade_store::StoreError;
@@ -14,18 +15,6 @@ const FOLDER: &str = "scripts";
 
 /// The schema of the arguments of such a tool. A person who reviews it may write another.
 const NO_ARGUMENTS: &str = "{\"type\": \"object\", \"properties\": {}, \"additionalProperties\": false}\n";
-
-/// How a language is run: its name, the program, and how its files end.
-const LANGUAGES: &[(&str, &str, &str)] = &[
-    ("bash", "bash", "sh"),
-    ("javascript", "node", "mjs"),
-    ("perl", "perl", "pl"),
-    ("python", "python3", "py"),
-    ("ruby", "ruby", "rb"),
-    ("sh", "sh", "sh"),
-    ("shell", "sh", "sh"),
-    ("typescript", "deno run", "ts"),
-];
 
 /// Writes a name as one that a file and a tool may have.
 fn plain(name: &str) -> String {
@@ -54,13 +43,12 @@ impl Tools {
             Err(error) => return Err(error.into()),
         };
         let newest = versions.iter().max_by_key(|version| version.version).ok_or_else(none)?;
-        let language = LANGUAGES.iter().find(|(name, ..)| script.language.eq_ignore_ascii_case(name));
-        let Some((_, program, ending)) = language else {
-            let known: Vec<&str> = LANGUAGES.iter().map(|(name, ..)| *name).collect();
+        let Some(runtime) = LanguageRuntime::of_language(&script.language) else {
             let message = "no program is known that runs the language of the script";
             let error = Error::new(ErrorKind::Refused, message);
-            return Err(error.hint(format!("known are {}", known.join(", "))));
+            return Err(error.hint(format!("known are {}", LanguageRuntime::languages().join(", "))));
         };
+        let LanguageRuntime { command, ending, .. } = runtime;
         let name = plain(tool.unwrap_or(&script.name));
         if name.is_empty() {
             return Err(Error::new(ErrorKind::Usage, "the name of the script has no letters; give an id"));
@@ -72,7 +60,7 @@ impl Tools {
             name: script.name.clone(),
             enabled: false,
             description: Some(format!("{} (saved by {})", script.description, script.owner)),
-            command: Some(format!("{program} {code}")),
+            command: Some(format!("{command} {code}")),
             source_path: Some(code.clone()),
             input_schema_path: Some(schema.clone()),
             approval_mode: Some(ApprovalMode::Always),

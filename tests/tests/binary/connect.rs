@@ -283,7 +283,7 @@ fn what_cannot_be_edited_stays_as_it_is() {
         ".gemini/settings.json",
         twice,
         invalid,
-        ".gemini/settings.json:2:1: the key stands twice in its object",
+        ".gemini/settings.json:2:1: the key appears twice in its object",
     );
     check("codex", ".codex/config.toml", b"a = 1\n[b\n", invalid, ".codex/config.toml:2:3: not valid TOML");
     let foreign = "an entry `brigade` is there that Brigade did not write";

@@ -168,6 +168,172 @@ fn a_bound_value_in_a_command_runs_and_is_shown_nowhere() {
     assert!(refused.to_string().contains("changed_contract"), "{refused:#}");
 }
 
+/// A workspace with a bound value in every field that holds a command. What runs does not fail because of it.
+struct Commands {
+    site: Site,
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        let _ = self.site.brigade.command(["tools", "runtime", "stop", "helper"]).output();
+    }
+}
+
+impl Commands {
+    const VALUE: &str = "Zq7tail-EXAMPLE";
+
+    /// The files that a person wrote the value into.
+    const WRITTEN: &[&str] = &[
+        ".brigade/tools.toml",
+        ".brigade/tools/runtimes.toml",
+        ".brigade/tools/gateway.toml",
+        ".brigade/kitchen.toml",
+        "tasks/prd.json",
+    ];
+
+    fn new() -> Commands {
+        let value = Commands::VALUE;
+        let site = Site::script_with("printf '%s\\n' \"${#1}\"\n", "").env("CANARY", value);
+        site.workspace.replace(".brigade/tools/policy.toml", "[\"script\"]", "[\"script\", \"mcp\"]");
+        let detail =
+            format!("[tool.install]\ncommand = [\"sh bin/tool.sh {value}\"]\ncheck = \"true {value}\"\n");
+        let lines = format!("{LABEL}version_command = \"true {value}\"\n");
+        let tool = Site::entry("tool", &format!("sh bin/tool.sh {value}"), &lines) + &detail;
+        let remote = "family = \"mcp\"\nruntime_id = \"voice\"\nmcp_tool_name = \"echo\"\n";
+        let remote = Site::entry("say", &format!("python3 -S -E server.py {value}"), remote);
+        let absent = Site::entry("absent", &format!("bin/{value} x"), "");
+        site.workspace.write(".brigade/tools.toml", format!("{tool}\n{remote}\n{absent}"));
+        let server = std::fs::read(brigade_testkit::fixtures().join("mcp/server.py")).unwrap();
+        site.workspace.write("server.py", server);
+        site.workspace.write("bin/wait.sh", "exec sleep 600\n");
+        let runtime = |id: &str, command: &str, lines: &str| {
+            format!(
+                "[[runtime]]\nid = '{id}'\nname = 'The {value}'\ncommand = '{command} {value}'\n{lines}\n"
+            )
+        };
+        let helper =
+            runtime("helper", "sh bin/wait.sh", &format!("health_command = 'true {value}'\ntimeout = 5"));
+        let voice = runtime("voice", "python3 -S -E server.py", "on_demand = true");
+        let gone = format!(
+            "[[runtime]]\nid = 'gone'\nname = 'Gone'\ncommand = 'bin/{value}'\nhealth_command = '{value}'\n"
+        );
+        let open = format!("[[runtime]]\nid = 'open'\nname = 'Open'\ncommand = \"sh '{value}\"\n");
+        let fails = runtime("fails", "false", "");
+        let runtimes = [helper, voice, gone, open, fails].join("\n");
+        site.workspace.write(".brigade/tools/runtimes.toml", runtimes);
+        let gateway = format!(
+            "[web.search]\ncommand = \"true {value}\"\n[[worker]]\nid = \"w\"\ncommand = \"true {value}\"\n"
+        );
+        site.workspace.write(".brigade/tools/gateway.toml", gateway);
+        let tier = |name: &str| format!("[tier.{name}]\ncommand = \"true {value}\"\n");
+        site.workspace.write(".brigade/kitchen.toml", ["line", "sous", "executive"].map(tier).concat());
+        let task = json!({"id": "a", "title": "A", "acceptanceCriteria": ["x"], "dependsOn": [],
+            "verification": [{"type": "unit", "cmd": format!("true {value}")}], "complexity": "junior", "passes": false});
+        let prd = json!({"featureName": "F", "branchName": "feature/f", "tasks": [task]});
+        site.workspace.write("tasks/prd.json", format!("{prd:#}\n"));
+        site.workspace.git_init();
+        Commands { site }
+    }
+
+    /// Runs a command as text and as JSON, and looks for the value in what it says and in what it wrote.
+    #[track_caller]
+    fn hide_it(&self, words: &[&str]) {
+        for json in [&[][..], &["--json"]] {
+            let run = self.site.brigade.run(words.iter().chain(json));
+            if run.code() == Some(2) {
+                eprintln!("NOSUCH {words:?}");
+            }
+            holds_none(&run, Commands::VALUE);
+        }
+        for form in forms(Commands::VALUE) {
+            self.site.assert_nowhere(form.as_bytes(), &[Commands::WRITTEN, &[".git/"]].concat());
+        }
+    }
+}
+
+#[test]
+fn a_bound_value_in_any_command_is_neither_stored_nor_shown() {
+    let commands = Commands::new();
+    let site = &commands.site;
+    site.json(["runtime", "start", "helper"]).expect(0);
+    let of_helper = |document: &Value| document["runtime"].clone();
+    let started = of_helper(&site.json(["runtime", "show", "helper"]).expect(0));
+    assert_eq!(
+        (&started["command"], &started["running"], &started["health_ok"]),
+        (&json!("sh bin/wait.sh [redacted]"), &json!(true), &json!(true))
+    );
+    let tools: &[&[&str]] = &[
+        &["runtime", "start", "gone"],
+        &["runtime", "start", "open"],
+        &["runtime", "start", "fails"],
+        &["runtime", "start", "helper"],
+        &["runtime", "restart", "helper"],
+        &["runtime", "list"],
+        &["runtime", "status"],
+        &["runtime", "show", "helper"],
+        &["runtime", "show", "gone"],
+        &["runtime", "doctor"],
+        &["runtime", "logs", "helper"],
+        &["doctor"],
+        &["list"],
+        &["check", "tool", "say", "absent"],
+        &["describe", "say", "--live"],
+        &["contracts", "--live"],
+        &["pins", "list"],
+        &["call", "plan", "say"],
+        &["call", "plan", "absent"],
+        &["import-issues"],
+        &["apply", "--all"],
+        &["plan"],
+        &["sync", "--dry-run"],
+        &["sync", "plan"],
+        &["cost"],
+        &["stats"],
+        &["parity", "status"],
+        &["describe", "absent"],
+        &["find", "tool"],
+        &["install", "tool", "--dry-run"],
+        &["observe", "tool"],
+        &["pack", "build"],
+        &["pack", "list"],
+        &["policy", "explain", "say"],
+        &["state", "check"],
+        &["state", "export"],
+        &["runtime", "stop", "helper"],
+    ];
+    for words in tools {
+        commands.hide_it(&[&["tools"], *words].concat());
+    }
+    let others: &[&[&str]] = &[
+        &["work", "brief"],
+        &["kitchen", "validate", "tasks/prd.json"],
+        &["kitchen", "workers"],
+        &["kitchen", "status"],
+        &["kitchen", "approve", "tasks/prd.json"],
+        &["kitchen", "cost"],
+        &["kitchen", "receipts"],
+        &["kitchen", "summary"],
+        &["kitchen", "map"],
+    ];
+    for words in others {
+        commands.hide_it(words);
+    }
+}
+
+#[test]
+fn a_runtime_with_another_value_in_its_command_is_outdated() {
+    let mut commands = Commands::new();
+    let issue = |commands: &Commands| {
+        let shown = commands.site.json(["runtime", "show", "helper"]).expect(0).to_string();
+        shown.contains("runtime_outdated")
+    };
+    commands.site.json(["runtime", "start", "helper"]).expect(0);
+    assert!(!issue(&commands));
+    commands.site.brigade = commands.site.brigade.clone().env("CANARY", "Zq8tail-EXAMPLE");
+    commands.site.workspace.replace(".brigade/tools/runtimes.toml", "wait.sh Zq7tail", "wait.sh Zq8tail");
+    assert!(issue(&commands));
+}
+
 #[test]
 fn every_single_byte_write_is_seen_as_one_text() {
     let body = r#"

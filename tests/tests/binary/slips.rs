@@ -345,7 +345,7 @@ fn broken_arguments_are_placed_wherever_they_come_from() {
     let from_input = said(&["tools", "call", "plan", "tool", "--args-json", "-"], text);
     assert!(from_input.contains("standard input, line 2, column 3: expected"), "{from_input}");
     let typed = said(&["tools", "call", "plan", "tool", "--args", text], "");
-    assert!(typed.contains("--args, line 2, column 3: expected"), "{typed}");
+    assert!(typed.contains("the arguments, line 2, column 3: expected"), "{typed}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! Checks that only the command line knows the names of its commands.
+//! Checks that only the command line knows the names of its commands and options.
 //!
 //! All other crates use a `NextStep`. Texts of files and records whose bytes must not change are separate files,
 //! included with `include_str!`.
+
+use std::collections::BTreeSet;
 
 use super::Finding;
 use super::rust_text::split;
@@ -23,15 +25,13 @@ const COMMANDS: &[&str] = &[
     "brigade summary",
 ];
 
-/// Options that no other program has.
-const OPTIONS: &[&str] = &["--include-blocked", "--lock-timeout", "--run-checks"];
-
 /// The crates of the faces: the command line, and the gateway, whose answers tell a person what to type.
 const FACES: [&str; 2] = ["crates/brigade-cli/", "crates/brigade-gateway/"];
 
-/// Lists every use of a command's name in a crate below the command line.
+/// Lists every use of the name of a command or option in a crate below the command line.
 pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
+    let options = options(tree);
     for (path, text) in tree.texts(".rs").filter(|(path, _)| is_below(path)) {
         for (index, line) in split(text).iter().enumerate() {
             if line.is_test {
@@ -40,7 +40,9 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
             // A comment may name a command; `split` removes comments and strings from the code.
             let raw = text.lines().nth(index).unwrap_or_default();
             let is_said = |command: &&&str| raw.contains(**command) && !line.comment.contains(**command);
-            if let Some(command) = COMMANDS.iter().chain(OPTIONS).find(is_said) {
+            let option = options.iter().find(|option| is_in_a_sentence(raw, option));
+            let option = option.map(String::as_str).filter(|option| !line.comment.contains(option));
+            if let Some(command) = COMMANDS.iter().find(is_said).copied().or(option) {
                 let message =
                     format!("`{command}` belongs to the command line: use a `NextStep`, or an included file");
                 found.push(Finding::new(path, index + 1, message));
@@ -48,6 +50,38 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Returns the options of the command line: the fields that it parses from `--NAME`.
+fn options(tree: &Tree) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for (_, text) in tree.texts(".rs").filter(|(path, _)| path.starts_with("crates/brigade-cli/src/")) {
+        let mut lines = text.lines().map(str::trim);
+        while let Some(line) = lines.next() {
+            let Some(rest) = line.strip_prefix("#[arg(").filter(|rest| rest.contains("long")) else {
+                continue;
+            };
+            let named = rest.split_once("long = \"").and_then(|(_, name)| name.split_once('"'));
+            let field = || {
+                let line = lines.find(|line| !line.starts_with(['#', '/']) && line.contains(": "))?;
+                let name = line.trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+                name.split_once(':').map(|(name, _)| name.replace('_', "-"))
+            };
+            found.extend(named.map(|(name, _)| name.to_owned()).or_else(field));
+        }
+    }
+    found.into_iter().map(|name| format!("--{name}")).collect()
+}
+
+/// Returns whether a line has a text that says something about an option. A literal that is only the option, alone or
+/// with its value, is a word for another program.
+fn is_in_a_sentence(line: &str, option: &str) -> bool {
+    line.match_indices(option).any(|(at, _)| {
+        let (before, after) = (line[..at].chars().next_back(), line[at + option.len()..].chars().next());
+        let is_whole = !after.is_some_and(|after| after.is_ascii_alphanumeric() || after == '-');
+        let is_alone = before == Some('"') && matches!(after, Some('"' | '='));
+        is_whole && matches!(before, Some(' ' | '`' | '(' | '"')) && !is_alone
+    })
 }
 
 fn is_below(path: &str) -> bool {
@@ -68,13 +102,32 @@ mod tests {
     }
 
     #[test]
+    fn only_the_command_line_names_an_option() {
+        let cli = "struct A {\n    /// Waits\n    #[arg(long, value_name = \"SECONDS\")]\n    lock_timeout: u64,\n    \
+                   #[arg(short = 'x', long = \"id\")]\n    name: String,\n}\n";
+        #[track_caller]
+        fn check(cli: &str, text: &str, is_refused: bool) {
+            let source = format!("fn f() {{ g({text}) }}\n");
+            let tree = [("crates/brigade-cli/src/a.rs", cli), ("crates/brigade-doctor/src/a.rs", &source)];
+            assert_eq!(!findings(&Tree::of(&tree)).is_empty(), is_refused, "{text}");
+        }
+        check(cli, "\"raise --lock-timeout\"", true);
+        check(cli, "\"--id is for one tool\"", true);
+        check(cli, "\"`--id` is for one tool\"", true);
+        check(cli, "\"--id\"", false);
+        check(cli, "\"--id=x\"", false);
+        check(cli, "\"git rm --cached x\"", false);
+        check(cli, "\"x --idle\"", false);
+        check(cli, "1) // --id is one\n", false);
+    }
+
+    #[test]
     fn only_the_command_line_names_a_command() {
         let source =
             "//! `brigade tools list` lists.\nfn f() -> &'static str {\n    \"brigade tools list\"\n}\n";
         check("crates/brigade-doctor/src/a.rs", source, &[3]);
         check("crates/brigade/src/a.rs", "const A: &str = \"try `brigade work brief`\";\n", &[1]);
         check("crates/brigade-crew/src/a.rs", "const A: &str = \"brigade kitchen\";\n", &[1]);
-        check("crates/brigade-doctor/src/a.rs", "const A: &str = \"raise --lock-timeout\";\n", &[1]);
         check("crates/brigade-cli/src/a.rs", source, &[]);
         check("crates/brigade-doctor/tests/a.rs", source, &[]);
         check("tests/src/a.rs", source, &[]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object, Place, closest, reasons};
+use brigade_core::{Hint, Json, NextStep, Object, Place, closest, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{Redactor, looks_secret_value};
 use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation, ViolationKind};
@@ -11,18 +11,16 @@ use brigade_schema::{ProblemKind, Requirement, Schema, SchemaProblem, Violation,
 use crate::facts::PlanFacts;
 
 /// Says how the arguments are typed.
-pub(super) fn meant(text: &str, schema: Option<&Schema>) -> String {
-    let text = text.trim();
-    let meant = match text.strip_prefix('@') {
-        Some(file) if !file.is_empty() => {
-            Some(format!("`--args-json {file}` reads the arguments from a file"))
-        }
-        _ => pairs(text, schema).map(|arguments| format!("arguments are JSON: '{}'", arguments.to_compact())),
+pub(super) fn meant(text: &str, schema: Option<&Schema>) -> Hint {
+    let (text, redactor) = (text.trim(), Redactor::new(&[]));
+    if let Some(file) = text.strip_prefix('@').filter(|file| !file.is_empty()) {
+        return NextStep::ArgumentsFrom(redactor.redact_str(file)).into();
+    }
+    let meant = match pairs(text, schema) {
+        Some(arguments) => format!("arguments are JSON: '{}'", arguments.to_compact()),
+        None => format!("arguments are one JSON object, such as '{}'", example(schema).to_compact()),
     };
-    let meant = meant.unwrap_or_else(|| {
-        format!("arguments are one JSON object, such as '{}'", example(schema).to_compact())
-    });
-    Redactor::new(&[]).redact_str(&meant)
+    redactor.redact_str(&meant).into()
 }
 
 /// Reads `name=value name='a value'`. Names and types are those of the schema, where it has them.
@@ -157,13 +155,13 @@ mod tests {
 
     #[test]
     fn a_file_and_pairs_are_recognized() {
-        assert_eq!(meant("@args.json", None), "`--args-json args.json` reads the arguments from a file");
+        assert_eq!(meant("@args.json", None).step(), Some(&NextStep::ArgumentsFrom("args.json".to_owned())));
         assert_eq!(
-            meant("path=README.md limit=3", None),
+            meant("path=README.md limit=3", None).to_string(),
             r#"arguments are JSON: '{"limit":3,"path":"README.md"}'"#
         );
         for text in ["", "@", "{", "{\"a\"=1}", "hello", "path = x"] {
-            assert!(meant(text, None).starts_with("arguments are one JSON object"), "{text}");
+            assert!(meant(text, None).to_string().starts_with("arguments are one JSON object"), "{text}");
         }
     }
 
@@ -172,7 +170,7 @@ mod tests {
         let schema = r#"{"type":"object","required":["name"],"additionalProperties":false,
             "properties":{"count":{"type":"integer"},"name":{"type":"string"}}}"#;
         let schema = Schema::compile(&Json::parse(schema).unwrap().to_serde()).unwrap();
-        let meant = |text: &str| meant(text, Some(&schema));
+        let meant = |text: &str| meant(text, Some(&schema)).to_string();
         assert_eq!(meant("nam=7 count=3"), r#"arguments are JSON: '{"count":3,"name":"7"}'"#);
         assert_eq!(meant("name='a b'"), r#"arguments are JSON: '{"name":"a b"}'"#);
         assert_eq!(meant("foo"), r#"arguments are one JSON object, such as '{"name":"VALUE"}'"#);
@@ -180,6 +178,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_repeated() {
-        assert!(!meant("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", None).contains("0123456789"));
+        assert!(
+            !meant("token=ghp_0123456789abcdefghijABCDEFGHIJ012345", None).to_string().contains("0123456789")
+        );
     }
 }

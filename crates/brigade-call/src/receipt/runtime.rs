@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct RuntimeStatus {
     /// The id.
     pub id: String,
@@ -105,6 +106,9 @@ pub struct RuntimeMetadata {
     /// The command that was started, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The fingerprint of that command as it was started, where bound values are masked in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_fingerprint: Option<Fingerprint>,
     /// The directory that it was started in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use brigade_core::Place;
-use brigade_redact::{Redactor, SecretValue};
+use brigade_redact::{Redactor, SecretValue, shown_command};
 
 use super::{
     ApprovalMode, Availability, Cost, Family, Install, InvalidToolId, Level, Origin, Reads, RiskClass,
@@ -139,6 +139,13 @@ impl Masks {
         if let Some(redactor) = &self.0 {
             *text = redactor.redact_str(text);
         }
+    }
+
+    /// Returns a command line as it is shown: without what looks like a secret, and masked.
+    pub fn shown_command(&self, command: &str) -> String {
+        let mut text = Redactor::new(&[]).redact_str(&shown_command(command));
+        self.hide(&mut text);
+        text
     }
 
     /// Returns whether nothing is masked.

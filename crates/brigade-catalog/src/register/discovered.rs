@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use brigade_command::Argv;
-use brigade_core::Number;
 use brigade_core::text::escape_terminal;
+use brigade_core::{IssueType, Number};
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, IssueCode, Launch, Registered, named, shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, Launch, Registered, named, shows_words,
 };
 use brigade_redact::Redactor;
 
@@ -265,12 +265,11 @@ pub fn source_changes<'t>(
     entries: &[DiscoveredEntry],
     issues: &[DiscoveryIssue],
 ) -> Vec<SourceChange<'t>> {
-    let unread =
-        [IssueCode::FileInvalid, IssueCode::FileUnreadable, IssueCode::TooMany].map(IssueCode::as_str);
+    let unread = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable, IssueType::TooManyEntries];
     let is_unclear = |label: &str| {
         let is_left_out = catalog.harnesses().is_some_and(|all| !all.iter().any(|one| one == label));
         let is_unread = |issue: &DiscoveryIssue| {
-            unread.contains(&issue.code.as_str()) && issue.harness.as_deref().is_none_or(|of| of == label)
+            unread.contains(&issue.code) && issue.harness.as_deref().is_none_or(|of| of == label)
         };
         is_left_out || issues.iter().any(is_unread)
     };
@@ -410,7 +409,7 @@ mod tests {
         let catalog = Catalog::parse("t", level, text.as_bytes());
         let unread = DiscoveryIssue {
             harness: Some("codex".to_owned()),
-            ..DiscoveryIssue::new(IssueCode::FileInvalid, "broken")
+            ..DiscoveryIssue::new(IssueType::ClientFileInvalid, "broken")
         };
         let found = source_changes(&catalog, None, &Registered::default(), &[], &[unread]);
         assert_eq!(found.len(), gone, "{reference}");

@@ -1,6 +1,6 @@
 //! The rows of the table.
 
-use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Value};
+use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -194,7 +194,7 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".bat", ".cmd", ".nu", ".ps1", ".psm1", ".xsh"]),
     row(&[".", "eval", "source"], Role::Eval),
     // Interpreters.
-    interpreter(&["python", "pypy", "pythonw", "py"])
+    interpreter(PYTHON)
         .script(Script::File, "bBdEiIOPqRsSuvVx")
         .code("c", &[])
         .valued("WXQ", &["--check-hash-based-pycs"])

@@ -490,7 +490,7 @@ fn a_link_to_a_directory_of_the_workspace_is_followed_once() {
 #[test]
 fn a_link_to_a_directory_elsewhere_is_a_reason() {
     let files = Fake::new(&["src/test_a.py"], &[("src/out", "/elsewhere")]);
-    for command in ["pytest", "pytest src", "node --test"] {
+    for command in ["pytest", "pytest src", "pytest ./src src", "node --test"] {
         let link = BTreeSet::from([NotBound::Link("src/out".to_owned())]);
         assert_eq!(reads(command, &files).unbound, link, "{command}");
     }

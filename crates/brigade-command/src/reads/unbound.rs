@@ -2,12 +2,26 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use brigade_core::text::escape_terminal;
 
 use super::{Entry, Files, NotBound, Seen, what_it_reads};
 use crate::argv::Argv;
+
+impl NotBound {
+    /// Names a link to a directory elsewhere. However its path is spelled, it is one reason.
+    ///
+    /// ```
+    /// use brigade_command::NotBound;
+    ///
+    /// assert_eq!(NotBound::link("./tests/out".as_ref()), NotBound::link("tests/out".as_ref()));
+    /// ```
+    pub fn link(path: &Path) -> NotBound {
+        let plain: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        NotBound::Link(plain.to_string_lossy().into_owned())
+    }
+}
 
 impl fmt::Display for NotBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! Reads the options of shells, interpreters and `rm` like these programs.
 
 use super::{Word, language};
-use crate::programs::{Program, is_long};
+use crate::programs::{PYTHON, Program, is_long};
 use crate::reads::is_launching_module;
 
 /// A shell with commands as text.
@@ -236,7 +236,7 @@ const TAKE_TEXT: &[&str] = &["IPython", "bpython", "idlelib", "ptpython"];
 
 /// Tells whether a Python module reads statements from its arguments: `-m timeit 'statement'`.
 fn takes_statements(program: &str, attached: &str, rest: &[Word]) -> bool {
-    let python = matches!(program, "python" | "pythonw" | "pypy" | "py");
+    let python = PYTHON.contains(&program);
     let (module, args) = match rest.split_first() {
         _ if !attached.is_empty() => (attached, rest),
         Some((module, args)) => (module.text.as_str(), args),

@@ -3,7 +3,7 @@
 use super::Word;
 use super::hook::is_standard_input;
 use super::options::is_redirection;
-use crate::programs::{Program, Role, Spelling};
+use crate::programs::{PYTHON, Program, Role, Spelling};
 
 /// Why a program reads its commands from standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> 
                 Some((_, attached)) => Some(attached),
                 None => None,
             };
-            let python = matches!(program, "python" | "pypy" | "py" | "pythonw");
+            let python = PYTHON.contains(&program);
             if python && module.is_some_and(|module| matches!(module, "asyncio" | "code")) {
                 return Some(FromStdin::Asked(at));
             }
@@ -113,8 +113,8 @@ fn interpreter_from_stdin(program: &str, spelling: &Spelling, args: &[Word]) -> 
         if matches!(program, "node" | "nodejs") && matches!(text, "-i" | "--interactive") {
             return Some(FromStdin::Asked(at));
         }
-        let quiet = matches!(program, "python" | "pypy" | "py" | "pythonw")
-            && bundle.chars().all(|option| "bBdEiIOqRsSuvPx".contains(option));
+        let quiet =
+            PYTHON.contains(&program) && bundle.chars().all(|option| "bBdEiIOqRsSuvPx".contains(option));
         let valued = !bundle.starts_with('-')
             && bundle.chars().next_back().is_some_and(|option| spelling.valued.contains(option));
         if !quiet && !valued {

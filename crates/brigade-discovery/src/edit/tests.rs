@@ -217,12 +217,12 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
     refused("cursor", b"[]", 1, "expected an object");
     refused("cursor", b"{\n\"mcpServers\": []}", 2, "`mcpServers` is not an object");
     refused("cursor", b"{\n\"mcpServers\": null}", 2, "`mcpServers` is not an object");
-    refused("cursor", b"{\"mcpServers\": {},\n\"mcpServers\": {}}", 2, "the key stands twice in its object");
+    refused("cursor", b"{\"mcpServers\": {},\n\"mcpServers\": {}}", 2, "the key appears twice in its object");
     refused(
         "cursor",
         b"{\"mcpServers\": {\"x\": 1,\n\"\\u0078\": 2}}",
         2,
-        "the key stands twice in its object",
+        "the key appears twice in its object",
     );
     let foreign = "an entry `brigade` is there that Brigade did not write";
     refused("cursor", b"{\"mcpServers\": {\n\"brigade\": {\"command\": \"npx\"}}}", 2, foreign);

@@ -26,7 +26,7 @@ fn only(label: &str, text: &str) -> DiscoveredEntry {
 }
 
 fn codes(reading: &Reading) -> Vec<(&str, usize)> {
-    reading.issues.iter().map(|issue| (issue.code.as_str(), issue.line.unwrap_or(0))).collect()
+    reading.issues.iter().map(|issue| (issue.code.code(), issue.line.unwrap_or(0))).collect()
 }
 
 /// The entry of one server in the usual form.
@@ -37,7 +37,7 @@ fn server(members: &str) -> DiscoveredEntry {
 /// The codes of the issues of one server in the usual form.
 fn troubles(label: &str, value: &str) -> Vec<String> {
     let reading = read(label, &format!(r#"{{"mcpServers": {{"a": {value}}}}}"#));
-    reading.issues.iter().map(|issue| issue.code.clone()).collect()
+    reading.issues.iter().map(|issue| issue.code.code().to_owned()).collect()
 }
 
 #[test]
@@ -557,7 +557,7 @@ fn what_a_file_gives_is_bounded() {
     let reading = read("cursor", &format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(",")));
     assert!((50..100).contains(&reading.entries.len()), "{}", reading.entries.len());
     let last = reading.issues.last().unwrap();
-    assert_eq!(last.code, "too_many_entries");
+    assert_eq!(last.code.code(), "too_many_entries");
     assert!(
         last.message.starts_with(&format!("{} entries", 500 - reading.entries.len())),
         "{}",

@@ -33,7 +33,7 @@ pub(super) fn calls(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
     for quarantine in snapshot.quarantines.iter().filter(|found| !is_of_journal(&found.file)) {
         let file = &quarantine.file;
         let detail = match quarantine.lines {
-            0 => "something that is none of our files was set aside".to_owned(),
+            0 => "a file that Brigade did not write was set aside".to_owned(),
             1 => "1 line could not be read and was set aside".to_owned(),
             count => format!("{count} lines could not be read and were set aside"),
         };

@@ -10,7 +10,7 @@ use brigade_call::{
     Approval, ApprovedBy, Binding, Call, CallStatus, Caller, Checkpoint, DirectoryFact, FileFact,
     ProgramFact, Receipt, SchemaFact,
 };
-use brigade_catalog::{Level, Runtimes};
+use brigade_catalog::{Level, Masks, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, NextStep, Place, Severity, Timestamp};
 use brigade_policy::PolicyState;
 use brigade_projection::{
@@ -373,7 +373,8 @@ fn runtimes_and_their_users_are_looked_at() {
         check(&Snapshot { runtimes: Some(found), ..of_catalog(&catalog) }, expect);
     };
     let read = || ConfigFile::Read(&runtimes);
-    let running = || RuntimeFacts { state: RuntimeState::Running, managed: true, ..RuntimeFacts::of(helper) };
+    let of_helper = RuntimeFacts::of(helper, &Masks::default());
+    let running = || RuntimeFacts { state: RuntimeState::Running, managed: true, ..of_helper.clone() };
     let of_field =
         |kind: IssueType, field: &'static str| RuntimeIssue::of_field(helper, kind, field, "it is so");
     let known = |issues: &[RuntimeIssue]| RuntimeFacts { issues: issues.to_vec(), ..running() };

@@ -118,7 +118,7 @@ impl Parser<'_> {
             let value = value.strip_prefix("if ").map(str::trim).or((!value.is_empty()).then_some(value));
             let value = value.map(|value| self.expression(value));
             match (self.open.last_mut(), value) {
-                (None, _) => self.faults.push("`else` stands in no block".to_owned()),
+                (None, _) => self.faults.push("`else` is outside of a block".to_owned()),
                 (Some(open), _) if open.otherwise.is_some() => {
                     self.faults.push("a block has something behind its `else`".to_owned());
                 }

@@ -138,7 +138,7 @@ pub(super) const ROWS: &[Definition] = &[
         id: "task.status",
         is_built: true,
         title: "Show a task",
-        description: "Shows how a task stands.",
+        description: "Shows the state of a task.",
         input: "execution_id!:string",
         output: "execution_id:string agent_id:string \
             status:string(pending,running,completed,failed,cancelled) iteration_count:integer \

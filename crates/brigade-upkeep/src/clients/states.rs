@@ -1,13 +1,14 @@
 //! The entries that were written, as they are now, for a diagnosis.
 
+use brigade_core::IssueType;
 use std::path::Path;
 
 use brigade_catalog::register::source_changes;
 use brigade_catalog::{Catalog, Family, Runtimes};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{
-    Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, IssueCode, NAME, Platform, Scope, Server, client,
-    holds, old_hooks, servers,
+    Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, NAME, Platform, Scope, Server, client, holds,
+    old_hooks, servers,
 };
 use brigade_doctor::{ClientProblem, ClientState};
 use brigade_facts::{is_program, read_agents};
@@ -113,9 +114,9 @@ fn remembered_states(
             continue;
         };
         let id = id.clone();
-        let problem = if issue.code == IssueCode::DefinitionsDiffer.as_str() {
+        let problem = if issue.code == IssueType::DefinitionsDiffer {
             ClientProblem::Differs { id, refs: issue.refs.clone(), found_at }
-        } else if issue.code == IssueCode::LiteralSecret.as_str() {
+        } else if issue.code == IssueType::LiteralSecret {
             let entry = found.entries.iter().find(|entry| entry.id == id);
             let keys = entry.map(|entry| entry.literal_secrets.clone()).unwrap_or_default();
             ClientProblem::LiteralSecrets { id, keys, found_at }

@@ -1,11 +1,11 @@
 //! Directories of skills and commands.
 
+use brigade_core::IssueType;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 use brigade_discovery::{
-    COMMAND_LIMIT, Harness, Holds, IssueCode, MOST_ENTRIES, Shelf, SkillFile, Source, read_command,
-    read_skill,
+    COMMAND_LIMIT, Harness, Holds, MOST_ENTRIES, Shelf, SkillFile, Source, read_command, read_skill,
 };
 use brigade_fs::FileId;
 
@@ -97,10 +97,10 @@ impl Hunt<'_> {
         if 0 < unnamed {
             let what = if unnamed == 1 { "1 name is".to_owned() } else { format!("{unnamed} names are") };
             let message = format!("{what} not UTF-8 text, so nothing of it is read");
-            self.tell(source.issue(IssueCode::NameUnusual, message, None));
+            self.tell(source.issue(IssueType::NameUnusual, message, None));
         }
         if 0 < left_out {
-            self.tell(source.issue(IssueCode::TooMany, format!("{left_out} more are not read"), None));
+            self.tell(source.issue(IssueType::TooManyEntries, format!("{left_out} more are not read"), None));
         }
     }
 

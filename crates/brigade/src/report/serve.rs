@@ -7,6 +7,7 @@ use super::{Report, SchemaId};
 /// `brigade serve` over HTTP: where it listens, in one line.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ServeReport {
     /// The schema id.
     #[serde(deserialize_with = "ServeReport::read_schema")]
@@ -19,6 +20,13 @@ pub struct ServeReport {
     pub pid: u32,
     /// How many tools the agent is shown; of several agents, how many the first is shown.
     pub tools: usize,
+}
+
+impl ServeReport {
+    /// Says where this process listens.
+    pub fn new(address: Option<String>, socket: Option<String>, tools: usize) -> ServeReport {
+        ServeReport { schema: ServeReport::SCHEMA, address, socket, pid: std::process::id(), tools }
+    }
 }
 
 impl Report for ServeReport {

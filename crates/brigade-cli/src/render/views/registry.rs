@@ -1,5 +1,6 @@
 //! Tools of other agent programs.
 
+use brigade::core::Severity;
 use brigade::core::text::short;
 use brigade::{DiscoveredEntry, DiscoveryIssue, DiscoveryReport, RegistrySyncReport};
 
@@ -91,12 +92,12 @@ fn show_issues(issues: &[DiscoveryIssue], page: &mut Page) {
     }
     page.data.gap();
     for issue in issues {
-        let tone = match issue.severity.as_str() {
-            "error" => Tone::Bad,
-            "warning" => Tone::Warning,
-            _ => Tone::Faint,
+        let tone = match issue.severity {
+            Severity::Error => Tone::Bad,
+            Severity::Warning => Tone::Warning,
+            Severity::Info => Tone::Faint,
         };
-        let mut text = Text::new(tone, &issue.code);
+        let mut text = Text::new(tone, issue.code.code());
         if let Some(id) = &issue.entry_id {
             text = text.then(Tone::Strong, &format!(" {id}"));
         }

@@ -1,9 +1,13 @@
 //! The table of all issue types. docs/issues.md is generated from it.
 
-use brigade_core::codes::Code;
-use brigade_core::{CallId, CheckpointId, NextStep, RunId, Severity};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::codes::Code;
+use crate::{CallId, CheckpointId, NextStep, RunId, Severity};
 
 /// The step that fixes an issue or shows more about it.
+///
+/// Closed: a face has words for each.
 #[derive(Clone, Debug)]
 pub enum Remedy {
     /// Edit the file at the place of the issue.
@@ -26,6 +30,7 @@ pub enum Remedy {
 
 /// What an issue is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Area {
     /// The catalog as a file.
     Catalog,
@@ -45,13 +50,15 @@ pub enum Area {
     Checkpoint,
     /// The kitchen: its configuration, PRDs, journals and receipts.
     Kitchen,
+    /// The files of agent programs, when they are looked at for tools.
+    Discovery,
     /// The state as a whole.
     State,
 }
 
 impl Area {
     /// All areas, in the order of the documentation.
-    pub const ALL: [Area; 10] = [
+    pub const ALL: [Area; 11] = [
         Area::Catalog,
         Area::Tool,
         Area::Projection,
@@ -61,8 +68,24 @@ impl Area {
         Area::Run,
         Area::Checkpoint,
         Area::Kitchen,
+        Area::Discovery,
         Area::State,
     ];
+
+    /// Returns whether its issues come of the catalog, so that a workspace without one cannot be checked for them.
+    pub const fn needs_catalog(self) -> bool {
+        match self {
+            Area::Catalog | Area::Tool | Area::Projection => true,
+            Area::Runtime
+            | Area::Policy
+            | Area::Call
+            | Area::Run
+            | Area::Checkpoint
+            | Area::Kitchen
+            | Area::Discovery
+            | Area::State => false,
+        }
+    }
 
     /// Returns the name of the area.
     pub const fn as_str(self) -> &'static str {
@@ -76,6 +99,7 @@ impl Area {
             Area::Run => "run",
             Area::Checkpoint => "checkpoint",
             Area::Kitchen => "kitchen",
+            Area::Discovery => "discovery",
             Area::State => "state",
         }
     }
@@ -88,6 +112,7 @@ macro_rules! issue_types {
     )+ })+) => {
         /// A kind of issue.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum IssueType {
             $($(#[doc = $title] $variant,)+)+
         }
@@ -474,6 +499,37 @@ issue_types! {
             "Its work is in the branch. Cleaning removes it.", Remedy::Object(NextStep::CleanKitchen);
     }
 
+    Discovery {
+        ClientFileInvalid = "client_file_invalid", Error, "A file of an agent program cannot be read as what it is",
+            "Its entries are unknown. What it said at an earlier `tools sync` is kept.", Remedy::Edit;
+        ClientFileUnreadable = "client_file_unreadable", Error, "A file of an agent program cannot be opened",
+            "It is not a plain file, may not be read, is too large, or is a link out of the workspace. Its entries are unknown.", Remedy::Edit;
+        ClientFileLoose = "client_file_loose", Warning, "A file of an agent program has what its program may not read",
+            "Comments and trailing commas are read here. The program of the file may refuse them.", Remedy::Edit;
+        TooManyEntries = "too_many_entries", Warning, "There are more entries than are read",
+            "The others are unknown. Remove entries that nobody needs.", Remedy::Edit;
+        ServerInvalid = "server_invalid", Warning, "An MCP server is not an object",
+            "It is left out. Write its command or URL as keys of an object.", Remedy::Edit;
+        ServerWithoutCommand = "server_without_command", Warning, "An MCP server has neither a command nor a URL",
+            "Nothing can start or reach it. Give it `command` or `url`.", Remedy::Edit;
+        ServerAmbiguous = "server_ambiguous", Warning, "An MCP server has both a command and a URL",
+            "Programs differ in which of them they use. Remove one.", Remedy::Edit;
+        ServerTypeUnclear = "server_type_unclear", Info, "The type of an MCP server is missing or unknown",
+            "Its other keys decide how it is read. Its program may ask for `type`.", Remedy::Edit;
+        CommandInOneText = "command_in_one_text", Warning, "The command of an MCP server has all its words in one text",
+            "A program that starts it without a shell finds no such file. Move the arguments to `args`.", Remedy::Edit;
+        FieldInvalid = "field_invalid", Warning, "A field has another form than it should",
+            "The value is left out or read as the nearest form.", Remedy::Edit;
+        DuplicateKey = "duplicate_key", Warning, "A key is there twice",
+            "Programs differ in which of the values they use. Remove one.", Remedy::Edit;
+        NameUnusual = "name_unusual", Info, "A name is not as its format has it",
+            "The format does not allow the name, or the name differs from its directory. The program may not show the entry.", Remedy::Edit;
+        FrontMatterInvalid = "front_matter_invalid", Warning, "A skill has no readable front matter",
+            "Its name and description are taken from its directory and text.", Remedy::Edit;
+        LiteralSecret = "literal_secret", Warning, "A secret is written in the file of an agent program",
+            "It is not stored or shown here. Remove it there, and bind it through `env_bindings` of the policy for the tool that needs it.", Remedy::Edit;
+    }
+
     State {
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
@@ -518,6 +574,20 @@ issue_types! {
 impl Code for IssueType {
     fn as_code(&self) -> &'static str {
         self.code()
+    }
+}
+
+impl Serialize for IssueType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+impl<'de> Deserialize<'de> for IssueType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<IssueType, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        let named = IssueType::all().iter().find(|kind| kind.code() == code);
+        named.copied().ok_or_else(|| serde::de::Error::custom("not the code of an issue"))
     }
 }
 
@@ -578,7 +648,11 @@ mod tests {
         for kind in IssueType::all() {
             assert!(kind.code().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{kind:?}");
             assert!(!kind.title().ends_with('.') && kind.explanation().ends_with('.'), "{kind:?}");
+            let written = serde_json::to_string(kind).unwrap();
+            assert_eq!(written, format!("\"{}\"", kind.code()));
+            assert_eq!(serde_json::from_str::<IssueType>(&written).unwrap(), *kind);
         }
+        assert!(serde_json::from_str::<IssueType>("\"of_tomorrow\"").is_err());
         assert_eq!(IssueType::Config.name(), "tool_config");
         assert_eq!(IssueType::RuntimeConfig.name(), "runtime_config");
     }
