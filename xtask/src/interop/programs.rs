@@ -20,10 +20,12 @@ const NPM: &[&str] = &[
     "@anthropic-ai/claude-code@2.1.197",
     "@google/gemini-cli@0.61.0",
     "@qwen-code/qwen-code@0.15.10",
+    "opencode-ai@1.18.33",
 ];
 
-/// Puts the program of Claude Code in its place, which its package does after the installation.
-const CLAUDE_SCRIPT: &str = "node_modules/@anthropic-ai/claude-code/install.cjs";
+/// What puts programs in their places after the installation of their packages.
+const SCRIPTS: &[&str] =
+    &["node_modules/@anthropic-ai/claude-code/install.cjs", "node_modules/opencode-ai/postinstall.mjs"];
 
 /// An address at which nothing answers.
 const URL: &str = "http://127.0.0.1:9/mcp";
@@ -136,6 +138,18 @@ const PROGRAMS: &[Program] = &[
             Server { header_names: &["X-Team"], timeout: Some(2.5), ..remote("far", "project", "http") },
         ],
     },
+    Program {
+        label: "opencode",
+        adds: &[
+            &["mcp", "add", "one", "--env", "ONE_KEY=v", "--", "no-such-server", "--root", "."],
+            &["mcp", "add", "far", "--url", URL, "--header", "X-Team=a"],
+        ],
+        list: &["mcp", "list"],
+        servers: &[
+            Server { env_labels: &["ONE_KEY"], ..local("one", "user") },
+            Server { header_names: &["X-Team"], ..remote("far", "user", "http") },
+        ],
+    },
 ];
 
 /// Compares all programs whose label contains the text.
@@ -170,7 +184,9 @@ fn install(folder: &Path) -> Result<PathBuf, Failure> {
     println!("installing {}", NPM.join(" "));
     let words = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
     done(quiet(Command::new("npm").args(words).args(NPM).current_dir(folder)))?;
-    done(quiet(Command::new("node").arg(CLAUDE_SCRIPT).current_dir(folder)))?;
+    for script in SCRIPTS {
+        done(quiet(Command::new("node").arg(script).current_dir(folder)))?;
+    }
     fs::write(&mark, wanted).map_err(Failure::at(&mark))?;
     Ok(bin)
 }
@@ -261,7 +277,8 @@ impl Server {
     }
 }
 
-/// Reads the list of a program: JSON, or lines such as `✓ NAME: COMMAND - Connected`. Returns names and texts.
+/// Reads the list of a program: JSON, lines such as `✓ NAME: COMMAND - Connected`, or `● ✓ NAME connected` with its
+/// command below. Returns names and texts.
 fn listed(list: &str) -> Vec<(String, String)> {
     if let Ok(Value::Array(rows)) = serde_json::from_str(list) {
         let row = |row: &Value| {
@@ -272,6 +289,10 @@ fn listed(list: &str) -> Vec<(String, String)> {
             (row["name"].as_str().unwrap_or_default().to_owned(), words.join(" "))
         };
         return rows.iter().map(row).collect();
+    }
+    if let Some((_, rows)) = list.split_once('●') {
+        let name = |row: &str| row.split_whitespace().nth(1).unwrap_or_default().to_owned();
+        return rows.split('●').map(|row| (name(row), row.to_owned())).collect();
     }
     let row = |line: &str| {
         let (name, text) = line.split_once(": ")?;
