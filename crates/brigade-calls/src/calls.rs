@@ -70,8 +70,7 @@ impl Calls {
         let Request { tool, args, .. } = &request;
         let seams = &*self.seams;
         let config = gather::config(seams)?;
-        let (planned, missing) =
-            gather::plan_request(seams, &config, tool, args::args(seams, args), None, None)?;
+        let (planned, missing) = gather::plan_request(seams, &config, tool, args::args(seams, args))?;
         let report = plan_report(seams, &config, &planned)?;
         match missing {
             None => Ok(report),
@@ -92,7 +91,7 @@ impl Calls {
         let Request { tool, args, blocked } = &request;
         let config = gather::config(&self.seams)?;
         let (planned, missing) =
-            gather::plan_request(&self.seams, &config, tool, args::args(&self.seams, args), None, None)?;
+            gather::plan_request(&self.seams, &config, tool, args::args(&self.seams, args))?;
         let plan = &planned.plan;
         let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
         if let Some(error) = missing.or_else(refused) {
@@ -289,7 +288,7 @@ impl CallList {
 /// Returns file errors.
 pub(crate) fn note_on_tool(seams: &Seams, id: &str) -> Result<Option<String>, Error> {
     let catalog = load::catalog(seams)?;
-    if catalog.named(id).is_some() || Reads::of_tool_id(id).is_some() {
+    if load::named(&catalog, id).is_some() || Reads::of_tool_id(id).is_some() {
         return Ok(None);
     }
     let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));

@@ -88,8 +88,8 @@ impl Catalog {
 
     /// Finds the tool that a typed name means: its exact id, else an alias, else `<source>:<id>`.
     ///
-    /// An alias of two tools, or one that is an id, leads nowhere.
-    pub fn named(&self, name: &str) -> Option<&Tool> {
+    /// An alias of two tools, one that is an id, or one that `is_taken` by something else leads nowhere.
+    pub fn named(&self, name: &str, is_taken: impl Fn(&str) -> bool) -> Option<&Tool> {
         let name = name.trim();
         if let Some(tool) = self.tool(name) {
             return Some(tool);
@@ -97,8 +97,8 @@ impl Catalog {
         if name.is_empty() {
             return None;
         }
-        let mut with_alias =
-            self.tools().iter().filter(|tool| tool.aliases.iter().any(|alias| alias == name));
+        let has_name = |tool: &&Tool| !is_taken(name) && tool.aliases.iter().any(|alias| alias == name);
+        let mut with_alias = self.tools().iter().filter(has_name);
         match (with_alias.next(), with_alias.next()) {
             (Some(tool), None) => return Some(tool),
             (Some(_), Some(_)) => return None,
@@ -235,7 +235,7 @@ mod tests {
             entry("c", "")
         );
         let catalog = layered(&user);
-        let named = |name: &str| catalog.named(name).map(|tool| tool.id.as_str());
+        let named = |name: &str| catalog.named(name, |_| false).map(|tool| tool.id.as_str());
         assert_eq!(named("a"), Some("a"));
         assert_eq!(named("first"), Some("a"));
         assert_eq!(named("b"), Some("b"));
@@ -245,6 +245,8 @@ mod tests {
         assert_eq!(named("script:c"), Some("c"));
         assert_eq!(named("script:b"), None);
         assert_eq!(named(""), None);
+        let beside = |name: &str| catalog.named(name, |name| name == "first").map(|tool| tool.id.as_str());
+        assert_eq!((beside("first"), beside("mine"), beside("a")), (None, Some("b"), Some("a")));
         let taken: Vec<_> = catalog
             .taken_aliases()
             .into_iter()

@@ -60,7 +60,7 @@ pub use listed::{
     Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
 };
 pub use matcher::{InvalidMatcher, Matcher};
-pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, listed_name};
+pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, is_taken, listed_name};
 pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use brigade_catalog::Reads;
 use brigade_core::{Fingerprint, words};
 
-use crate::builtin::definitions;
+use crate::builtin::{definitions, is_alias};
 
 words! {
     /// How ids are spelled in listings.
@@ -54,6 +54,12 @@ pub fn builtin_ids() -> &'static [&'static str] {
 /// Returns whether the id belongs to Brigade, so that no catalog entry may take it.
 pub fn is_reserved(id: &str) -> bool {
     CONTROL_TOOLS.binary_search(&id).is_ok() || builtin_ids().binary_search(&id).is_ok()
+}
+
+/// Returns whether a name calls a tool of Brigade, as its id or as another name of it, so that an alias of a catalog
+/// entry leads nowhere.
+pub fn is_taken(name: &str) -> bool {
+    is_reserved(name) || is_alias(name)
 }
 
 /// Returns the name under which a tool is listed: 1 to 64 letters, digits, `_`, `-` and, if dotted, `.`.

@@ -167,8 +167,21 @@ fn planned(
     Ok(Planned { plan, projections, program, directory })
 }
 
-/// Plans a call of a requested tool. Without such a tool, the plan says so, and the error comes with it.
+/// Plans a call of a tool that a person named: by its id, an alias or `<source>:<id>`. Without such a tool, the plan
+/// says so, and the error comes with it.
 pub fn plan_request(
+    seams: &Seams,
+    config: &Arc<Config>,
+    name: &str,
+    args: Result<Json, ArgsProblem>,
+) -> Result<(Planned, Option<Failure>), Failure> {
+    let meant = load::named(&config.catalog, name).map_or(name, |tool| tool.id.as_str());
+    plan_of(seams, config, meant, args, None, None)
+}
+
+/// Plans a call of the tool with exactly this id, such as one that an agent's rights were judged by: no alias leads to
+/// it. Without such a tool, the plan says so, and the error comes with it.
+pub fn plan_of(
     seams: &Seams,
     config: &Arc<Config>,
     tool_id: &str,
@@ -176,8 +189,7 @@ pub fn plan_request(
     within: Option<&[String]>,
     session: Option<CallSession>,
 ) -> Result<(Planned, Option<Failure>), Failure> {
-    let meant = config.catalog.named(tool_id).map_or(tool_id, |tool| tool.id.as_str());
-    let error = match entry(seams, config, meant, args.as_ref().unwrap_or(&Json::Null)) {
+    let error = match entry(seams, config, tool_id, args.as_ref().unwrap_or(&Json::Null)) {
         Ok(tool) => {
             let caller = seams.caller.clone();
             return Ok((plan_call(seams, config, tool, args, caller, within, session)?, None));

@@ -11,7 +11,7 @@ use brigade_facts::{
     unreadable,
 };
 use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
-use brigade_profile::builtin;
+use brigade_profile::{builtin, is_taken};
 use brigade_redact::Redactor;
 
 use crate::seams::Seams;
@@ -98,13 +98,16 @@ pub fn built_in() -> impl Iterator<Item = &'static Tool> {
 /// Finds a tool in order to show it: one of Brigade by its id, or one of the catalog by its id, an alias or
 /// `<source>:<id>`. It may be disabled.
 pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
-    if let Some(tool) = builtin::entry(name.trim()) {
-        return Ok(tool);
-    }
-    match catalog.named(name) {
+    match named(catalog, name) {
         Some(tool) => Ok(tool),
         None => named_tool(catalog, name),
     }
+}
+
+/// Returns the tool that a typed name means, which may be disabled: one of Brigade by its id, or one of the catalog. No
+/// alias of the catalog takes the name of a tool of Brigade.
+pub fn named<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c Tool> {
+    builtin::entry(name.trim()).or_else(|| catalog.named(name, is_taken))
 }
 
 /// Finds tools as [`any_tool`] does, each once.
@@ -120,7 +123,7 @@ pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Fail
     if let Some(tool) = builtin::entry(name.trim()) {
         return Ok(tool);
     }
-    Ok(catalog.find_named(name)?)
+    Ok(catalog.find_named(name, is_taken)?)
 }
 
 /// Finds a tool in order to explain what decides on it: one of the catalog, or one that reads what gateway.toml offers
@@ -144,10 +147,47 @@ pub fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Tool, Failure> {
 
 /// Returns the id that a name of a filter means. Records hold ids, also of tools that are gone.
 pub fn id_of(seams: &Seams, name: &str) -> Result<String, Failure> {
-    Ok(catalog(seams)?.named(name).map_or(name, |tool| tool.id.as_str()).to_owned())
+    Ok(named(&catalog(seams)?, name).map_or(name, |tool| tool.id.as_str()).to_owned())
 }
 
 /// Returns an unknown typed id for display. It may be a secret that was typed by mistake.
 pub fn shown_id(id: &str) -> String {
     brigade_core::text::escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_catalog::{Family, Level};
+    use brigade_profile::CONTROL_TOOLS;
+
+    use super::*;
+
+    #[test]
+    fn whatever_aliases_a_catalog_has_the_names_of_brigade_lead_to_brigade_alone() {
+        let rows = builtin::definitions().iter();
+        let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
+        let own: Vec<&str> =
+            own.chain(CONTROL_TOOLS.iter().copied()).chain(Reads::ALL.map(Reads::tool_id)).collect();
+        assert!(100 < own.len());
+        for name in own {
+            for owners in [&["my-tool"][..], &["my-tool", "other"]] {
+                let entry = |id: &&str| {
+                    format!(
+                        "[[tool]]\nid = '{id}'\nname = 'x'\nfamily = 'script'\naliases = ['fine', '{name}']\n"
+                    )
+                };
+                let text: String = owners.iter().map(entry).collect();
+                let catalog = Catalog::parse("t", Level::Project, text.as_bytes());
+                let own = builtin::entry(name).map(|tool| tool.id.as_str());
+                for typed in [name.to_owned(), format!(" {name} ")] {
+                    assert_eq!(named(&catalog, &typed).map(|tool| tool.id.as_str()), own, "{name}");
+                    assert_eq!(any_tool(&catalog, &typed).ok().map(|tool| tool.id.as_str()), own, "{name}");
+                    let tool = named_tool(&catalog, &typed).ok();
+                    assert!(tool.is_none_or(|tool| tool.family == Some(Family::Builtin)), "{name}");
+                }
+                let fine = named(&catalog, "fine").map(|tool| tool.id.as_str());
+                assert_eq!(fine, (owners.len() == 1).then_some("my-tool"));
+            }
+        }
+    }
 }

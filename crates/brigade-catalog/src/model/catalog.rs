@@ -250,12 +250,13 @@ impl Catalog {
         self.usable(id.trim(), self.tool(id.trim()))
     }
 
-    /// Finds an enabled tool by what a person types: an id, an alias or `<source>:<id>`.
+    /// Finds an enabled tool by what a person types: an id, an alias or `<source>:<id>`, as
+    /// [`named`](Catalog::named) does.
     ///
     /// # Errors
     /// Returns why there is no such tool.
-    pub fn find_named(&self, name: &str) -> Result<&Tool, NoTool> {
-        self.usable(name.trim(), self.named(name))
+    pub fn find_named(&self, name: &str, is_taken: impl Fn(&str) -> bool) -> Result<&Tool, NoTool> {
+        self.usable(name.trim(), self.named(name, is_taken))
     }
 
     fn usable<'c>(&'c self, id: &str, found: Option<&'c Tool>) -> Result<&'c Tool, NoTool> {

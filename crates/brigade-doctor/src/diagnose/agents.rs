@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place, closest};
-use brigade_profile::builtin::is_alias;
-use brigade_profile::{NameClashes, NameStyle, is_reserved};
+use brigade_profile::{NameClashes, NameStyle, is_reserved, is_taken};
 
 use super::config;
 use crate::{Issue, IssueType, OfferedBy, Snapshot};
@@ -57,8 +56,9 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
         found.push(Issue::of_tool(IssueType::ReservedToolId, tool, "id", detail).evidence("reserved"));
     }
     for tool in tools {
-        for alias in tool.aliases.iter().filter(|alias| is_reserved(alias) || is_alias(alias)) {
-            let detail = "a tool of Brigade has this name, so agents call that with it";
+        for alias in tool.aliases.iter().filter(|alias| is_taken(alias)) {
+            let detail =
+                format!("the alias `{alias}` leads nowhere, because a tool of Brigade has this name");
             found
                 .push(Issue::of_tool(IssueType::AliasTaken, tool, "aliases", detail).subject(alias.as_str()));
         }

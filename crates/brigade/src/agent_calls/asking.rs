@@ -91,7 +91,7 @@ impl AgentCalls {
         let room = &*self.room;
         let config = gather::config(room)?;
         let (mut planned, missing) =
-            gather::plan_request(room, &config, tool, Ok(args), Some(terms.granted), session)?;
+            gather::plan_of(room, &config, tool, Ok(args), Some(terms.granted), session)?;
         let plan = &planned.plan;
         let blocked = || plan.not_to_be_queued(brigade_call::Blocked::Refuse);
         if let Some(error) = missing.or_else(|| blocked().map(|why| Failure::new(ErrorKind::Refused, why))) {
