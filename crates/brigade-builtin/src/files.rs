@@ -12,7 +12,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::{Json, codes};
+use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
 
@@ -93,6 +93,41 @@ pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts
         Ok(Go::On)
     })?;
     Ok(Texts { texts, is_all: matches!(go, Go::On) })
+}
+
+/// What stands at a path of the workspace.
+pub(crate) enum Found {
+    /// A file, by its path without links, and its sha256.
+    File(String, Fingerprint),
+    /// A file over the limit, of which nothing is read.
+    LargeFile,
+    /// A directory.
+    Directory,
+    /// Neither, or the root.
+    Nothing,
+}
+
+/// Looks at what is at a path of the workspace that may be read, and hashes a file up to a limit.
+pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<Found, Failure> {
+    let place = place(context, path, PathUse::Read)?;
+    if place.path.is_root() {
+        return Ok(Found::Nothing);
+    }
+    [place.shown.as_str(), place.path.as_str()]
+        .iter()
+        .try_for_each(|path| context.limits()?.check_path(path).map_err(Failure::from))?;
+    let folder = place.folder(context)?;
+    match place.look(&folder)?.map(|look| (look.kind, look.len)) {
+        Some((FileKind::File, len)) if limit < len => return Ok(Found::LargeFile),
+        Some((FileKind::File, _)) => {}
+        Some((FileKind::Directory, _)) => return Ok(Found::Directory),
+        Some((FileKind::Link | FileKind::Other, _)) | None => return Ok(Found::Nothing),
+    }
+    let unreadable =
+        || Failure::new(codes::UNREADABLE, format!("`{}` is there and cannot be read", place.shown));
+    let mut file = folder.open(place.path.name()).map_err(|_| unreadable())?;
+    let hash = context.sha256(&mut file, &place.shown)?;
+    Ok(Found::File(place.path.to_string(), hash))
 }
 
 /// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.

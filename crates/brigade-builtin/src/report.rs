@@ -1,11 +1,12 @@
 //! How the work ended: `report.completion`.
 
 use brigade_core::{Fingerprint, Json, codes, reasons};
-use brigade_fs::{FileKind, RelPath, fingerprint};
-use brigade_profile::LiveSession;
+use brigade_fs::RelPath;
+use brigade_profile::{LiveSession, Outside};
 use serde::Deserialize;
 
 use crate::context::{Context, Failure, Output, Touched};
+use crate::files::{Found, look_at};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
 use crate::stored::texts;
@@ -104,7 +105,7 @@ fn look_for_commit(context: &Context<'_>, reference: &str) -> Reference {
     }
 }
 
-/// Finds what a reference leads to. Nothing is read of the directories of git and Brigade, except that a run is there.
+/// Finds what a reference leads to. Of what is closed to `fs.read`, nothing is read, except that a run is there.
 fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
     let reference = reference.trim();
     if ["https://", "http://"].iter().any(|scheme| reference.starts_with(scheme)) {
@@ -115,27 +116,18 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
         let is_there = path.is_ok_and(|path| context.fs.exists(&path).unwrap_or(false));
         return Ok(if is_there { Reference::There } else { Reference::Missing });
     }
-    let root = context.fs.root().to_str().unwrap_or_default();
-    let inside = reference
-        .strip_prefix("/workspace/")
-        .or_else(|| reference.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')))
-        .unwrap_or(reference);
-    let Ok(path) = inside.parse::<RelPath>() else { return Ok(Reference::Missing) };
-    let first = path.as_str().split('/').next().unwrap_or_default();
-    if path.is_root() || matches!(first, ".git" | ".brigade") {
-        return Ok(Reference::Missing);
-    }
-    context.limits()?.check_path(path.as_str())?;
-    match context.fs.metadata(&path) {
-        Ok(found) if found.kind == FileKind::File && found.len <= MAX_FILE => {}
-        Ok(found) if matches!(found.kind, FileKind::File | FileKind::Directory) => {
-            return Ok(Reference::There);
-        }
-        Ok(_) | Err(_) => return Ok(Reference::Missing),
-    }
-    let file = context.fs.open(&path).map_err(|error| Failure::new(codes::UNREADABLE, error.to_string()))?;
-    let hash = fingerprint(&*file).map_err(|error| Failure::new(codes::UNREADABLE, error.to_string()))?;
-    Ok(Reference::File(path.to_string(), hash))
+    let found = match look_at(context, reference, MAX_FILE) {
+        Ok(found) => found,
+        Err(failure) if failure.code == codes::UNREADABLE.as_str() => return Err(failure),
+        Err(failure) if failure.code == codes::CANCELLED.as_str() => return Err(failure),
+        Err(failure) if failure.code == Outside::CODE.as_str() => return Err(failure),
+        Err(_) => return Ok(Reference::Missing),
+    };
+    Ok(match found {
+        Found::File(path, hash) => Reference::File(path, hash),
+        Found::LargeFile | Found::Directory => Reference::There,
+        Found::Nothing => Reference::Missing,
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +164,34 @@ mod tests {
         let hash = Some(Fingerprint::of_bytes(b"done\n"));
         let file = Touched { path: "out/result.txt".to_owned(), before: hash, after: hash };
         assert_eq!(touched, [file.clone(), file]);
+    }
+
+    #[test]
+    fn what_is_closed_to_reading_is_missing_and_not_hashed() {
+        let bench = Bench::new();
+        for path in [".env", "id_rsa", "a.pem", "hold/x/.env", ".git/config", "open.txt"] {
+            let path: RelPath = path.parse().unwrap();
+            bench.fs.create_dir_all(&path.parent()).unwrap();
+            bench.fs.write_atomic(&path, b"PIN=1234\n", FileMode::Private).unwrap();
+        }
+        for (link, to) in [("notes", ".git/config"), ("word", ".env"), ("fine", "open.txt")] {
+            std::os::unix::fs::symlink(to, bench.fs.root().join(link)).unwrap();
+        }
+        let closed = [".env", "id_rsa", "a.pem", "hold/x/.env", "hold/x/../../.env", "notes", "word", "."];
+        let artifacts =
+            closed.iter().chain(&["fine"]).map(|path| Json::object([("reference", Json::from(*path))]));
+        let args = Json::object([
+            ("status", Json::from("completed")),
+            ("summary", Json::from("Done")),
+            ("artifacts", Json::Array(artifacts.collect())),
+        ]);
+        let (output, touched) = bench.with("agent:ada", |context| {
+            let row = brigade_profile::builtin::definition("report.completion").unwrap();
+            (run(row, &args, context).unwrap(), context.touched.clone())
+        });
+        let missing = closed.map(str::to_owned);
+        assert_eq!(output.structured.get("missing_references"), Some(&texts(&missing)));
+        assert_eq!(touched.iter().map(|touched| touched.path.as_str()).collect::<Vec<_>>(), ["open.txt"]);
     }
 
     #[test]
