@@ -39,9 +39,40 @@ impl Turn {
     }
 }
 
-/// What frees a turn, whatever else it says.
-const FREED: &[&str] =
-    &["without memory", "ignore memory", "ignore the memory", "skip memory", "do not search memory"];
+/// Words that say by themselves to go without what follows.
+const WITHOUT: &[&str] = &["without", "ignore", "ignoring", "skip", "skipping"];
+
+/// What is done with the memory, and what `not` and `never` forbid.
+const USES: &[&str] = &[
+    "ask",
+    "asking",
+    "call",
+    "calling",
+    "check",
+    "checking",
+    "consult",
+    "consulting",
+    "look",
+    "looking",
+    "query",
+    "querying",
+    "read",
+    "reading",
+    "search",
+    "searching",
+    "touch",
+    "use",
+    "using",
+];
+
+/// Words that may stand before the memory.
+const BEFORE: &[&str] = &["the", "any", "your", "its", "project", "stored", "in", "into", "at", "through"];
+
+/// Words that may stand behind it. Another one makes it another memory: `without memory leaks`.
+const BEHIND: &[&str] = &[
+    "and", "at", "because", "before", "but", "first", "for", "here", "in", "just", "now", "or", "please",
+    "search", "searches", "since", "then", "this", "today", "tool", "tools", "when",
+];
 
 /// What refers to what was decided or learned before.
 const EARLIER: &[&str] = &[
@@ -149,7 +180,7 @@ const SHORT: usize = 2;
 pub fn classify(text: &str) -> TurnClass {
     let text = text.trim().to_lowercase();
     let words: Vec<&str> = split(&text).collect();
-    if words.is_empty() || text.starts_with('/') || FREED.iter().any(|freed| text.contains(freed)) {
+    if words.is_empty() || text.starts_with('/') || goes_without_memory(&text) {
         return TurnClass::None;
     }
     if EARLIER.iter().any(|earlier| text.contains(earlier)) {
@@ -173,6 +204,30 @@ pub fn classify(text: &str) -> TurnClass {
         return TurnClass::Soft;
     }
     if words.len() <= SHORT { TurnClass::None } else { TurnClass::Soft }
+}
+
+/// Returns whether a clause of a text in small letters says to go without the memory.
+fn goes_without_memory(text: &str) -> bool {
+    let text = text.replace("n't", " not").replace("n’t", " not").replace("dont ", "do not ");
+    text.split(|c: char| c.is_ascii_punctuation() && !matches!(c, '\'' | '-' | '_') || c == '\n' || c == '—')
+        .any(|clause| {
+            let words: Vec<&str> = split(clause).collect();
+            let frees = |at: usize| {
+                let before =
+                    words[..at].iter().rposition(|word| !BEFORE.contains(word) && !USES.contains(word));
+                let is_used =
+                    words[before.map_or(0, |before| before + 1)..at].iter().any(|word| USES.contains(word));
+                let is_memory = words.get(at + 1).is_none_or(|behind| BEHIND.contains(behind));
+                is_memory
+                    && match before {
+                        Some(0) if words[0] == "no" => true,
+                        Some(before) if matches!(words[before], "not" | "never") => is_used,
+                        Some(before) => WITHOUT.contains(&words[before]),
+                        None => false,
+                    }
+            };
+            (0..words.len()).any(|at| matches!(words[at], "memory" | "memories") && frees(at))
+        })
 }
 
 fn split(text: &str) -> impl Iterator<Item = &str> {
@@ -254,7 +309,24 @@ mod tests {
     fn the_text_of_a_turn_decides_whether_it_needs_a_search() {
         check(
             TurnClass::None,
-            &["", " \n", "thanks", "ok, great", "/compact", "Go on", "Fix it without memory"],
+            &[
+                "",
+                " \n",
+                "thanks",
+                "ok, great",
+                "/compact",
+                "Go on",
+                "Fix it without memory",
+                "Fix the bug without the memory",
+                "Do not use the memory. Fix the bug.",
+                "Fix it without using memory",
+                "no memory: fix it",
+                "don't search memory, just fix it",
+                "Don’t look into the memory and fix the bug as before",
+                "Ignore the memory for this, add a test",
+                "Never call memory.search. Rename the crate",
+                "Skip memory. Fix it as we decided",
+            ],
         );
         check(
             TurnClass::Required,
@@ -267,6 +339,14 @@ mod tests {
                 "What is our convention for errors?",
                 "The build is red. Fix it",
                 "rename",
+                "Fix the parser without memory leaks",
+                "Fix the crash when there is no memory",
+                "Fix the memory leak",
+                "Do not delete the memory, fix it",
+                "Do not use memory mapped files. Fix the reader",
+                "Fix the disk, not the memory",
+                "Fix it, and use the memory",
+                "Add a limit so that it runs without more memory",
             ],
         );
         check(

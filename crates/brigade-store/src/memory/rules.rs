@@ -225,6 +225,17 @@ fn is_progress(line: &str) -> bool {
         "halfway",
         "moving on to",
         "just finished",
+        "done with",
+        "now implementing",
+        "now writing",
+        "now fixing",
+        "now adding",
+        "now testing",
+        "now moving",
+        "now starting",
+        "now refactoring",
+        "now debugging",
+        "now looking",
         "successfully completed",
         "step ",
         "i have completed",
@@ -233,11 +244,60 @@ fn is_progress(line: &str) -> bool {
         "i have finished",
     ];
     // A reason makes it worth remembering.
-    const REASONS: &[&str] =
-        &["because", "since ", "so that", "must", "never", "always", "instead of", "due to"];
+    const REASONS: &[&str] = &[
+        "because",
+        "since ",
+        "so that",
+        "must",
+        "never",
+        "always",
+        "instead of",
+        "due to",
+        " needs ",
+        " requires ",
+        " means ",
+    ];
+    if is_end_of_a_part(line) {
+        return true;
+    }
     BEGINS.iter().any(|start| line.starts_with(start))
         && !REASONS.iter().any(|reason| line.contains(reason))
         && line.split_whitespace().count() <= 16
+}
+
+/// Whether a line in small letters says only that a part of the work has ended, or how much of it:
+/// `task us-003 is done`, `about 50% done`.
+fn is_end_of_a_part(line: &str) -> bool {
+    const ENDS: &[&str] = &["done", "finished", "complete", "completed", "implemented", "ready", "started"];
+    const PARTS: &[&str] = &[
+        "task",
+        "tasks",
+        "subtask",
+        "subtasks",
+        "step",
+        "steps",
+        "story",
+        "stories",
+        "ticket",
+        "tickets",
+        "phase",
+        "milestone",
+        "work",
+        "implementation",
+    ];
+    const BETWEEN: &[&str] = &[
+        "the", "all", "this", "my", "is", "are", "was", "has", "have", "been", "now", "almost", "nearly",
+        "about", "already", "fully", "we", "i", "am", "and", "of", "roughly",
+    ];
+    let words: Vec<&str> =
+        line.split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '(' | ')')).collect();
+    let Some((last, rest)) = words.split_last().filter(|(last, _)| ENDS.contains(last)) else { return false };
+    let is_share = |word: &str| word.ends_with('%') && word.starts_with(|c: char| c.is_ascii_digit());
+    let is_named = |word: &&str| PARTS.contains(word) || is_share(word);
+    let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+    let is_about_it =
+        |word: &&str| word.is_empty() || is_named(word) || BETWEEN.contains(word) || is_number(word);
+    !last.is_empty() && rest.iter().any(|word| is_named(word)) && rest.iter().all(|word| is_about_it(word))
 }
 
 /// Writes a text in small letters, with one space between words and without other characters.
@@ -302,6 +362,12 @@ mod tests {
             "- prefer small commits\n- never rewrite history",
             "The parser is in src/parser.rs; the lexer never sees comments.",
             "Deploys go out on Tuesday.\nAsk Ana before.",
+            "A task is done when its tests pass on CI.",
+            "Tasks are finished by the nightly job.",
+            "Task ids such as US-003 are given by the planner; a task is done once.",
+            "Now that linting needs clang 18, builds use the image ci-18.",
+            "The importer reads 50% of the file first.",
+            "Steps of the release are in docs/release.md",
             "Status codes of the API: 409 means that somebody else was faster, 412 that the version is old.",
         ] {
             check(text, None);
@@ -335,6 +401,18 @@ mod tests {
         check("Done.", Some(Objection::ProgressNote));
         check("Working on the login page", Some(Objection::ProgressNote));
         check("- finished step 2\n- next step is 3", Some(Objection::ProgressNote));
+        for text in [
+            "Done with step 3, now working on step 4",
+            "50% done",
+            "About 80% complete.",
+            "Task finished",
+            "Task US-003 is done",
+            "All tasks are completed!",
+            "Step 3 of 5: done",
+            "Now implementing the parser",
+        ] {
+            check(text, Some(Objection::ProgressNote));
+        }
     }
 
     #[test]
