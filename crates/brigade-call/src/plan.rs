@@ -40,6 +40,8 @@ use asked::{args_fingerprint, call_fingerprint};
 use entry::entry_blockers;
 use secret::{holds_mark, secret_blockers, secret_fields};
 
+pub use builtin::shell_blocker;
+
 pub use entry::entry_blocker;
 pub use install::install_command;
 pub use secret::telling_values;
@@ -127,6 +129,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
     blockers.extend(family_blocker(facts.tool));
     blockers.extend(mcp::mcp_blockers(facts.tool));
     let args = usable_args(&facts, &mut blockers);
+    blockers.extend(args.and_then(|args| shell_blocker(facts.tool.id.as_str(), args)));
     let violations = schema_blockers(&facts, args, &mut blockers);
     let secret_fields = args.map(|args| secret_fields(args, &facts.bound_values)).unwrap_or_default();
     secret_blockers(&secret_fields, &mut blockers);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_call::Caller;
+use brigade_call::{Caller, shell_blocker};
 use brigade_catalog::Tool;
 use brigade_command::{Argv, Program, Role, find_program, only_reads, risk};
 use brigade_core::Json;
@@ -70,17 +70,23 @@ impl Config {
             return None;
         }
         match self.rights(host, caller) {
-            Some(rights) => command_outside(host, &rights, tool),
+            Some(rights) => outside(host, &rights, tool),
             None => Some(Blocker::new(Outside::CODE, "the agent is not in gateway.toml any more")),
         }
     }
+}
+
+/// Returns why profiles do not allow the command of an entry that was made for a call with these arguments. What only a
+/// shell would understand is refused as that.
+pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Json) -> Option<Blocker> {
+    outside(host, rights, tool).map(|reason| shell_blocker(tool.id.as_str(), args).unwrap_or(reason))
 }
 
 /// Returns why profiles do not allow the command of an entry that was made for a call.
 ///
 /// Compared are the programs that really run: what a word leads to over `PATH` and links, under the name that a profile
 /// allows, behind every launcher.
-pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
+fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let command = tool.command.as_deref().filter(|_| tool.id == COMMAND)?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
     let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);

@@ -87,7 +87,8 @@ impl AgentCalls {
         }
         let host = self.room.host();
         let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
-        if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made)) {
+        if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made, args))
+        {
             return Err(refused(reason));
         }
         #[cfg(feature = "builtin")]

@@ -46,17 +46,21 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     }
 }
 
-/// Refuses what only a shell would understand, and values for variables, which the policy alone binds.
+/// Returns why a call names a command that only a shell would understand. Everything else that is said of such a
+/// command is said of words that no shell has read, so this reason is the first.
+pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
+    let command = args.get("command").and_then(Json::as_str).filter(|_| tool_id == COMMAND)?;
+    let found = shell_syntax(command)?;
+    let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
+    let message = format!(
+        "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain text; \
+         several steps are a script, which a person makes a tool of the catalog"
+    );
+    Some(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"))
+}
+
+/// Refuses values for variables, which the policy alone binds.
 fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
-    let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
-    if let Some(found) = shell_syntax(command) {
-        let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
-        let message = format!(
-            "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain \
-             text; several steps are a script, which a person makes a tool of the catalog"
-        );
-        blockers.push(Blocker::new(reasons::SHELL_SYNTAX, message).field("$.command"));
-    }
     for (name, value) in args.get("env").and_then(Json::as_object).into_iter().flatten() {
         if *value != Json::Bool(true) {
             let field = format!("$.env.{}", shown_label(name));
