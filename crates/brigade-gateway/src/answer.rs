@@ -2,7 +2,7 @@
 
 use brigade::codes;
 use brigade::core::Json;
-use brigade::profile::builtin::COMMAND;
+use brigade::profile::builtin::{COMMAND, cut_note, definition};
 use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt, ToolResult};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
@@ -128,7 +128,11 @@ impl Answer {
     fn with(self, result: ToolResult<Value>) -> Answer {
         let ToolResult { content, structured_content: structured, meta, .. } = result;
         let meta = meta.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
-        Answer { content, structured, meta, ..self }
+        let mut about = self.about;
+        // A tool of Brigade says itself that its result is not all.
+        let is_part = structured.as_ref().is_some_and(|result| result["truncated"] == true);
+        about.truncated |= is_part && definition(&about.tool).is_some();
+        Answer { content, structured, meta, about, ..self }
     }
 
     /// Returns the text of the answer.
@@ -188,18 +192,22 @@ impl Answer {
                 _ => None,
             }
         });
-        self.cut_texts(texts, limit);
+        let is_cut = self.cut_texts(texts, limit);
         self.content = content;
         // What does not fit as text does not fit a second time as data, unless the tool promises it.
         let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
-        if self.about.truncated && limit < size && !self.has_schema {
+        if is_cut && limit < size && !self.has_schema {
             self.structured = None;
         }
     }
 
-    /// Cuts texts that are longer than `limit` bytes together.
-    pub(crate) fn cut_texts<'t>(&mut self, texts: impl Iterator<Item = &'t mut String>, limit: usize) {
-        let mut left = limit;
+    /// Cuts texts that are longer than `limit` bytes together. Returns whether they are.
+    pub(crate) fn cut_texts<'t>(
+        &mut self,
+        texts: impl Iterator<Item = &'t mut String>,
+        limit: usize,
+    ) -> bool {
+        let (mut left, mut is_cut) = (limit, false);
         for text in texts {
             if text.len() <= left {
                 left -= text.len();
@@ -209,13 +217,12 @@ impl Answer {
             let total = text.len();
             text.truncate(end);
             left = 0;
-            let rest = match &self.about.run_id {
-                Some(run) => format!("; `output.read` with run_id `{run}` reads on"),
-                None => String::new(),
-            };
-            text.push_str(&format!("\n[cut after {end} of {total} bytes{rest}]"));
-            self.about.truncated = true;
+            text.push('\n');
+            text.push_str(&cut_note(end, total, self.about.run_id.as_deref()));
+            is_cut = true;
         }
+        self.about.truncated |= is_cut;
+        is_cut
     }
 }
 

@@ -33,8 +33,8 @@ use brigade_core::{Json, words};
 
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
-pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments};
-pub use cmd::{COMMAND, CommandOutput, command_entry};
+pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
+pub use cmd::{COMMAND, CommandOutput, command_entry, cut_note};
 pub use fact::Fact;
 pub use framework::web_frameworks;
 pub use memory::MemoryAdded;
@@ -194,7 +194,8 @@ pub fn entries() -> &'static [Tool] {
             // The forge of this workspace is rows, so what would reach another one does not.
             let is_here = |effect: &&str| !row.needs.contains(&Fact::Forge) || !effect.starts_with("remote-");
             let effects: Vec<&str> = row.effects.iter().copied().filter(is_here).collect();
-            Tool::built_in(row.id, row.title, row.description, &effects, approval)
+            let aliases = row.aliases.iter().map(|alias| alias.name.to_owned()).collect();
+            Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
         };
         definitions().iter().filter(|row| !row.is_control).map(of).collect()
     })

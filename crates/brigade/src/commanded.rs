@@ -6,7 +6,7 @@ use brigade_call::{Call, Receipt};
 use brigade_core::{Json, codes};
 use brigade_exec::{Finished, log_text};
 use brigade_mcp::ToolResult;
-use brigade_profile::builtin::{COMMAND, CommandOutput, definition};
+use brigade_profile::builtin::{COMMAND, CommandOutput, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
@@ -18,8 +18,8 @@ use brigade_facts::Config;
 #[cfg(feature = "builtin")]
 const RESULTS: usize = 10;
 
-/// What a line about the end of a command takes of a result, in bytes.
-const ROOM: usize = 128;
+/// What the lines about a cut and the end of a command take of a result, in bytes.
+const ROOM: usize = 256;
 
 /// Returns the result of a run, with its text masked: what the command printed and how it ended, or what the program
 /// answered. `None` for a run of another tool, for one that did not start, and for a program that failed by itself.
@@ -57,7 +57,9 @@ pub(crate) fn result_of(
         (false, Some(code)) => format!("[exit code {code}]"),
         (false, None) => "[ended]".to_owned(),
     };
-    let text: Vec<&str> = [out, err, &ended].into_iter().filter(|part| !part.is_empty()).collect();
+    let all = (out.len() + err.len(), stdout.len() + stderr.len());
+    let cut = if is_cut { cut_note(all.0, all.1, Some(&receipt.id)) } else { String::new() };
+    let text: Vec<&str> = [out, err, &cut, &ended].into_iter().filter(|part| !part.is_empty()).collect();
     let structured = CommandOutput {
         stdout: Some(out.to_owned()),
         stderr: Some(err.to_owned()),

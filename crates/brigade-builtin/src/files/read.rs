@@ -14,6 +14,9 @@ use crate::run::arguments;
 /// The beginning of a file that tells whether it is binary.
 const HEAD: usize = 8 << 10;
 
+/// What the line about a cut takes of a result, in bytes.
+const NOTE: usize = 128;
+
 #[derive(Deserialize)]
 struct ReadArgs {
     path: String,
@@ -77,7 +80,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
+    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX).saturating_sub(NOTE);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
@@ -124,14 +127,18 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         ("truncated", Json::from(is_truncated)),
         ("sha256", Json::from(sha256.to_hex())),
     ];
+    let next = args.offset + lines.taken.max(1);
     if is_truncated {
-        members.push(("next_offset", Json::from(args.offset + lines.taken.max(1))));
+        members.push(("next_offset", Json::from(next)));
     }
     Ok(match text {
         None => Output::new(members).text(format!("`{}` is binary, with {size} bytes", place.shown)),
         Some(text) => {
             members.push(("content", Json::from(text.as_str())));
-            Output::new(members).text(text)
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            let note = format!("{end}[cut, of {size} bytes; `fs.read` with offset {next} reads on]");
+            let note = if is_truncated { note } else { String::new() };
+            Output::new(members).text(text + &note)
         }
     })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use brigade_core::{Json, codes, reasons, words};
 use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
 use brigade_manifest::{Manifest, Workflow, read};
+use brigade_profile::builtin::workflow_scope;
 use brigade_store::manifests::{Deployed, NewManifest};
 use serde::Deserialize;
 
@@ -238,12 +239,7 @@ fn all(context: &Context<'_>) -> Result<Vec<(String, Scope, String)>, Failure> {
 
 fn read_args(input: &Json) -> Result<(String, Scope), Failure> {
     let ScopeArgs { name, target_scope } = arguments(input)?;
-    let target = match target_scope.as_str() {
-        "session" => Some(Scope::User),
-        "project" => Some(Scope::Tenant),
-        "host" => Some(Scope::Global),
-        word => Scope::of(word),
-    };
+    let target = workflow_scope(&target_scope).and_then(Scope::of);
     let message = format!("`target_scope` is one of {}", Scope::EXPECTED);
     Ok((name, target.ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, message))?))
 }

@@ -4,7 +4,7 @@ use brigade_core::codes::ErrorCode;
 use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 
-use super::{Definition, Guards, PathUse};
+use super::{Definition, Guards, PathProblem, PathUse, relative};
 
 /// The longest message of a commit, in bytes.
 const MAX_MESSAGE: usize = 64 << 10;
@@ -105,9 +105,32 @@ pub fn refused_arguments(
                 say(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
             }
         }
+        "workflow.promote" | "workflow.demote" => {
+            if text("target_scope").is_some_and(|word| workflow_scope(word).is_none()) {
+                let names: Vec<&str> = SCOPES.iter().map(|(_, scope)| *scope).collect();
+                let message = format!("it is one of {}", names.join(", "));
+                say(reasons::INVALID_ARGUMENTS, "target_scope", &message);
+            }
+        }
+        "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
+            // The root is that of the volume, and `~` is a letter like others.
+            let leads_out =
+                |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
+            if text("path").is_some_and(leads_out) {
+                say(PathProblem::Outside.code(), "path", "the path leads out of the volume");
+            }
+        }
         _ => {}
     }
     refused
+}
+
+/// Other words for whom a workflow is offered to, each with ours.
+const SCOPES: &[(&str, &str)] = &[("session", "user"), ("project", "tenant"), ("host", "global")];
+
+/// Returns our word for whom a workflow is offered to: `user`, `tenant` or `global`.
+pub fn workflow_scope(word: &str) -> Option<&'static str> {
+    SCOPES.iter().find(|(other, own)| word == *other || word == *own).map(|(_, own)| *own)
 }
 
 /// Returns why a scope of memories has no such owner for this caller.
@@ -203,6 +226,24 @@ mod tests {
             r#"{"sparse_paths": ["src", "!x", ".."]}"#,
             &["invalid_arguments sparse_paths", "path_outside sparse_paths"],
         );
+    }
+
+    #[test]
+    fn paths_of_volumes_and_scopes_of_workflows_are_judged_by_their_text() {
+        for id in ["file.delete", "file.list", "file.mkdir", "file.read", "file.write", "execution.file"] {
+            for path in ["../x", "/../x", "a/../../x", ".."] {
+                check(id, &format!(r#"{{"path": "{path}"}}"#), &["path_outside path"]);
+            }
+            for path in ["x", "/x", "a/../x", "~/x", "", "/", "..x"] {
+                check(id, &format!(r#"{{"path": "{path}"}}"#), &[]);
+            }
+        }
+        for id in ["workflow.promote", "workflow.demote"] {
+            check(id, r#"{"name": "x", "target_scope": "bogus"}"#, &["invalid_arguments target_scope"]);
+            for word in ["session", "project", "host", "user", "tenant", "global"] {
+                check(id, &format!(r#"{{"name": "x", "target_scope": "{word}"}}"#), &[]);
+            }
+        }
     }
 
     #[test]

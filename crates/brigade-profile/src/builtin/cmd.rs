@@ -85,6 +85,12 @@ pub fn command_entry(
     })
 }
 
+/// Says after a text that it is cut, and how the output of its run is read on.
+pub fn cut_note(shown: usize, total: usize, run: Option<&str>) -> String {
+    let rest = run.map(|run| format!("; `output.read` with run_id `{run}` reads on")).unwrap_or_default();
+    format!("[cut after {shown} of {total} bytes{rest}]")
+}
+
 /// Commands and test suites.
 pub(super) const ROWS: &[Definition] = &[
     Definition {
