@@ -47,6 +47,8 @@ pub struct FurtherCall {
     pub status: String,
     /// Whether it runs now.
     pub is_running: bool,
+    /// Whether it goes on when a person decides.
+    pub waits_for_a_person: bool,
     /// The id of its last run.
     pub run: Option<String>,
     /// When it was asked for.

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::agent::{KIND as AGENT, without_faults};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::workflow::{KIND as WORKFLOW, begin, execution_of, wait};
+use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of, wait};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -258,7 +258,7 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !flow.name.starts_with(EXECUTE) {
         return Err(none());
     }
-    let output = Output::new([("status", Json::from(flow.shown()))]);
+    let output = Output::new([("status", Json::from(standing_of(&flow, context)))]);
     Ok(match flow.status {
         FlowStatus::Completed => {
             let result = flow.outputs.get("FORMAT").and_then(|state| state.get("output")).cloned();

@@ -24,7 +24,7 @@ struct SuiteArgs {
 fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, String), Failure> {
     let SuiteArgs { suite } = arguments(input)?;
     let calls = context.further()?;
-    match context.suites.contains(&suite) {
+    match context.suites.contains(&suite) && calls.shows(&suite) {
         true => Ok((calls, suite)),
         false => Err(Failure::new(codes::NOT_FOUND, "there is no such test suite")),
     }
@@ -33,7 +33,7 @@ fn suite<'a>(input: &Json, context: &Context<'a>) -> Result<(&'a dyn Calls, Stri
 /// The result of `test.list`.
 #[derive(Serialize)]
 struct Suites<'a> {
-    suites: &'a [String],
+    suites: Vec<&'a String>,
 }
 
 /// The result of `test.run`.
@@ -64,8 +64,9 @@ struct SuiteStopped {
 }
 
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    context.further()?;
-    Ok(Output::of(&Suites { suites: &context.suites }))
+    let calls = context.further()?;
+    let suites = context.suites.iter().filter(|suite| calls.shows(suite)).collect();
+    Ok(Output::of(&Suites { suites }))
 }
 
 fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

@@ -20,7 +20,7 @@ use crate::shipped::{check_delete, check_name};
 
 pub(crate) use scope::{is_offered, to_be_run};
 
-pub(crate) use executions::{begin, found as execution_of, wait};
+pub(crate) use executions::{begin, found as execution_of, shown as standing_of, wait};
 
 pub use engine::{Engine, unbroken};
 pub use steps::{AskedCall, CallResult, Stands, Steps};

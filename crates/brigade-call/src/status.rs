@@ -119,6 +119,11 @@ impl CallStatus {
             .unwrap_or_else(|| CallStatus::Other(word.to_owned()))
     }
 
+    /// Returns whether nothing happens until a person decides.
+    pub fn waits_for_a_person(&self) -> bool {
+        matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Waiting)
+    }
+
     /// Returns whether the status is final.
     pub fn is_finished(&self) -> bool {
         match self {

@@ -62,7 +62,10 @@ fn of_call(call: &Call) -> WaitingRow {
     WaitingRow {
         id: call.id.to_string(),
         kind: if plan.is_some() { WaitingRow::PLAN } else { WaitingRow::APPROVAL }.to_owned(),
-        who: call.caller.as_record(),
+        who: WaitingRow::who(
+            &call.caller.as_record(),
+            call.session.as_ref().map(|session| session.id.as_str()),
+        ),
         text: short(&text, WaitingRow::TEXT),
         choices: vec!["approve".to_owned(), "reject".to_owned()],
         created_at: call.created_at,

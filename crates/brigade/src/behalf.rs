@@ -93,6 +93,7 @@ fn row(call: &Call) -> FurtherCall {
         id: call.id.to_string(),
         status: call.status.as_str().to_owned(),
         is_running: call.status == CallStatus::Running,
+        waits_for_a_person: call.status.waits_for_a_person(),
         run: call.claim.as_ref().map(|claim| claim.run_id.to_string()),
         created_at: call.created_at,
     }

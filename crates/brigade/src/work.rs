@@ -173,7 +173,6 @@ impl Work {
 mod questions {
     //! Questions of agents, which are in the store.
 
-    use brigade_call::is_of_execution;
     use brigade_core::{Hint, NextStep, codes};
     use brigade_redact::Redactor;
     use brigade_store::StoreError;
@@ -243,10 +242,7 @@ mod questions {
             }
         };
         let text: Vec<String> = heads.chain(texts).collect();
-        let asker = match is_of_execution(&question.session) {
-            true => format!("{} of {}", question.agent, question.session),
-            false => question.agent.clone(),
-        };
-        WaitingRow::question(question.id.clone(), &asker, &text.join(" — "), choices, question.created_at)
+        let asker = (question.agent.as_str(), question.session.as_str());
+        WaitingRow::question(question.id.clone(), asker, &text.join(" — "), choices, question.created_at)
     }
 }

@@ -112,6 +112,11 @@ fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
     })
 }
 
+/// Lists the calls that the state of an execution has asked for.
+pub(super) fn calls_of(flow: &Flow) -> Vec<String> {
+    branches(flow).unwrap_or_default().into_iter().filter_map(|branch| branch.call).collect()
+}
+
 fn to_step(branches: &[Branch]) -> Json {
     to_json(branches).expect("branches are JSON")
 }

@@ -12,7 +12,7 @@ use brigade_store::questions::Given;
 use serde::Deserialize;
 
 use super::WORKFLOWS;
-use super::engine::end_tree;
+use super::engine::{calls_of, end_tree};
 use crate::agent::{event, page, without_faults};
 use crate::context::{Context, Failure, Output, Started};
 use crate::run::arguments;
@@ -191,12 +191,24 @@ fn begin_with(
     Ok(flow)
 }
 
+/// Returns how an execution stands as a word: `waiting` where it asks a person, or a call of its state waits for one.
+pub(crate) fn shown(flow: &Flow, context: &Context<'_>) -> &'static str {
+    let waits = |id: &String| {
+        let call = context.calls.and_then(|calls| calls.standing(id).ok().flatten());
+        call.is_some_and(|call| call.waits_for_a_person)
+    };
+    match flow.shown() {
+        "running" if calls_of(flow).iter().any(waits) => "waiting",
+        word => word,
+    }
+}
+
 /// Writes how an execution stands.
-fn standing(flow: &Flow) -> Vec<(&'static str, Json)> {
+fn standing(flow: &Flow, context: &Context<'_>) -> Vec<(&'static str, Json)> {
     vec![
         ("execution_id", Json::from(flow.id.as_str())),
         ("workflow_id", Json::from(flow.manifest.as_str())),
-        ("status", Json::from(flow.shown())),
+        ("status", Json::from(shown(flow, context))),
         ("current_state", Json::from(flow.state.as_str())),
         ("started_at", at(flow.started_at)),
         ("last_transition_at", at(flow.ended_at.unwrap_or(flow.entered_at))),
@@ -209,12 +221,12 @@ fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
 }
 
 pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    Ok(Output::new(standing(&named(input, context)?)))
+    Ok(Output::new(standing(&named(input, context)?, context)))
 }
 
 pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let flow = named(input, context)?;
-    let mut members = standing(&flow);
+    let mut members = standing(&flow, context);
     members.extend([
         ("input", context.redactor.redact_json(&flow.input)),
         ("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))),
@@ -234,7 +246,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         Json::object([
             ("execution_id", Json::from(flow.id.as_str())),
             ("workflow_id", Json::from(flow.manifest.as_str())),
-            ("status", Json::from(flow.shown())),
+            ("status", Json::from(shown(flow, context))),
             ("current_state", Json::from(flow.state.as_str())),
             ("started_at", at(flow.started_at)),
         ])
@@ -266,7 +278,7 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     });
     Ok(Output::new([
         ("execution_id", Json::from(flow.id.as_str())),
-        ("status", Json::from(flow.shown())),
+        ("status", Json::from(shown(&flow, context))),
         ("events", Json::from(rows.collect::<Vec<_>>())),
         ("total", Json::from(total)),
         ("limit", Json::from(limit)),
@@ -296,7 +308,7 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
         flow = found(&execution_id, context)?;
     }
-    let mut members = standing(&flow);
+    let mut members = standing(&flow, context);
     members.push(("timed_out", Json::from(timed_out)));
     let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
     // A result that is cut off would not even say how the execution stands.
@@ -353,7 +365,7 @@ fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output
     let IdArgs { execution_id, .. } = arguments(input)?;
     found(&execution_id, context)?;
     let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
-    Ok(Output::new([("status", Json::from(flow.shown())), ("execution_id", Json::from(flow.id))]))
+    Ok(Output::new([("status", Json::from(shown(&flow, context))), ("execution_id", Json::from(flow.id))]))
 }
 
 pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

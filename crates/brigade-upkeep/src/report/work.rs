@@ -9,6 +9,7 @@ use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_core::{Report, SchemaId, Unfilled};
 use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
+use brigade_profile::is_of_execution;
 use serde::{Deserialize, Serialize};
 
 /// `work inbox list`.
@@ -162,10 +163,18 @@ impl WaitingRow {
     /// The word of a question of an agent.
     pub const QUESTION: &str = "question";
 
-    /// Creates the row of a question of an agent.
+    /// Names who asks: the caller and, where it asks for an execution, that.
+    pub(crate) fn who(caller: &str, session: Option<&str>) -> String {
+        match session.filter(|session| is_of_execution(session)) {
+            Some(execution) => format!("{caller} of {execution}"),
+            None => caller.to_owned(),
+        }
+    }
+
+    /// Creates the row of a question of an agent in a session.
     pub fn question(
         id: String,
-        agent: &str,
+        (agent, session): (&str, &str),
         text: &str,
         choices: Vec<String>,
         created_at: Timestamp,
@@ -177,7 +186,7 @@ impl WaitingRow {
         WaitingRow {
             id,
             kind: WaitingRow::QUESTION.to_owned(),
-            who: format!("agent:{agent}"),
+            who: WaitingRow::who(&format!("agent:{agent}"), Some(session)),
             text: short(text, WaitingRow::TEXT),
             choices,
             created_at: Some(created_at),
