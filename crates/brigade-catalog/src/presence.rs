@@ -141,6 +141,14 @@ pub struct Presence {
 }
 
 impl Presence {
+    /// Returns the presence of a tool that lacks this, too.
+    #[must_use]
+    pub fn without(mut self, reason: Reason) -> Presence {
+        self.state = ToolState::Missing;
+        self.reasons.push(reason);
+        self
+    }
+
     /// Creates the answer for a tool that nothing is known of.
     pub fn unknown() -> Presence {
         Presence {

@@ -255,14 +255,24 @@ impl Config {
 
     /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
     pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
-        let person = Caller::CommandLine;
         let known = KnownFacts::default();
         let of = |row: &'static builtin::Definition| {
-            let mut missing = self.missing(host, row, &person, &known);
-            missing.retain(|fact| *fact != Fact::Session);
+            let missing = self.missing_here(host, row, &known);
             (!missing.is_empty()).then_some((row, missing))
         };
         builtin::definitions().iter().copied().filter_map(of).collect()
+    }
+
+    /// Returns what a built-in tool needs and nobody finds here. What depends on a session is left out.
+    pub(crate) fn missing_here(
+        &self,
+        host: &Host<'_>,
+        row: &builtin::Definition,
+        known: &KnownFacts,
+    ) -> Vec<Fact> {
+        let mut missing = self.missing(host, row, &Caller::CommandLine, known);
+        missing.retain(|fact| *fact != Fact::Session);
+        missing
     }
 
     /// Returns what a built-in tool needs and does not find here.

@@ -5,11 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use brigade_call::DirectoryFact;
-use brigade_catalog::{Answer, Need, Observed, PathTest, Presence, Runtime, Runtimes, Tool, needs, presence};
+use brigade_catalog::{
+    Answer, Need, Observed, PathTest, Presence, Reason, Runtime, Runtimes, Tool, needs, presence,
+};
 use brigade_command::{Argv, find_program, missing_script};
+use brigade_core::reasons;
 use brigade_fs::{FileKind, Metadata};
+use brigade_profile::builtin::{Fact, definition};
 
 use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
+use crate::config::KnownFacts;
 use crate::files::ToolReader;
 use crate::host::{Host, user_path};
 use crate::seen::is_program;
@@ -23,6 +28,8 @@ pub struct PresenceReader<'r, 'h, 'c> {
     /// The missing script of each command and directory; none for those that are there.
     scripts: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     kept: OnceLock<KeptChecks>,
+    /// What holds for all built-in tools.
+    known: KnownFacts,
 }
 
 impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
@@ -34,6 +41,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             programs: Mutex::default(),
             scripts: Mutex::default(),
             kept: OnceLock::new(),
+            known: KnownFacts::default(),
         }
     }
 
@@ -73,7 +81,22 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             let answer = self.answer(&reader, &need);
             (need, answer)
         };
-        presence(tool, needs(tool).into_iter().map(answer).collect(), observed)
+        let presence = presence(tool, needs(tool).into_iter().map(answer).collect(), observed);
+        self.lacking(tool).into_iter().fold(presence, Presence::without)
+    }
+
+    /// Returns what a built-in tool needs and does not find here. Whether an agent has an identity depends on who asks.
+    fn lacking(&self, tool: &Tool) -> Vec<Reason> {
+        let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
+        let (host, config) = (&self.facts.host, self.facts.config);
+        let missing = row.map(|row| config.missing_here(host, row, &self.known)).unwrap_or_default();
+        let missing = missing.into_iter().filter(|fact| *fact != Fact::Identity);
+        let reason = |fact: Fact| Reason {
+            code: reasons::NOT_AVAILABLE_HERE.as_str(),
+            message: format!("it needs the fact `{}`, which does not hold here", fact.as_str()),
+            hint: Some(fact.remedy().into()),
+        };
+        missing.map(reason).collect()
     }
 
     fn answer(&self, reader: &ToolReader<'_>, need: &Need) -> Answer {
