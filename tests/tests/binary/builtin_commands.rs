@@ -431,7 +431,7 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     let runs = agreed(&mut client, "listTestRuns", json!({"suite": "unit"}));
     let rows = runs["structuredContent"]["runs"].clone();
     assert_eq!((&rows[0]["call_id"], &rows[0]["status"]), (&json!(call), &json!("completed")), "{rows:#}");
-    // A suite that the session is not shown is none there.
+    // A suite that the session is not shown is none there, and is not listed.
     let hidden = "[[profile]]\nname = \"context.closed\"\n[[profile.rule]]\nmatch = \"id:unit\"\naction = \"deny\"\n\
                   [[profile.rule]]\nmatch = \"id:*\"\naction = \"allow\"\n";
     site.workspace.write(PROFILES, hidden);
@@ -439,6 +439,72 @@ fn a_suite_is_run_as_a_call_of_its_own() {
     client.hello("2025-11-25", json!({}));
     let missing = agreed(&mut client, "test.run", json!({"suite": "unit"}));
     assert_eq!(about(&missing)["code"], "not_found", "{missing:#}");
+    assert!(text(&missing).contains("test suite"), "{missing:#}");
+    let listed = agreed(&mut client, "test.list", json!({}));
+    assert_eq!(listed["structuredContent"]["suites"], json!([]), "{listed:#}");
+}
+
+#[test]
+fn what_only_a_shell_understands_is_refused_as_that_first() {
+    for limits in ["", "commands = [\"ls\"]"] {
+        let site = site(limits);
+        let mut client = Client::of(&site, "local");
+        for command in [
+            "ls; pwd",
+            "ls;pwd",
+            "ls|cat",
+            "ls>x",
+            "ls&&pwd",
+            "ls&",
+            "(ls)",
+            "{ ls; }",
+            "nosuch | cat",
+            "$(ls)",
+        ] {
+            let refused = client.call("cmd.run", json!({"command": command}));
+            assert_stands(&refused, "refused", "shell_syntax");
+        }
+        let other = client.call("cmd.run", json!({"command": "nosuch 'a;b'"}));
+        assert_ne!(about(&other)["code"], "shell_syntax", "{other:#}");
+    }
+}
+
+#[test]
+fn a_result_that_is_cut_says_so_and_where_the_rest_is() {
+    let site = site("commands = [\"seq\"]");
+    let rules = RULES.replace("[\"cmd.run\"]", "[\"cmd.run\", \"fs.read\"]");
+    site.workspace.write(
+        POLICY,
+        rules.replace("effects = [\"process-exec\"", "effects = [\"local-read\", \"process-exec\""),
+    );
+    let mut client = Client::of(&site, "local");
+    let short = client.call("cmd.run", json!({"command": "seq 1 3"}));
+    assert_eq!((&about(&short)["truncated"], text(&short)), (&json!(false), "1\n2\n3\n".to_owned()));
+    let long = client.call("cmd.run", json!({"command": "seq 1 20000"}));
+    assert_stands(&long, "completed", "");
+    assert_eq!(about(&long)["truncated"], true, "{}", about(&long));
+    let shown = long["structuredContent"]["stdout"].as_str().unwrap().len();
+    let run = about(&long)["run_id"].as_str().unwrap();
+    let note = format!("[cut after {shown} of 108894 bytes; `output.read` with run_id `{run}` reads on]");
+    assert!(text(&long).ends_with(&note), "{}", &text(&long)[shown - 10..]);
+    assert_eq!(text(&long).matches("[cut").count(), 1);
+    let rest = client.call("output.read", json!({"run_id": run, "offset": shown}));
+    assert!(long["structuredContent"]["stdout"].as_str().unwrap().len() < 108_894);
+    assert_ne!(rest["isError"], json!(true), "{rest:#}");
+    // Files are read on by their own tool.
+    let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
+    site.workspace.write("long.txt", lines);
+    let read = client.call("fs.read", json!({"path": "long.txt", "limit": 10_000}));
+    assert_eq!(about(&read)["truncated"], true, "{}", about(&read));
+    let next = read["structuredContent"]["next_offset"].clone();
+    let said = text(&read);
+    assert!(
+        said.ends_with(&format!("`fs.read` with offset {next} reads on]")),
+        "{}",
+        &said[said.len() - 100..]
+    );
+    let goes_on = client.call("fs.read", json!({"path": "long.txt", "offset": next, "limit": 1}));
+    assert!(text(&goes_on).starts_with(&format!("{next}\n")), "{goes_on:#}");
 }
 
 #[test]

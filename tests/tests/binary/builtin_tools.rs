@@ -9,7 +9,9 @@ use brigade::profile::{AccessLevel, Mode};
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, stands, text};
+use crate::serve_common::{
+    Client, GATEWAY, POLICY, about, add, assert_stands, done, id_of, runs, stands, text,
+};
 
 /// A policy that offers built-in tools and lets a rule answer for files.
 const RULES: &str = r#"allowed_families = ["builtin"]
@@ -230,7 +232,8 @@ fn an_alias_calls_the_listed_tool_with_its_own_names_of_arguments() {
     let mut client = client(&site, &[]);
     for name in ["readFile", "read_file", "mcp__brigade__fs.read", "aegis.fs.read"] {
         let read = client.call(name, json!({"path": "a.txt", "limit": 1}));
-        assert_eq!((text(&read).as_str(), &about(&read)["tool"]), ("one\n", &json!("fs.read")), "{name}");
+        let cut = "one\n[cut, of 8 bytes; `fs.read` with offset 1 reads on]";
+        assert_eq!((text(&read).as_str(), &about(&read)["tool"]), (cut, &json!("fs.read")), "{name}");
         assert_eq!(read["structuredContent"]["content"], "one\n");
     }
     let edited = client.call("editFile", json!({"path": "a.txt", "old_string": "two", "new_string": "$&"}));
@@ -420,4 +423,109 @@ fn the_doctor_knows_runs_of_built_in_tools() {
     assert_stands(&client.call("fs.read", json!({"path": "a.txt"})), "completed", "");
     let issues = site.json(["doctor", "--only", "run_replay_blocked"]).expect(0)["issues"].clone();
     assert_eq!(issues, json!([]));
+}
+
+/// Whatever aliases an entry has, what an agent calls is what its rights were judged by.
+#[test]
+fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
+    let site = site();
+    site.workspace.write(
+        POLICY,
+        RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]").replace("\"fs.*\"", "\"*\""),
+    );
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}}}"#;
+    site.workspace.write("schemas/text.json", schema);
+    let aliases = "aliases = [\"fs.read\", \"readFile\", \"call.status\", \"fine\"]\n";
+    add(&site, "my-tool", aliases, "echo x >> \"$(basename \"$0\").ran\"\n");
+    let profile = "[[profile]]\nname = \"context.closed\"\n[[profile.rule]]\nmatch = \"id:my-tool\"\naction = \"deny\"\n\
+                   [[profile.rule]]\nmatch = \"id:*\"\naction = \"allow\"\n";
+    site.workspace.write(".brigade/tools/profiles.toml", profile);
+    let agent = |name: &str, more: &str| {
+        format!("[[agent]]\nname = {name:?}\nprofiles = [\"permission.full-auto\"{more}]\n")
+    };
+    site.workspace.write(GATEWAY, agent("local", "") + &agent("ann", ", \"context.closed\""));
+    for name in ["local", "ann"] {
+        let mut client = Client::of(&site, name);
+        for called in ["fs.read", "readFile", "mcp__brigade__fs.read"] {
+            let answer = client.call(called, json!({"path": "a.txt"}));
+            assert_stands(&answer, "completed", "");
+            assert_eq!(
+                (&about(&answer)["tool"], text(&answer)),
+                (&json!("fs.read"), "one\ntwo\n".to_owned())
+            );
+        }
+        let unknown = json!({"name": "fine", "arguments": {"path": "a.txt"}});
+        assert_eq!(client.refused("tools/call", unknown), -32602, "an alias of the catalog is no name here");
+        client.close_input();
+    }
+    assert_eq!(runs(&site, "my-tool"), 0);
+    let plan = |name: &str, code: i32| {
+        site.json(["call", "plan", name, "--args", r#"{"path": "a.txt"}"#]).expect(code)["tool_id"].clone()
+    };
+    assert_eq!((plan("fs.read", 0), plan("fine", 0)), (json!("fs.read"), json!("my-tool")));
+    assert_eq!(site.json(["call", "plan", "readFile", "--args", "{}"]).expect(1)["code"], "tool_missing");
+    let issues = site.json(["doctor", "--only", "alias_taken"]).expect(0)["issues"].clone();
+    let details: Vec<&str> =
+        issues.as_array().unwrap().iter().map(|issue| issue["detail"].as_str().unwrap()).collect();
+    assert_eq!(details.len(), 3, "{issues:#}");
+    for (detail, alias) in details.iter().zip(["fs.read", "readFile", "call.status"]) {
+        assert!(detail.contains(&format!("`{alias}` leads nowhere")), "{detail}");
+    }
+}
+
+#[test]
+fn a_report_hashes_no_file_that_is_closed_to_reading() {
+    let site = site();
+    site.workspace.write(
+        GATEWAY,
+        "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\", \"permission.full-auto\"]\n",
+    );
+    site.workspace.write(
+        POLICY,
+        RULES
+            .replace("\"fs.*\"", "\"fs.*\", \"report.completion\"")
+            .replace("\"local-delete\"]\n", "\"local-delete\", \"state-write\"]\n"),
+    );
+    site.workspace.write(".env", "PIN=1234\n");
+    let mut client = Client::of(&site, "local");
+    let artifacts = json!([{"reference": ".env"}, {"reference": "a.txt"}]);
+    let args = json!({"status": "completed", "summary": "Done", "artifacts": artifacts});
+    let answer = client.call("report.completion", args);
+    assert_stands(&answer, "completed", "");
+    assert_eq!(answer["structuredContent"]["missing_references"], json!([".env"]), "{answer:#}");
+    let run = about(&answer)["run_id"].as_str().unwrap();
+    let read = client.ask("resources/read", json!({"uri": format!("brigade://run/{run}")}));
+    let text = read.to_string();
+    assert!(text.contains("a.txt") && !text.contains(".env\\\",\\\"before"), "{read:#}");
+    assert_eq!(text.matches("after").count(), 1, "{read:#}");
+}
+
+#[test]
+fn what_is_shown_of_a_tool_says_what_it_lacks_here() {
+    let site = site();
+    let shown = |id: &str| site.json(["show", id]).expect(0)["tool"].clone();
+    for (id, fact) in [
+        ("task.execute", Fact::Worker),
+        ("proof.screenshot", Fact::Screenshot),
+        ("web.search", Fact::SearchProvider),
+        ("fleet.list", Fact::Fleet),
+        ("frontend.pages", Fact::WebFramework),
+    ] {
+        let tool = shown(id);
+        let reason = &tool["reasons"][0];
+        assert_eq!(
+            (&tool["state"], &reason["code"]),
+            (&json!("missing"), &json!("not_available_here")),
+            "{tool:#}"
+        );
+        assert!(reason["message"].as_str().unwrap().contains(fact.as_str()), "{reason:#}");
+        assert!(reason["hint"].is_string(), "{reason:#}");
+    }
+    let read = shown("fs.read");
+    assert_eq!((&read["state"], &read["aliases"]), (&json!("available"), &json!(["readFile", "read_file"])));
+    // What is missing is not there for lists, either.
+    let listed = site.json(["list", "--family", "builtin", "--available"]).expect(0);
+    let ids: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"fs.read"), "{ids:?}");
 }

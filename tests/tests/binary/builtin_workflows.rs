@@ -198,6 +198,28 @@ const ASKS: &str = "  states:\n    A:\n      kind: Human\n      prompt: Ship {{i
                     C: {kind: System, command: echo stopped, transitions: []}\n";
 
 #[test]
+fn a_step_that_waits_for_an_approval_makes_its_execution_wait() {
+    let site = site();
+    add(&site, "held", "effects = [\"local-write\"]\n", "echo held\n");
+    let mut client = Client::of(&site, "local");
+    let spec =
+        "  states:\n    A: {kind: System, command: {tool: held, arguments: {text: a}}, transitions: []}\n";
+    deploy(&mut client, "holds", spec);
+    let id = begin(&mut client, json!({"name": "holds"}));
+    let row = waiting(&site, "held ");
+    assert_eq!((&row["kind"], &row["who"]), (&json!("approval"), &json!(format!("agent:local of {id}"))));
+    let named = || json!({"execution_id": id});
+    let stands = done(&mut client, "workflow.status", named());
+    assert_eq!(stands["status"], "waiting", "{stands:#}");
+    let early = done(&mut client, "workflow.wait", json!({"execution_id": id, "timeout_seconds": 1}));
+    assert_eq!((&early["timed_out"], &early["status"]), (&json!(true), &json!("waiting")), "{early:#}");
+    let listed = done(&mut client, "workflow.executions.list", json!({}));
+    assert_eq!(listed["executions"][0]["status"], "waiting", "{listed:#}");
+    site.json(["call", "approve", row["id"].as_str().unwrap()]).expect(0);
+    assert_eq!(ended(&mut client, &id)["status"], "completed");
+}
+
+#[test]
 fn a_person_answers_from_the_command_line_once() {
     let site = site();
     let mut client = Client::of(&site, "local");
