@@ -17,6 +17,9 @@ const HEAD: usize = 8 << 10;
 /// What the line about a cut takes of a result, in bytes.
 const NOTE: usize = 128;
 
+/// From which size on a result has room for that line, in bytes. The gateway cuts the text of a smaller one, and says so.
+const ROOMY: usize = 8 << 10;
+
 #[derive(Deserialize)]
 struct ReadArgs {
     path: String,
@@ -80,7 +83,8 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX).saturating_sub(NOTE);
+    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
+    let most = if most < ROOMY { most } else { most - NOTE };
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,

@@ -105,10 +105,12 @@ pub fn is_alias(name: &str) -> bool {
 
 /// Takes the prefixes of harnesses off a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
 fn without_prefixes(name: &str) -> &str {
-    let name =
-        name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map_or(name, |(_, rest)| rest);
-    let name =
-        name.strip_prefix("ade.").and_then(|rest| rest.split_once("__")).map_or(name, |(_, rest)| rest);
+    let behind_server = |name, start| -> Option<&str> {
+        let (server, rest) = str::strip_prefix(name, start)?.split_once("__")?;
+        (!server.is_empty()).then_some(rest)
+    };
+    let name = behind_server(name, "mcp__").unwrap_or(name);
+    let name = behind_server(name, "ade.").unwrap_or(name);
     name.strip_prefix("aegis.").unwrap_or(name)
 }
 

@@ -68,6 +68,8 @@ fn prefixes_are_taken_off_once_and_in_order() {
     check("mcp__x__ade.y__aegis.fs.read", Some("fs.read"));
     check("aegis.mcp__x__fs.read", None);
     check("mcp__x__mcp__y__fs.read", None);
+    check("mcp____fs.read", None);
+    check("ade.__fs.read", None);
     check("aegis.aegis.fs.read", None);
     check("READFILE", None);
     check("fs_read", None);
