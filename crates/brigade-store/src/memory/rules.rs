@@ -297,7 +297,7 @@ fn is_end_of_a_part(line: &str) -> bool {
     let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit());
     let is_about_it =
         |word: &&str| word.is_empty() || is_named(word) || BETWEEN.contains(word) || is_number(word);
-    !last.is_empty() && rest.iter().any(|word| is_named(word)) && rest.iter().all(|word| is_about_it(word))
+    !last.is_empty() && rest.iter().any(is_named) && rest.iter().all(is_about_it)
 }
 
 /// Writes a text in small letters, with one space between words and without other characters.
