@@ -147,7 +147,7 @@ fn what_is_no_server_is_an_issue_and_no_entry() {
     }
     for url in ["not a url", "ftp://h.example/", "https://", "https://:80/x"] {
         let found = read("cursor", &format!(r#"{{"mcpServers": {{"a": {{"url": "{url}"}}}}}}"#));
-        let issues: Vec<_> = found.issues.iter().map(|issue| issue.code.as_str()).collect();
+        let issues: Vec<_> = found.issues.iter().map(|issue| issue.code.code()).collect();
         assert_eq!(issues, ["field_invalid"], "{url}");
     }
     let both = read("cursor", r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/"}}}"#);
