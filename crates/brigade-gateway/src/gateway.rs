@@ -194,6 +194,13 @@ impl Gateway {
         views.values().flat_map(|(_, view)| view.files()).map(PathBuf::from).collect()
     }
 
+    /// Returns the scripts alone that tools lack.
+    pub(crate) fn absent_scripts(&self) -> BTreeSet<PathBuf> {
+        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = views.values().filter_map(|(_, view)| view.shown.as_ref());
+        shown.flat_map(|shown| shown.absent_scripts()).map(PathBuf::from).collect()
+    }
+
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
         self.config().http.allowed_origins.iter().any(|allowed| allowed == origin)
     }

@@ -34,6 +34,10 @@ pub(crate) fn is_settled(stamp: &Stamp) -> bool {
 /// Notes what the files of all listings look like, and returns whether one moved since the last look.
 fn files_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) -> bool {
     let mut moved = false;
+    // A listing that lacks a script was made before it was there, whenever that is seen first.
+    for path in gateway.absent_scripts() {
+        known.entry(path).or_insert(None);
+    }
     for path in gateway.files() {
         let now = Seen::at(&gateway.workspace.root().join(&path));
         let before = known.insert(path, now);
