@@ -121,8 +121,8 @@ pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Lines {
-    /// Takes messages of at most so many bytes as the limit says then from `input` and writes the answers to `output`, each on a thread. If
-    /// the output [is a pipe](as_pipe), what it takes at once waits for no thread.
+    /// Takes messages of at most so many bytes as the limit says then from `input` and writes the answers to `output`,
+    /// each on a thread. If the output [is a pipe](as_pipe), what it takes at once waits for no thread.
     ///
     /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///

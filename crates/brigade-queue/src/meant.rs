@@ -136,8 +136,8 @@ impl View<'_> {
         Ok(last)
     }
 
-    /// Returns the call that waits for its decision or run, or at a checkpoint, or was rejected or held, and asks for the
-    /// same as a new one.
+    /// Returns the call that waits for its decision or run, or at a checkpoint, or was rejected or held, and asks for
+    /// the same as a new one.
     ///
     /// # Errors
     /// When the store fails.

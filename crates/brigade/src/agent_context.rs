@@ -24,8 +24,8 @@ fn refused(reason: Blocker) -> Error {
 }
 
 impl AgentCalls {
-    /// Returns the limit of a profile that a call is one too many for in a minute. `view` has the calls, if those of the
-    /// tool are queued: they are counted under the lock of the queue, so that none is missed.
+    /// Returns the limit of a profile that a call is one too many for in a minute. `view` has the calls, if those of
+    /// the tool are queued: they are counted under the lock of the queue, so that none is missed.
     pub(crate) fn over_rate(
         &self,
         shown: &AgentTools,
@@ -78,8 +78,8 @@ impl AgentCalls {
         Ok(())
     }
 
-    /// Returns when the agent used a tool in the last minute, newest first. What was refused, or remembered nothing, does
-    /// not count.
+    /// Returns when the agent used a tool in the last minute, newest first. What was refused, or remembered nothing,
+    /// does not count.
     fn in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<Vec<Timestamp>, Error> {
         let room = &*self.room;
         let did = |call: &Call| {
