@@ -2,8 +2,9 @@
 //!
 //! The file is cut at the headers of its entries (`cut`), so that an error in one entry cannot affect another, and
 //! no parser state grows with the file. Each piece goes through the `plain` reader, which supports the common subset of
-//! TOML with known keys and valid values, on all processors if there are many. Any other piece is read by `full`, through the toml crate, which also reports
-//! errors. Both fill entries through the same slots ([`entry::Slot`]), and a property test checks that they agree.
+//! TOML with known keys and valid values, on all processors if there are many. Any other piece is read by `full`,
+//! through the toml crate, which also reports errors. Both fill entries through the same slots ([`entry::Slot`]), and a
+//! property test checks that they agree.
 
 pub(crate) mod cut;
 mod entry;

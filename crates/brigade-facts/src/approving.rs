@@ -2,7 +2,8 @@
 
 use brigade_call::{ApprovedBy, Plan};
 use brigade_core::Timestamp;
-use brigade_policy::{Asked, Gate, covering, covers};
+use brigade_core::text::escape_terminal;
+use brigade_policy::{Asked, AutoApprove, Gate, NotCovered, covering, covers};
 use brigade_profile::builtin::{Approval, Definition, definition};
 
 use crate::host::Host;
@@ -20,6 +21,9 @@ pub enum Rules<'a> {
 
 /// Returns the rule that approves a planned call of an agent now. `passed` says whether a judge passed the call, which
 /// counts where a judge decides if a person is asked.
+///
+/// # Errors
+/// Says what is missing for each rule that names the tool.
 pub fn rule_for(
     shown: &AgentTools,
     host: &Host<'_>,
@@ -28,8 +32,8 @@ pub fn rule_for(
     now: Timestamp,
     rules: Rules<'_>,
     passed: bool,
-) -> Option<ApprovedBy> {
-    let tool = shown.callable(plan.tool_id(), plan.args())?;
+) -> Result<ApprovedBy, Vec<String>> {
+    let tool = shown.callable(plan.tool_id(), plan.args()).ok_or_else(Vec::new)?;
     let entry = tool.entry;
     let gate = if passed && shown.is_judged(entry) { Gate::Allow } else { tool.gate };
     let needs_nobody = |row: &Definition| row.approval == Approval::None;
@@ -38,7 +42,7 @@ pub fn rule_for(
     if is_asked && gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
         // Its row stands for the rule. A profile that asks is stricter.
         let file = entry.origin.place.file.clone();
-        return Some(ApprovedBy::Rule { rule: its_row.to_owned(), file, line: 0 });
+        return Ok(ApprovedBy::Rule { rule: its_row.to_owned(), file, line: 0 });
     }
     let policy = &shown.config.policy;
     let asked = Asked {
@@ -59,16 +63,28 @@ pub fn rule_for(
         },
     };
     let rule = match rules {
-        Rules::All(_) => covering(policy, &asked).ok()?,
-        Rules::Named(name) => policy.auto_approve().iter().find(|rule| rule.name == name)?,
+        Rules::All(_) => covering(policy, &asked).map_err(|all| {
+            all.iter().filter_map(|(rule, missing)| uncovered(rule, missing)).collect::<Vec<_>>()
+        })?,
+        Rules::Named(name) => {
+            policy.auto_approve().iter().find(|rule| rule.name == name).ok_or_else(Vec::new)?
+        }
     };
+    let missing = |missing: Vec<NotCovered>| uncovered(rule, &missing).into_iter().collect::<Vec<_>>();
     // The call was planned some time after what the agent is shown was read.
     let is_tracked = || matches!(rules, Rules::Named(_)) && crate::tracked::policy_tracked(host);
     let root = host.fs.root().display().to_string();
     let real = followed(host.fs, plan.tool_id(), plan.args(), &root);
-    covers(rule, &asked).ok()?;
+    covers(rule, &asked).map_err(missing)?;
     covers(rule, &Asked { args: &real, policy_tracked: asked.policy_tracked || is_tracked(), ..asked })
-        .ok()?;
+        .map_err(missing)?;
     let line = rule.place.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default();
-    Some(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+    Ok(ApprovedBy::Rule { rule: rule.name.clone(), file: rule.place.file.clone(), line })
+}
+
+/// Says what is missing for a rule, if it names the tool.
+fn uncovered(rule: &AutoApprove, missing: &[NotCovered]) -> Option<String> {
+    let names_tool = !missing.contains(&NotCovered::Tool);
+    let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    names_tool.then(|| format!("the rule `{}`: {}", escape_terminal(&rule.name), missing.join(", ")))
 }

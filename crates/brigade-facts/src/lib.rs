@@ -57,6 +57,7 @@ mod rights;
 mod schemas;
 mod seen;
 mod shared;
+mod sight;
 mod sources;
 mod tool;
 mod tracked;
@@ -84,11 +85,12 @@ pub use report::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 pub use rights::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, Sight, agent_tools,
-    look, read_agents, read_profiles,
+    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, agent_tools, look,
+    read_agents, read_profiles,
 };
 pub use schemas::SchemaText;
 pub use seen::{is_code_file, is_program};
+pub use sight::Sight;
 pub use sources::{Sources, plan_projections, refuse_shared};
 pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
 pub use tracked::{gateway_tracked, policy_tracked};

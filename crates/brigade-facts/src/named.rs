@@ -116,19 +116,8 @@ impl NamedFiles {
                 .field("command")
                 .hint(hint)
         };
-        let missing = self.missing.iter().map(|script| {
-            let shown = Redactor::new(&[]).redact_str(script);
-            let message =
-                format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
-            let near = self.near.as_deref().map(|near| meant(&Redactor::new(&[]).redact_str(near)));
-            let hint = no_home(&shown, home)
-                .or(near)
-                .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
-            Blocker::new(reasons::SCRIPT_NOT_FOUND, message)
-                .at(tool.place_of("command"))
-                .field("command")
-                .hint(hint)
-        });
+        let missing =
+            self.missing.iter().map(|script| missing_script(tool, script, self.near.as_deref(), home));
         let refused = self.refused.iter().map(|(field, why)| {
             Blocker::new(reasons::CODE_NOT_BOUND, why.clone())
                 .at(tool.place_of(field))
@@ -137,6 +126,17 @@ impl NamedFiles {
         });
         missing.chain(self.too_much.iter().map(blocker)).chain(refused).collect()
     }
+}
+
+/// Says that the command runs a script that is not there. `near` is the file whose path is most like its.
+pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home: Option<&Path>) -> Blocker {
+    let shown = Redactor::new(&[]).redact_str(script);
+    let message = format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
+    let near = near.map(|near| meant(&Redactor::new(&[]).redact_str(near)));
+    let hint = no_home(&shown, home)
+        .or(near)
+        .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
+    Blocker::new(reasons::SCRIPT_NOT_FOUND, message).at(tool.place_of("command")).field("command").hint(hint)
 }
 
 /// Reads the files that [the command leads to](what_it_reads): those of the workspace, scripts and programs wherever

@@ -5,26 +5,28 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{
-    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
+    Caller, CodeFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts, SchemaFact,
     standing_blockers,
 };
 use brigade_catalog::{Family, Reads, Tool};
 use brigade_core::parallel::in_parts;
-use brigade_core::{ConfigIssue, Json, Place, Severity, reasons};
+use brigade_core::{ConfigIssue, Json, JsonError, Place, Severity, reasons};
 use brigade_fs::{Fs, FsError};
-use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, decide};
+use brigade_policy::{Blocker, CallFacts, Gate, PolicyDecision, RiskLevel, Standing, decide};
 use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
     AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
     ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Shown, Slot,
-    Source, ToolTraits, builtin, gate, is_judged, listed_name, listing_costs, visible,
+    Source, ToolTraits, builtin, control_tools, is_judged, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
 use crate::config::{Config, KnownFacts, read_config};
 use crate::host::Host;
+use crate::named::missing_script;
 use crate::plan::{errors_of_tool, misspelt_of, newer_schema};
 use crate::schemas::{SchemaFound, SchemaText, Schemas};
+use crate::sight::Sight;
 use crate::tool::FactReader;
 
 /// The gateway's file.
@@ -106,6 +108,7 @@ pub struct AgentTools {
     absent: Vec<(&'static str, Vec<Blocker>)>,
     /// The entries of `resource.read` and `prompt.get`, which stand for all offers that they read.
     readers: Vec<Tool>,
+    absent_scripts: BTreeSet<PathBuf>,
 }
 
 /// Resources or prompts of an MCP server that an agent may read.
@@ -170,16 +173,6 @@ pub struct AgentTool {
     at: usize,
     input_schema: SchemaText,
     output_schema: Option<SchemaText>,
-}
-
-/// Whether an agent sees a tool, with every reason.
-pub struct Sight {
-    /// Whether a person approves each call.
-    pub gate: Gate,
-    /// The risk.
-    pub risk: RiskLevel,
-    /// Why the tool is not visible.
-    pub visible: Result<Gate, Vec<Hidden>>,
 }
 
 impl AgentTool {
@@ -266,7 +259,13 @@ impl AgentTools {
                 gate: tool.gate,
             }
         };
-        self.tools.iter().map(row).collect()
+        let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
+        // Those of the gateway are shown to every agent.
+        if self.config.policy.standing() == Standing::Valid {
+            rows.extend(control_tools().iter().map(|own| own.row(self.names)));
+            rows.sort_by(|a, b| a.id.cmp(&b.id));
+        }
+        rows
     }
 
     /// Computes what listing the tools costs in each way.
@@ -337,6 +336,11 @@ impl AgentTools {
         self.absent.iter().map(|(id, reasons)| (*id, &reasons[..]))
     }
 
+    /// Returns the scripts that keep tools from the agent because they are not there.
+    pub fn absent_scripts(&self) -> impl Iterator<Item = &std::path::Path> {
+        self.absent_scripts.iter().map(PathBuf::as_path)
+    }
+
     /// Returns the profile of a mode by its name, with or without its slot.
     pub fn mode(&self, name: &str) -> Option<&Arc<Profile>> {
         let profiles = &self.agents.profiles;
@@ -372,6 +376,7 @@ pub fn agent_tools(
     let mut tools: Vec<AgentTool> = Vec::new();
     let mut absent = Vec::new();
     let offers: Vec<AgentOffer>;
+    let absent_scripts: BTreeSet<PathBuf>;
     {
         let caller = Caller::Agent(agent.name.to_string());
         let looker = Looker::new(host, &config, &rights, names, caller);
@@ -394,6 +399,7 @@ pub fn agent_tools(
             }
         }
         offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
+        absent_scripts = looker.absent_scripts.into_inner().expect("no thread panics while it holds this");
     }
     let mut readers = Vec::new();
     for reads in Reads::ALL {
@@ -419,6 +425,7 @@ pub fn agent_tools(
         offers,
         absent,
         readers,
+        absent_scripts,
     };
     tools.sort_by(|a, b| shown.entry(a).id.cmp(&shown.entry(b).id));
     shown.by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
@@ -460,12 +467,7 @@ pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, too
     let caller = Caller::Agent(agent.name.to_string());
     let looker = Looker::new(host, config, rights, NameStyle::Dotted, caller);
     let against = looker.against(tool).0;
-    let traits = ToolTraits::of(tool);
-    Sight {
-        gate: gate(rights, &traits, tool.approval_mode),
-        risk: traits.risk,
-        visible: looker.visible(tool, &against),
-    }
+    Sight::of(rights, &ToolTraits::of(tool), tool.approval_mode, looker.visible(tool, &against))
 }
 
 /// Decides on tools, and reads of each only what the decision still needs.
@@ -479,6 +481,8 @@ struct Looker<'h, 'c> {
     programs: Mutex<HashMap<(String, PathBuf), bool>>,
     schemas: Schemas,
     known: KnownFacts,
+    /// The scripts that commands run and that are not there.
+    absent_scripts: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// What a look at a tool comes to.
@@ -488,6 +492,14 @@ enum Looked {
     /// It needs what is not here, for these reasons, and nothing else keeps it from the agent.
     Absent(Vec<Blocker>),
     Hidden,
+}
+
+/// Says that nothing fits the schema of a tool's results.
+fn broken_output_schema(tool: &Tool, error: &JsonError) -> Blocker {
+    let path = tool.output_schema_path.as_deref().unwrap_or_default();
+    Blocker::new(reasons::INVALID_OUTPUT_SCHEMA, format!("the output schema `{path}` is not JSON: {error}"))
+        .at(Place::at(path, error.line, error.column))
+        .field("output_schema_path")
 }
 
 /// Returns whether the policy asks for built-in tools.
@@ -511,7 +523,8 @@ impl<'h, 'c> Looker<'h, 'c> {
         let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
         let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
-        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known }
+        let absent_scripts = Mutex::default();
+        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known, absent_scripts }
     }
 
     /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
@@ -568,16 +581,21 @@ impl<'h, 'c> Looker<'h, 'c> {
         let place = |path: &Option<String>| {
             if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
         };
-        let program = match (tool.is_executable(), directory_fact) {
-            (true, DirectoryFact::Present)
-                if !tool.is_built_in() && !self.finds_program(tool, &directory) =>
-            {
-                ProgramFact::NotFound
-            }
-            _ => ProgramFact::NotExecuted,
+        let starts = tool.is_executable() && !tool.is_built_in() && directory_fact == DirectoryFact::Present;
+        let program = match starts && !self.finds_program(tool, &directory) {
+            true => ProgramFact::NotFound,
+            false => ProgramFact::NotExecuted,
         };
         let mut decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
         decision.blockers.extend(newer_schema(&self.config.catalog, tool));
+        if starts && let Some(script) = self.facts.missing_script(&reader, &directory) {
+            decision.blockers.push(missing_script(tool, &script, None, host.home()));
+            let mut absent = self.absent_scripts.lock().expect("no thread panics while it holds this");
+            absent.insert(directory.join(script));
+        }
+        if let SchemaFact::NotJson(error) = &output.1 {
+            decision.blockers.push(broken_output_schema(tool, error));
+        }
         let (summary, fingerprint) = summarise(&[]);
         let facts = PlanFacts {
             tool,
@@ -588,9 +606,9 @@ impl<'h, 'c> Looker<'h, 'c> {
             misspelt: misspelt_of(&self.config.catalog, tool),
             args: Ok(Json::Null),
             input_schema: input.1.clone(),
-            output_schema: match output {
-                SchemaFound::None(FileFact::Outside) => FileFact::Outside,
-                SchemaFound::None(_) | SchemaFound::Text(_) => FileFact::NotNamed,
+            output_schema: match &*output {
+                (SchemaFound::None(FileFact::Outside), _) => FileFact::Outside,
+                (SchemaFound::None(_) | SchemaFound::Text(_), _) => FileFact::NotNamed,
             },
             examples: place(&tool.examples_path),
             source: place(&tool.source_path),
@@ -615,7 +633,7 @@ impl<'h, 'c> Looker<'h, 'c> {
             caller: Caller::CommandLine,
             session: None,
         };
-        (standing_blockers(&facts), (input.0.text(), output.text()))
+        (standing_blockers(&facts), (input.0.text(), output.0.text()))
     }
 
     /// Returns whether the program of a tool is there. Many tools name the same one.

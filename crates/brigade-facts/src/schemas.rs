@@ -79,12 +79,15 @@ impl Schemas {
         }
     }
 
-    /// Returns the schema of a tool's result.
-    pub(crate) fn output(&self, reader: &ToolReader<'_>) -> SchemaFound {
+    /// Returns the schema of a tool's result, and what it is.
+    pub(crate) fn output(&self, reader: &ToolReader<'_>) -> Compiled {
         if let Some(row) = reader.row() {
-            return SchemaFound::Text(SchemaText::Own(Definition::output_schema(row)));
+            return own(Definition::output_schema(row));
         }
-        found(reader.output_schema())
+        match reader.tool.output_schema_path.as_deref() {
+            Some(path) if !path.is_empty() => self.file(reader, path),
+            _ => compiled(reader.output_schema()),
+        }
     }
 
     fn file(&self, reader: &ToolReader<'_>, path: &str) -> Compiled {
@@ -93,7 +96,7 @@ impl Schemas {
         if let Some(known) = files().get(&key) {
             return known.clone();
         }
-        let read = compiled(reader.input_schema());
+        let read = compiled(reader.document(Some(path)));
         files().entry(key).or_insert(read).clone()
     }
 }

@@ -78,6 +78,11 @@ impl<'h, 'c> FactReader<'h, 'c> {
         ToolReader { host: self.host, tool, outside: &self.outside }
     }
 
+    /// Returns the script that the command of a tool runs, if it is not there.
+    pub(crate) fn missing_script(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
+        self.shared.scripts.missing(reader, directory)
+    }
+
     /// Reads the facts of many tools in parts, on all processors, and hands on in order what `part` made of each.
     pub fn read_parts<P: Send>(
         &self,
@@ -159,7 +164,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         };
         let is_there = entry.directory == DirectoryFact::Present;
         let missing_script =
-            if tool.is_executable() && is_there { shared.scripts.missing(reader, directory) } else { None };
+            if tool.is_executable() && is_there { self.missing_script(reader, directory) } else { None };
         let files = ToolFiles {
             manifest: manifest.fact(),
             schema: schema.fact(),

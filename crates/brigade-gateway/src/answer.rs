@@ -3,7 +3,7 @@
 use brigade::codes;
 use brigade::core::Json;
 use brigade::profile::builtin::{COMMAND, cut_note, definition};
-use brigade::{AgentCall, Blocker, CallStatus, Error, Reads, Receipt, ToolResult};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -110,10 +110,17 @@ impl Answer {
             Some(path) if !is_said(path, &fault.message) => format!("- {path}: {}", fault.message),
             Some(_) | None => format!("- {}", fault.message),
         }));
-        // A profile counts the calls of a minute.
-        let retry_after_seconds = (code == "rate_limited").then_some(60);
-        let about = About { faults, retry_after_seconds, ..About::of_tool(tool, "refused").coded(&code) };
+        let about = About { faults, ..About::of_tool(tool, "refused").coded(&code) };
         Answer::failed(about, lines.join("\n"))
+    }
+
+    /// A call that was not stored because the agent did so much already.
+    pub(crate) fn over(tool: &str, over: Over) -> Answer {
+        let Over { code, what, retry_after } = over;
+        let wait = retry_after.as_secs().max(1);
+        let about = About::of_tool(tool, "refused").coded(code);
+        let about = About { retry_after_seconds: Some(wait), ..about };
+        Answer::failed(about, format!("refused: {what}; ask again in {wait} s"))
     }
 
     /// Returns whether what was asked for does not exist: the arguments are wrong, or the server says so.

@@ -11,7 +11,7 @@ use brigade::core::{CallId, Json, RunId};
 use brigade::profile::{LiveSession, SyncTime};
 use brigade::{
     AgentCall, ApprovedBy, Asked as FromAgent, AskedToRun, Call, CallStatus, CancelToken, Env, Error,
-    ErrorKind, Listener, LogStream, McpProgress, Over, Workspace, codes,
+    ErrorKind, Listener, LogStream, McpProgress, Workspace, codes,
 };
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
 use crate::results::{self, WaitResult};
-use crate::standing::changes_session;
+use crate::standing::{Before, changes_session};
 use crate::turns::{Turn, Whose};
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -112,7 +112,7 @@ pub(crate) enum Asked {
     /// The result.
     Answer(Box<Answer>),
     /// The call waits for a person, who may be in front of the client.
-    Pending(Box<Call>, Option<CallId>),
+    Pending(Box<Call>, Before),
 }
 
 impl Gateway {
@@ -158,20 +158,19 @@ impl Gateway {
             }
         };
         let begun = begun.map(|running| running.id().clone());
-        let (call, unknown) = match (asked, begun) {
+        let (call, before) = match (asked, begun) {
             (Ok(AskedToRun::Ran(call)), _) => return answer(self.ran(asker, *call, tool).await),
             (Ok(AskedToRun::NotRun { id, error }), _) => {
                 return answer(self.not_run(asker, tool, &id, &error).await);
             }
-            (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown })), _) => (call, unknown),
+            (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
+                (call, Before { unknown, uncovered })
+            }
             (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
             }
-            (Ok(AskedToRun::Asked(FromAgent::Over(Over { code, what, retry_after }))), _) => {
-                let wait = retry_after.as_secs().max(1);
-                let about = About::of_tool(&tool.id, "refused").coded(code);
-                let about = About { retry_after_seconds: Some(wait), ..about };
-                return answer(Answer::failed(about, format!("{what}; ask again in {wait} s")));
+            (Ok(AskedToRun::Asked(FromAgent::Over(over))), _) => {
+                return answer(Answer::over(&tool.id, over));
             }
             (Err(error), _) if error.kind() == ErrorKind::Environment => {
                 return answer(broken(&tool.id, &error));
@@ -183,10 +182,17 @@ impl Gateway {
             return answer(elsewhere);
         }
         match (call.status.clone(), turn) {
-            (CallStatus::Approved, Some(turn)) => answer(self.run_in(asker, &call.id, tool, turn).await),
-            (CallStatus::Approved, None) => answer(self.run(asker, &call.id, tool).await),
-            (CallStatus::Pending, _) => Asked::Pending(call, unknown),
-            _ => answer(self.as_it_stands(asker, &call, unknown.as_ref())),
+            (CallStatus::Approved | CallStatus::ResumePending, Some(turn)) => {
+                answer(self.run_in(asker, &call.id, tool, turn).await)
+            }
+            (CallStatus::Approved | CallStatus::ResumePending, None) => {
+                answer(self.run(asker, &call.id, tool).await)
+            }
+            (CallStatus::Pending, _) => Asked::Pending(call, before),
+            _ => answer(match self.rejected_checkpoint(asker, &call).await {
+                Some(rejected) => rejected,
+                None => self.as_it_stands(asker, &call, &before),
+            }),
         }
     }
 
@@ -229,7 +235,9 @@ impl Gateway {
             }
         };
         match done {
-            Ok(done) => own_answer(&tool.id, done),
+            Ok(FromAgent::Answered(done)) => own_answer(&tool.id, done),
+            Ok(FromAgent::Over(over)) => Answer::over(&tool.id, over),
+            Ok(FromAgent::Stored { .. }) => unreachable!("its calls are not stored"),
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
             Err(error) => Answer::refused(&tool.id, &error),
         }
@@ -271,7 +279,7 @@ impl Gateway {
     /// Answers a call that was decided about elsewhere, as it was.
     pub(crate) async fn gone_on(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let answer = Box::pin(self.wait(asker, &call.id, crate::confirm::OPEN)).await;
-        answer.unwrap_or_else(|| self.as_it_stands(asker, call, None))
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &Before::default()))
     }
 
     /// Rejects a pending call, because the person in front of the client declined it.
@@ -279,7 +287,7 @@ impl Gateway {
         let workspace = asker.workspace(&self.workspace, None);
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
-            Ok(report) => self.as_it_stands(asker, &report.call, None),
+            Ok(report) => self.as_it_stands(asker, &report.call, &Before::default()),
             Err(error) => Answer::refused(&call.tool_id, &error),
         }
     }
@@ -502,7 +510,7 @@ impl Gateway {
         let call = blocking(move || workspace.agent_calls().show(&wanted)).await.ok()?.call;
         match call.status {
             CallStatus::Approved | CallStatus::ResumePending => None,
-            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, None)),
+            CallStatus::Waiting => Some(self.as_it_stands(asker, &call, &Before::default())),
             _ => Box::pin(self.wait(asker, id, SAME)).await,
         }
     }
@@ -510,7 +518,7 @@ impl Gateway {
     /// Returns the result of a call that has run, or how it stands.
     pub(crate) async fn result(self: &Arc<Self>, asker: &Asker, call: AgentCall, tool: &Shown) -> Answer {
         let Some(receipt) = call.receipt.as_ref() else {
-            return self.as_it_stands(asker, &call.call, None);
+            return self.as_it_stands(asker, &call.call, &Before::default());
         };
         let answered = call.answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok());
         let streams = match answered {
@@ -595,7 +603,9 @@ impl Gateway {
                 },
                 CallStatus::Pending | CallStatus::Held | CallStatus::Running | CallStatus::Waiting => {}
                 CallStatus::Approved | CallStatus::ResumePending => {}
-                CallStatus::Rejected => return Some(self.as_it_stands(asker, &call.call, None)),
+                CallStatus::Rejected => {
+                    return Some(self.as_it_stands(asker, &call.call, &Before::default()));
+                }
                 _ => {
                     let tool = tool.unwrap_or_else(|| Shown::gone(&call.call.tool_id));
                     return Some(self.result(asker, call, &tool).await);
@@ -611,7 +621,7 @@ impl Gateway {
                     status: call.call.status.as_str().to_owned(),
                     timed_out: true,
                 });
-                let answer = self.as_it_stands(asker, &call.call, None);
+                let answer = self.as_it_stands(asker, &call.call, &Before::default());
                 return Some(Answer { structured: Some(structured), is_error: false, ..answer });
             }
             if TOLD <= told.elapsed() {
@@ -623,8 +633,8 @@ impl Gateway {
             while self.queue_stamp() == stamp && looked.elapsed() < LOOK_AGAIN && Instant::now() < until {
                 tokio::select! {
                     () = tokio::time::sleep(LOOK) => {}
-                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, None)),
-                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, None)),
+                    () = asker.cancelled.cancelled() => return Some(self.as_it_stands(asker, &call.call, &Before::default())),
+                    () = self.stop.cancelled() => return Some(self.as_it_stands(asker, &call.call, &Before::default())),
                 }
             }
         }

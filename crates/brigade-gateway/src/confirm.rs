@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
+use crate::standing::Before;
 use crate::upstream::wrong;
 use crate::view::Shown;
 
@@ -70,7 +71,7 @@ impl Question {
         // A client that names no mode knows forms.
         let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
         let declares = asker.client.capabilities.elicitation.as_ref().is_some_and(has_forms);
-        match (may && declares && tool.may_be_confirmed(), asker.client.is_late) {
+        match (may && declares, asker.client.is_late) {
             (false, _) => Question::None,
             (true, true) => Question::Result,
             (true, false) => Question::Request,
@@ -144,7 +145,7 @@ impl Question {
         let reply = reply.cloned().unwrap_or_default();
         Ok(match decided(gateway, asker, tool, &call, &reply).await {
             Reply::Answer(answer) => *answer,
-            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, None),
+            Reply::None | Reply::Required(_) => gateway.as_it_stands(asker, &call, &Before::default()),
         })
     }
 }

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::blocking;
 use crate::offers::Listings;
+use crate::stdio::LineLimit;
 use crate::turns::Turns;
 use crate::upstream::Parking;
 use crate::view::{Lists, Shown, View};
@@ -187,10 +188,17 @@ impl Gateway {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Returns the schema files of all listings that were read.
-    pub(crate) fn schemas(&self) -> BTreeSet<PathBuf> {
+    /// Returns the schema files of all listings that were read, and the scripts that tools lack.
+    pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        views.values().flat_map(|(_, view)| view.schemas()).map(PathBuf::from).collect()
+        views.values().flat_map(|(_, view)| view.files()).map(PathBuf::from).collect()
+    }
+
+    /// Returns the scripts alone that tools lack.
+    pub(crate) fn absent_scripts(&self) -> BTreeSet<PathBuf> {
+        let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = views.values().filter_map(|(_, view)| view.shown.as_ref());
+        shown.flat_map(|shown| shown.absent_scripts()).map(PathBuf::from).collect()
     }
 
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
@@ -199,6 +207,12 @@ impl Gateway {
 
     pub(crate) fn max_request_bytes(&self) -> usize {
         usize::try_from(self.config().max_request_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the same, asked of the gateway whenever it is needed. Once it has ended, nothing is taken.
+    pub(crate) fn limit_of(gateway: &Weak<Gateway>) -> LineLimit {
+        let gateway = gateway.clone();
+        Box::new(move || gateway.upgrade().map_or(0, |gateway| gateway.max_request_bytes()))
     }
 
     pub(crate) fn max_result_bytes(&self) -> usize {

@@ -241,7 +241,7 @@ pub(crate) fn streams() -> io::Result<(File, File)> {
 
 /// Serves one client over standard input and output.
 async fn stdio(gateway: &Arc<Gateway>, agent: Arc<str>) -> Result<(), Error> {
-    let limit = gateway.max_request_bytes();
+    let limit = Gateway::limit_of(&Arc::downgrade(gateway));
     let started = streams().and_then(|(input, output)| {
         let pipe = as_pipe(&output);
         Lines::start(Stream::new(input), output, pipe, limit)

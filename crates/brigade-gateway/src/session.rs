@@ -137,11 +137,11 @@ impl Session {
         }
         match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {
             Asked::Answer(answer) => done(*answer),
-            Asked::Pending(call, unknown) => {
+            Asked::Pending(call, before) => {
                 match Box::pin(question.ask(&self.gateway, asker, tool, &call)).await {
                     Reply::Required(required) => Ok(Outcome::Required(required)),
                     Reply::Answer(answer) => done(*answer),
-                    Reply::None => done(self.gateway.as_it_stands(asker, &call, unknown.as_ref())),
+                    Reply::None => done(self.gateway.as_it_stands(asker, &call, &before)),
                 }
             }
         }

@@ -9,6 +9,15 @@ use crate::call::{Asker, blocking};
 use crate::gateway::Gateway;
 use crate::sessions;
 
+/// What is known about a call besides how it stands.
+#[derive(Default)]
+pub(crate) struct Before {
+    /// The equal call that ran last, if nobody saw how its run ended.
+    pub(crate) unknown: Option<CallId>,
+    /// What is missing for each rule that names the tool.
+    pub(crate) uncovered: Vec<String>,
+}
+
 impl Gateway {
     /// Refuses to go on with an approved call that changes the session it was asked in, while that is another one that
     /// may be there: it would be used up without a change.
@@ -21,18 +30,22 @@ impl Gateway {
     }
 
     /// Returns how a call stands that does not run now.
-    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, unknown: Option<&CallId>) -> Answer {
+    pub(crate) fn as_it_stands(&self, asker: &Asker, call: &Call, before: &Before) -> Answer {
         let about = About::of_call(call);
         let reason = call.review_reason.as_deref().unwrap_or_default();
         let id = &call.id;
         match call.status {
             CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
             CallStatus::Pending => {
-                let before = unknown.map_or_else(String::new, |unknown| {
-                    format!(" An equal call, {unknown}, was cut off, and it is not known what it did.")
-                });
+                let mut why = String::new();
+                if let Some(unknown) = &before.unknown {
+                    why = format!(" An equal call, {unknown}, was cut off, and it is not known what it did.");
+                }
+                if !before.uncovered.is_empty() {
+                    why.push_str(&format!(" No rule approves it: {}.", before.uncovered.join("; ")));
+                }
                 let text = format!(
-                    "call {id} of `{}` waits for a person's approval.{before} A person decides with `brigade tools \
+                    "call {id} of `{}` waits for a person's approval.{why} A person decides with `brigade tools \
                      call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
                      runs it and returns its result. Nothing has run.",
                     call.tool_id

@@ -121,8 +121,8 @@ pub(crate) fn as_pipe(output: &impl AsFd) -> Option<Arc<File>> {
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Lines {
-    /// Takes messages of at most `limit` bytes from `input` and writes the answers to `output`, each on a thread. If
-    /// the output [is a pipe](as_pipe), what it takes at once waits for no thread.
+    /// Takes messages of at most so many bytes as the limit says then from `input` and writes the answers to `output`,
+    /// each on a thread. If the output [is a pipe](as_pipe), what it takes at once waits for no thread.
     ///
     /// The returned token is cancelled when the input has ended. The conversation knows which requests are open.
     ///
@@ -132,7 +132,7 @@ impl Lines {
         input: impl Input + Send + 'static,
         output: impl Write + Send + 'static,
         pipe: Option<Arc<File>>,
-        limit: usize,
+        limit: LineLimit,
     ) -> io::Result<(Lines, CancellationToken, Arc<Conversation>)> {
         let ended = CancellationToken::new();
         let at_end = ended.clone();
@@ -143,7 +143,7 @@ impl Lines {
         let unread = outgoing.unread.clone();
         let (talk, answers) = (conversation.clone(), outgoing.clone());
         thread::Builder::new().name("input".to_owned()).spawn(move || {
-            read(input, limit, &talk, &to_server, &answers);
+            read(input, &limit, &talk, &to_server, &answers);
             at_end.cancel();
         })?;
         thread::Builder::new().name("output".to_owned()).spawn(move || {
@@ -156,10 +156,13 @@ impl Lines {
     }
 }
 
+/// How long a message may be now. It may change while a line is waited for.
+pub(crate) type LineLimit = Box<dyn Fn() -> usize + Send>;
+
 /// Where lines come from.
 pub(crate) trait Input {
-    /// Takes one line without its end. Of a line that is longer than `limit`, only the beginning is kept.
-    fn take_line(&mut self, limit: usize, line: &mut Vec<u8>) -> io::Result<Line>;
+    /// Takes one line without its end. Of a line that is longer than the limit, only the beginning is kept.
+    fn take_line(&mut self, limit: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line>;
 }
 
 /// How much of a line that is too long is kept, for its id.
@@ -169,7 +172,8 @@ const BEGINNING: usize = 4 << 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Whole,
-    Long,
+    /// Only the beginning of a line that is longer than this limit.
+    Long(usize),
     End,
 }
 
@@ -185,7 +189,7 @@ impl<R: Read> Stream<R> {
 /// Reads lines until the input ends or nobody handles them any more.
 fn read(
     mut input: impl Input,
-    limit: usize,
+    limit: &LineLimit,
     conversation: &Conversation,
     to_server: &channel::Sender<ClientJsonRpcMessage>,
     answers: &Outgoing,
@@ -196,7 +200,7 @@ fn read(
         line.clear();
         match input.take_line(limit, &mut line) {
             Ok(Line::End) | Err(_) => return,
-            Ok(Line::Long) => {
+            Ok(Line::Long(limit)) => {
                 let why = format!("the message is longer than {limit} bytes");
                 let id = id_in(&line);
                 drop(answers.send(message::error(id.as_deref(), message::INVALID_REQUEST, &why)));
@@ -220,32 +224,33 @@ fn read(
 }
 
 impl<R: Read> Input for Stream<R> {
-    fn take_line(&mut self, limit: usize, line: &mut Vec<u8>) -> io::Result<Line> {
-        let mut is_long = false;
+    fn take_line(&mut self, limit: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line> {
+        let mut longer_than = None;
         loop {
             let piece = match self.0.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 piece => piece?,
             };
             if piece.is_empty() {
-                return Ok(match (is_long, line.is_empty()) {
-                    (true, _) => Line::Long,
-                    (false, true) => Line::End,
-                    (false, false) => Line::Whole,
+                return Ok(match (longer_than, line.is_empty()) {
+                    (Some(limit), _) => Line::Long(limit),
+                    (None, true) => Line::End,
+                    (None, false) => Line::Whole,
                 });
             }
             let end = piece.iter().position(|byte| *byte == b'\n');
             let part = &piece[..end.unwrap_or(piece.len())];
-            is_long |= limit < line.len() + part.len();
-            let room = if is_long { BEGINNING.saturating_sub(line.len()) } else { part.len() };
+            let limit = limit();
+            longer_than = longer_than.or_else(|| (limit < line.len() + part.len()).then_some(limit));
+            let room = if longer_than.is_some() { BEGINNING.saturating_sub(line.len()) } else { part.len() };
             line.extend_from_slice(&part[..part.len().min(room)]);
-            if is_long {
+            if longer_than.is_some() {
                 line.truncate(BEGINNING);
             }
             let used = end.map_or(piece.len(), |end| end + 1);
             self.0.consume(used);
             if end.is_some() {
-                return Ok(if is_long { Line::Long } else { Line::Whole });
+                return Ok(longer_than.map_or(Line::Whole, Line::Long));
             }
         }
     }
@@ -312,7 +317,7 @@ mod tests {
     }
 
     impl Input for Noise {
-        fn take_line(&mut self, _: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+        fn take_line(&mut self, _: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line> {
             assert!(*self.unread.bytes.lock().unwrap() <= UNREAD, "it is read from");
             if self.left == 0 {
                 return Ok(Line::End);
@@ -331,7 +336,13 @@ mod tests {
         let unread = outgoing.unread.clone();
         let reading = thread::spawn(move || {
             let noise = Noise { left: 100_000, unread: outgoing.unread.clone() };
-            read(noise, 1 << 10, &Conversation::default(), &to_server, &outgoing);
+            read(
+                noise,
+                &(Box::new(|| 1 << 10) as LineLimit),
+                &Conversation::default(),
+                &to_server,
+                &outgoing,
+            );
         });
         // Takes an answer only when no more requests are read, until the last.
         let mut full = 0;

@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use crate::gateway::Gateway;
 use crate::serve::{LAST_CALLS, random, streams};
 use crate::session::Session;
-use crate::stdio::{Input, Line, Lines, Stream};
+use crate::stdio::{Input, Line, LineLimit, Lines, Stream};
 
 /// How many lines wait for a session before no more are read.
 const WAITING: usize = 16;
@@ -112,11 +112,12 @@ impl Served {
         let mut input = Stream::new(input);
         let mut line = Vec::new();
         let mut client: Option<mpsc::SyncSender<(Line, Vec<u8>)>> = None;
-        while let Some(gateway) = self.gateway.upgrade() {
-            let limit = gateway.max_request_bytes();
-            drop(gateway);
+        let limit = Gateway::limit_of(&self.gateway);
+        while 0 < self.gateway.strong_count() {
             line.clear();
-            let Ok(taken @ (Line::Whole | Line::Long)) = input.take_line(limit, &mut line) else { return };
+            let Ok(taken @ (Line::Whole | Line::Long(_))) = input.take_line(&limit, &mut line) else {
+                return;
+            };
             match Mark::of(&line) {
                 // Dropping the sender ends the input of the session, and that ends the session.
                 Some(mark) if mark.ends => client = None,
@@ -144,7 +145,7 @@ impl Served {
         mark.write(&mut output).ok()?;
         let mut last = Turn { output: self.output.clone(), now: self.now.clone(), number };
         let (to_session, lines) = mpsc::sync_channel(WAITING);
-        let limit = gateway.max_request_bytes();
+        let limit = Gateway::limit_of(&self.gateway);
         let (lines, _, conversation) = Lines::start(Passed(lines), output, None, limit).ok()?;
         let session = Session::of_task(gateway, self.agent.clone(), self.session.clone());
         self.runtime.spawn(async move {
@@ -168,7 +169,7 @@ impl Served {
 struct Passed(mpsc::Receiver<(Line, Vec<u8>)>);
 
 impl Input for Passed {
-    fn take_line(&mut self, _: usize, line: &mut Vec<u8>) -> io::Result<Line> {
+    fn take_line(&mut self, _: &LineLimit, line: &mut Vec<u8>) -> io::Result<Line> {
         let Ok((taken, bytes)) = self.0.recv() else { return Ok(Line::End) };
         *line = bytes;
         Ok(taken)

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use brigade::profile::builtin::{Approval, Judge, definition};
 use brigade::profile::{
-    Annotations, ControlTool, Offer, SessionProfiles, ToolTraits, control_tools, is_of_object, listed_name,
-    listed_text, of_object,
+    Annotations, ControlTool, GATEWAY_FAMILY, Offer, SessionProfiles, ToolTraits, control_tools,
+    is_of_object, listed_name, listed_text, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
@@ -242,11 +243,6 @@ impl Shown {
         self.effects.iter().any(|effect| effect == "local-write")
     }
 
-    /// Returns whether the person in front of a client may approve its calls.
-    pub(crate) fn may_be_confirmed(&self) -> bool {
-        self.risk < RiskLevel::Critical
-    }
-
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
@@ -369,7 +365,7 @@ impl View {
                     id: own.id.clone(),
                     name: listed_name(&own.id, names),
                     kind: Kind::Control(control),
-                    family: "gateway".to_owned(),
+                    family: GATEWAY_FAMILY.to_owned(),
                     effects: vec!["session".to_owned()],
                     risk: traits.risk,
                     gate: Gate::Allow,
@@ -402,12 +398,14 @@ impl View {
         view
     }
 
-    /// Returns the schema files of the catalog's enabled tools.
-    pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
+    /// Returns the schema files of the catalog's enabled tools, and the scripts that tools lack.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let entries = self.shown.iter().flat_map(|shown| shown.config.catalog.tools());
-        entries.filter(|tool| tool.enabled).flat_map(|tool| {
+        let schemas = entries.filter(|tool| tool.enabled).flat_map(|tool| {
             [tool.input_schema_path.as_deref(), tool.output_schema_path.as_deref()].into_iter().flatten()
-        })
+        });
+        let scripts = self.shown.iter().flat_map(|shown| shown.absent_scripts());
+        schemas.map(Path::new).chain(scripts)
     }
 
     /// Writes a tool as a compact listing has it.

@@ -31,10 +31,14 @@ pub(crate) fn is_settled(stamp: &Stamp) -> bool {
     stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
 }
 
-/// Notes what the schemas of all listings look like, and returns whether one moved since the last look.
-fn schemas_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) -> bool {
+/// Notes what the files of all listings look like, and returns whether one moved since the last look.
+fn files_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) -> bool {
     let mut moved = false;
-    for path in gateway.schemas() {
+    // A listing that lacks a script was made before it was there, whenever that is seen first.
+    for path in gateway.absent_scripts() {
+        known.entry(path).or_insert(None);
+    }
+    for path in gateway.files() {
         let now = Seen::at(&gateway.workspace.root().join(&path));
         let before = known.insert(path, now);
         moved |= before.is_some_and(|before| before != now);
@@ -45,7 +49,7 @@ fn schemas_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) 
 /// Reads gateway.toml again when it changes, and tells sessions when their listing did, until the server ends.
 pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let mut before = stamp(&gateway.workspace);
-    let mut schemas = HashMap::new();
+    let mut files = HashMap::new();
     let mut is_even = false;
     let mut pending = false;
     loop {
@@ -55,12 +59,12 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         }
         gateway.relist();
         let now = stamp(&gateway.workspace);
-        // There may be many schemas, so they are looked at half as often.
+        // There may be many files, so they are looked at half as often.
         is_even = !is_even;
         if is_even {
-            let (gateway_of, mut known) = (gateway.clone(), std::mem::take(&mut schemas));
+            let (gateway_of, mut known) = (gateway.clone(), std::mem::take(&mut files));
             let moved;
-            (moved, schemas) = blocking(move || (schemas_moved(&gateway_of, &mut known), known)).await;
+            (moved, files) = blocking(move || (files_moved(&gateway_of, &mut known), known)).await;
             if moved {
                 gateway.forget_views();
                 pending = true;

@@ -9,9 +9,13 @@ use serde::Deserialize;
 
 use crate::listed::{Annotations, ListedTool, Shown};
 use crate::names::{NameStyle, listed_name};
+use crate::report::AgentToolRow;
 use crate::traits::{AccessLevel, ArgumentKinds, Source, Tier, ToolTraits};
 
 const TOOLS: &str = include_str!("control/tools.json");
+
+/// What stands for the family of the gateway's own tools.
+pub const FAMILY: &str = "gateway";
 
 /// A tool of the gateway.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -29,6 +33,11 @@ pub struct ControlTool {
     /// The schema of its result; absent if that is the result of another tool.
     #[serde(default)]
     pub output: Option<Json>,
+}
+
+/// Returns the tool of the gateway with this id.
+pub fn control_tool(id: &str) -> Option<&'static ControlTool> {
+    control_tools().iter().find(|own| own.id == id)
 }
 
 /// Returns the tools of the gateway, by id.
@@ -56,6 +65,18 @@ impl ControlTool {
         }
     }
 
+    /// Describes it for a report.
+    pub fn row(&self, names: NameStyle) -> AgentToolRow {
+        AgentToolRow {
+            name: listed_name(&self.id, names),
+            id: self.id.clone(),
+            family: FAMILY.to_owned(),
+            effects: self.effects().to_vec(),
+            risk: RiskLevel::Low,
+            gate: Gate::Allow,
+        }
+    }
+
     /// Writes it as a client is shown it.
     pub fn listed(&self, names: NameStyle) -> ListedTool {
         let name = listed_name(&self.id, names);
@@ -79,7 +100,7 @@ impl ControlTool {
             description: Some(&self.description),
             input_schema: self.input.clone(),
             output_schema: self.output.clone(),
-            family: "builtin",
+            family: FAMILY,
             effects,
             risk: RiskLevel::Low,
             gate: Gate::Allow,

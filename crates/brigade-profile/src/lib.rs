@@ -45,7 +45,7 @@ mod spending;
 mod traits;
 mod visible;
 
-pub use control::{ControlTool, control_tools};
+pub use control::{ControlTool, FAMILY as GATEWAY_FAMILY, control_tool, control_tools};
 pub use cost::{
     CheapestListing, CostedTool, ListingCost, ListingCosts, TextSize, ToolCost, estimated_tokens,
     listing_costs,
@@ -67,6 +67,6 @@ pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, R
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{FlowRights, LiveSession, SessionProfiles, TaskLimits, is_of_execution};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
-pub use spending::{Counted, Limit, Over, Spent};
+pub use spending::{Counted, Limit, MINUTE, Over, Spent};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
 pub use visible::{Facts, Hidden, gate, is_judged, visible};

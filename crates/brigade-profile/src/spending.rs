@@ -5,6 +5,7 @@ use std::time::Duration;
 use brigade_core::Timestamp;
 
 use crate::gateway::AgentLimits;
+use crate::slot::ProfileName;
 
 /// A limit that is used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,21 @@ pub struct Over {
     /// When there is room again, at the earliest.
     pub retry_after: Duration,
 }
+
+impl Over {
+    /// Returns whether the calls of a minute, the newest first, are as many as a profile allows. There is room again
+    /// when enough of them are older than a minute.
+    pub fn of_minute(profile: &ProfileName, most: u64, calls: &[Timestamp], now: Timestamp) -> Option<Over> {
+        let last = usize::try_from(most).unwrap_or(usize::MAX).checked_sub(1);
+        let oldest = last.map_or(Some(&now), |last| calls.get(last))?;
+        let left = MINUTE.saturating_sub(now.since(*oldest));
+        let what = format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
+        Some(Over { code: "rate_limited", what, retry_after: left.max(Duration::from_secs(1)) })
+    }
+}
+
+/// The stretch of time that profiles count calls in.
+pub const MINUTE: Duration = Duration::from_secs(60);
 
 /// A limit of an agent over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,4 +111,31 @@ pub struct Spent {
     pub oldest: Duration,
     /// When it was asked for.
     pub oldest_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls that were asked for so many seconds ago.
+    #[track_caller]
+    fn check_minute(most: u64, ages: &[i64], expect: Option<u64>) {
+        let now = Timestamp::from_unix_micros(1_800_000_000_000_000);
+        let calls: Vec<Timestamp> =
+            ages.iter().map(|age| Timestamp::from_unix_micros(now.unix_micros() - age * 1_000_000)).collect();
+        let profile: ProfileName = "guard.rate".parse().unwrap();
+        let over = Over::of_minute(&profile, most, &calls, now);
+        assert_eq!(over.map(|over| over.retry_after.as_secs()), expect, "{most} of {ages:?}");
+    }
+
+    #[test]
+    fn there_is_room_when_the_oldest_call_of_a_minute_falls_out() {
+        check_minute(2, &[], None);
+        check_minute(2, &[10], None);
+        check_minute(2, &[10, 45], Some(15));
+        check_minute(2, &[10, 60], Some(1));
+        // Of more than allowed, all but one fewer than allowed fall out first.
+        check_minute(2, &[5, 10, 45], Some(50));
+        check_minute(0, &[], Some(60));
+    }
 }

@@ -136,8 +136,8 @@ impl View<'_> {
         Ok(last)
     }
 
-    /// Returns the call that waits for its decision or run, or was rejected or held, and asks for the same as a new
-    /// one.
+    /// Returns the call that waits for its decision or run, or at a checkpoint, or was rejected or held, and asks for
+    /// the same as a new one.
     ///
     /// # Errors
     /// When the store fails.
@@ -145,15 +145,20 @@ impl View<'_> {
         if let Some(found) = duplicate_of(self.snapshot(), new)? {
             return Ok(Some(found.into_call().0));
         }
-        let mut held = None;
-        self.for_each_newest(&Calls::Of(CallStatus::Held), &mut |stored| {
-            if stored.call.caller == new.caller && stored.call.asks_the_same_as(new) {
-                held = Some(stored);
-                return ControlFlow::Break(());
+        let mut found = None;
+        for status in [CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending] {
+            self.for_each_newest(&Calls::Of(status), &mut |stored| {
+                if stored.call.caller == new.caller && stored.call.asks_the_same_as(new) {
+                    found = Some(stored);
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            })?;
+            if found.is_some() {
+                break;
             }
-            ControlFlow::Continue(())
-        })?;
-        Ok(held)
+        }
+        Ok(found)
     }
 
     /// Returns the call of a tool that was approved last: the one that the store remembers, which a person approved,

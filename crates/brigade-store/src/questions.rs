@@ -426,10 +426,13 @@ pub(crate) fn withdraw(transaction: &Transaction<'_>, id: &str) -> Result<(), St
     Ok(())
 }
 
-fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result<u64, StoreError> {
-    let sql = "SELECT count(*) FROM question WHERE agent = ?1 AND created_at >= ?2";
-    let count: i64 = transaction.query_row(sql, params![agent, since], |row| row.get(0))?;
-    Ok(u64::try_from(count).unwrap_or_default())
+/// Returns when an agent asked its questions since a moment, the newest first.
+fn asked_since(transaction: &Transaction<'_>, agent: &str, since: i64) -> Result<Vec<Timestamp>, StoreError> {
+    let sql =
+        "SELECT created_at FROM question WHERE agent = ?1 AND created_at >= ?2 ORDER BY created_at DESC";
+    let mut statement = transaction.prepare(sql)?;
+    let at = |row: &Row<'_>| row.get(0).map(Timestamp::from_unix_micros);
+    Ok(statement.query_map(params![agent, since], at)?.collect::<Result<_, _>>()?)
 }
 
 /// Who asks a person.
@@ -478,7 +481,7 @@ impl Store {
                 }
             }
             if let Some(most) = asker.a_minute
-                && most <= asked_since(transaction, agent, now.unix_micros() - 60_000_000)?
+                && most <= asked_since(transaction, agent, now.unix_micros() - 60_000_000)?.len() as u64
             {
                 let message = format!("{most} questions a minute are allowed");
                 return Err(StoreError::refused(reasons::RATE_LIMITED, message));
@@ -539,11 +542,11 @@ impl Store {
         })
     }
 
-    /// Counts the questions that an agent asked since a moment.
+    /// Returns when an agent asked its questions since a moment, the newest first.
     ///
     /// # Errors
     /// Fails on a disk error.
-    pub fn questions_since(&self, agent: &str, since: Timestamp) -> Result<u64, StoreError> {
+    pub fn questions_since(&self, agent: &str, since: Timestamp) -> Result<Vec<Timestamp>, StoreError> {
         self.look(|transaction| asked_since(transaction, agent, since.unix_micros()))
     }
 

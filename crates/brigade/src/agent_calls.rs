@@ -42,6 +42,8 @@ pub enum Asked {
         call: Box<Call>,
         /// The equal call that ran last, if its run ended without anybody seeing how.
         unknown: Option<CallId>,
+        /// What is missing for each rule that names the tool, if a person decides about the call.
+        uncovered: Vec<String>,
     },
     /// What is asked for is answered without a call, because a call would be stored.
     Answered(AtOnce),
@@ -179,7 +181,7 @@ impl AgentCalls {
         if let Some(row) = definition(tool) {
             check_arguments(row, &args)?;
         }
-        self.check_context(shown, tool, &args)?;
+        self.check_limits(shown, tool, &args)?;
         let limits = Limit::all(&shown.agent.limits);
         let granted = shown.callable(tool, &args).map(|callable| {
             // A command does no more than the profiles of this session grant.
@@ -187,7 +189,7 @@ impl AgentCalls {
         });
         let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
         let asked_for = args.clone();
-        let rates = |view: &View<'_>| self.check_rates(shown, tool, &asked_for, Some(view));
+        let rates = |view: &View<'_>| self.over_rate(shown, tool, &asked_for, Some(view));
         let covers = |plan: &Plan, asked: AskedRules<'_>| self.rule(shown, plan, asked);
         let asked = |call: &Call| self.judged(shown, call);
         let is_judged = shown.callable(tool, &args).is_some_and(|callable| shown.is_judged(callable.entry));
@@ -214,7 +216,7 @@ impl AgentCalls {
     pub fn check(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
         let none = || Error::new(ErrorKind::NotFound, "there is no such tool");
         let row = definition(tool).filter(|_| shown.callable(tool, args).is_some()).ok_or_else(none)?;
-        let checked = check_arguments(row, args).and_then(|()| self.check_context(shown, tool, args));
+        let checked = check_arguments(row, args).and_then(|()| self.check_limits(shown, tool, args));
         checked.map_err(|error| self.shown(error))
     }
 
@@ -222,30 +224,39 @@ impl AgentCalls {
     ///
     /// # Errors
     /// Returns every reason if the arguments do not fit or lead out of the agent's context, and file errors.
-    pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<AtOnce, Error> {
+    pub fn at_once(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<Asked, Error> {
         let asks = shown.callable(tool, args).is_some_and(|callable| callable.gate == Gate::Ask);
         if asks || definition(tool).is_some_and(Definition::is_queued) {
             return Err(Error::new(ErrorKind::NotFound, "there is no such tool"));
         }
         self.check(shown, tool, args)?;
+        if let Some(over) = self.over_rate(shown, tool, args, None)? {
+            return Ok(Asked::Over(over));
+        }
         let config = gather::config(&self.room)?;
-        Ok(acting::at_once(&self.room, &config, tool, args, names_of(shown)))
+        Ok(Asked::Answered(acting::at_once(&self.room, &config, tool, args, names_of(shown))))
     }
 
     /// Returns the rule that approves a planned call, or whether the one that did still does.
-    fn rule(&self, shown: &AgentTools, plan: &Plan, asked: AskedRules<'_>) -> Option<ApprovedBy> {
-        let hour = Duration::from_secs(3600);
+    /// Otherwise what is missing for those that name the tool.
+    fn rule(
+        &self,
+        shown: &AgentTools,
+        plan: &Plan,
+        asked: AskedRules<'_>,
+    ) -> Result<ApprovedBy, Vec<String>> {
         let (agent, now) = (self.room.env.caller.agent(), self.room.now());
         let did_pass = |judged: Option<&Judged>| judged.is_some_and(|judged| judged.passed);
         let (view, passed) = match asked {
             AskedRules::All(view) => (view, did_pass(plan.judge())),
             AskedRules::AllIfPassed(view) => (view, true),
             AskedRules::Of(call) => {
-                let (rules, passed) = (Rules::Named(call.rule()?), did_pass(call.judge.as_ref()));
+                let rules = Rules::Named(call.rule().unwrap_or_default());
+                let passed = did_pass(call.judge.as_ref());
                 return rule_for(shown, &self.room.host(), agent, plan, now, rules, passed);
             }
         };
-        let approved = |rule: &str| self.approved_by(view, rule, hour).unwrap_or(u64::MAX);
+        let approved = |rule: &str| approved_last_hour(view, now, rule);
         rule_for(shown, &self.room.host(), agent, plan, now, Rules::All(&approved), passed)
     }
 
@@ -254,7 +265,7 @@ impl AgentCalls {
         let Some(rule) = stored.call.rule() else { return Ok(None) };
         // What cannot be planned is refused when it is to run.
         let Ok((_, planned)) = brigade_calls::plan_again(&self.room, &stored.call) else { return Ok(None) };
-        if self.rule(shown, &planned.plan, AskedRules::Of(&stored.call)).is_some() {
+        if self.rule(shown, &planned.plan, AskedRules::Of(&stored.call)).is_ok() {
             return Ok(None);
         }
         let review = Review::Reopen(no_longer_covered(rule));
@@ -498,30 +509,6 @@ impl AgentCalls {
         Ok(spent)
     }
 
-    /// Counts the calls of all agents that a rule approved in the last stretch of time.
-    fn approved_by(&self, view: &View<'_>, name: &str, window: Duration) -> Result<u64, Error> {
-        self.count(view, window, &|call: &Call| call.rule() == Some(name))
-    }
-
-    /// Counts calls that were asked for in the last stretch of time.
-    pub(crate) fn count(
-        &self,
-        view: &View<'_>,
-        window: Duration,
-        counts: &dyn Fn(&Call) -> bool,
-    ) -> Result<u64, Error> {
-        let since = before(self.room.now(), window);
-        let mut counted = 0;
-        view.for_each_newest(&Which::All, &mut |stored| {
-            if stored.call.created_at.is_some_and(|at| at < since) {
-                return ControlFlow::Break(());
-            }
-            counted += u64::from(counts(&stored.call));
-            ControlFlow::Continue(())
-        })?;
-        Ok(counted)
-    }
-
     /// Returns the source of a skill, slash command or superpower as text, without secrets. `None` without one.
     ///
     /// # Errors
@@ -571,6 +558,29 @@ impl AgentCalls {
         };
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no call {id}")))
     }
+}
+
+/// Counts the calls of all agents that a rule approved in the last hour. What cannot be counted is too much.
+pub(crate) fn approved_last_hour(view: &View<'_>, now: Timestamp, rule: &str) -> u64 {
+    let hour = before(now, Duration::from_secs(3600));
+    asked_since(view, hour, &|call| call.rule() == Some(rule)).map_or(u64::MAX, |calls| calls.len() as u64)
+}
+
+/// Returns when calls were asked for since a moment, newest first.
+pub(crate) fn asked_since(
+    view: &View<'_>,
+    since: Timestamp,
+    counts: &dyn Fn(&Call) -> bool,
+) -> Result<Vec<Timestamp>, Error> {
+    let mut times = Vec::new();
+    view.for_each_newest(&Which::All, &mut |stored| {
+        if stored.call.created_at.is_some_and(|at| at < since) {
+            return ControlFlow::Break(());
+        }
+        times.extend(stored.call.created_at.filter(|_| counts(&stored.call)));
+        ControlFlow::Continue(())
+    })?;
+    Ok(times)
 }
 
 /// Returns the names of all profiles that an agent has.

@@ -1,21 +1,16 @@
 //! What the profiles of an agent limit its calls to: paths and the like, and how often a minute.
 
-use std::time::Duration;
-
 use brigade_call::Call;
 use brigade_calls::{Error, ErrorKind};
-use brigade_core::{Json, reasons};
+use brigade_core::{Json, Timestamp};
 use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
-use brigade_profile::{Outside, ToolTraits};
+use brigade_profile::{MINUTE, Outside, Over, ToolTraits};
 use brigade_queue::View;
 
-use crate::agent_calls::AgentCalls;
+use crate::agent_calls::{AgentCalls, asked_since, before};
 use crate::memory_rules;
-
-/// The stretch of time that profiles count calls in.
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// Returns the reason against an argument of a built-in tool that is a path out of the workspace.
 fn leads_out(tool: &str, argument: &str, args: &Json, root: &str) -> Option<Blocker> {
@@ -29,40 +24,26 @@ fn refused(reason: Blocker) -> Error {
 }
 
 impl AgentCalls {
-    /// Refuses a request for a call outside of what the agent's profiles limit the tool to, and one too many.
-    pub(crate) fn check_context(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
-        if shown.callable(tool, args).is_none() {
-            return Ok(());
-        }
-        self.check_limits(shown, tool, args)?;
-        match definition(tool).is_some_and(|row| !row.is_queued()) {
-            true => self.check_rates(shown, tool, args, None),
-            // The calls are counted under the lock of the queue, so that none is missed.
-            false => Ok(()),
-        }
-    }
-
-    /// Refuses a call that is one too many in a minute. `view` has the calls, if those of the tool are queued.
-    pub(crate) fn check_rates(
+    /// Returns the limit of a profile that a call is one too many for in a minute. `view` has the calls, if those of
+    /// the tool are queued: they are counted under the lock of the queue, so that none is missed.
+    pub(crate) fn over_rate(
         &self,
         shown: &AgentTools,
         tool: &str,
         args: &Json,
         view: Option<&View<'_>>,
-    ) -> Result<(), Error> {
-        let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
+    ) -> Result<Option<Over>, Error> {
+        let Some(callable) = shown.callable(tool, args) else { return Ok(None) };
         for (profile, most) in shown.rights.rates(&ToolTraits::of(callable.entry)) {
-            let used = match view {
+            let calls = match view {
                 Some(view) => self.in_last_minute(tool, view)?,
                 None => self.asked_at_once(tool)?,
             };
-            if most <= used {
-                let why =
-                    format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-                return Err(refused(Blocker::new(reasons::RATE_LIMITED, why)));
+            if let Some(over) = Over::of_minute(profile, most, &calls, self.room.now()) {
+                return Ok(Some(over));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Refuses a call whose arguments are outside of what the agent's profiles limit the tool to now, or that waits for
@@ -98,9 +79,9 @@ impl AgentCalls {
         Ok(())
     }
 
-    /// Counts how often the agent used a tool in the last minute. What was refused, or remembered nothing, does not
-    /// count.
-    fn in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<u64, Error> {
+    /// Returns when the agent used a tool in the last minute, newest first. What was refused, or remembered nothing,
+    /// does not count.
+    fn in_last_minute(&self, tool: &str, view: &View<'_>) -> Result<Vec<Timestamp>, Error> {
         let room = &*self.room;
         let did = |call: &Call| {
             let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
@@ -109,24 +90,22 @@ impl AgentCalls {
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
         let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);
-        self.count(view, MINUTE, &counts)
+        asked_since(view, before(room.now(), MINUTE), &counts)
     }
 
-    /// Counts the same of a tool whose calls are not queued: what it left in the store.
+    /// Returns the same of a tool whose calls are not queued: what it left in the store.
     #[cfg(feature = "builtin")]
-    fn asked_at_once(&self, tool: &str) -> Result<u64, Error> {
+    fn asked_at_once(&self, tool: &str) -> Result<Vec<Timestamp>, Error> {
         const ASK: &str = "ask.user";
         let agent = self.room.env.caller.agent().filter(|_| tool == ASK);
         match agent.zip(self.room.stores.reading(&*self.room.fs)?) {
-            Some((agent, store)) => {
-                Ok(store.questions_since(agent, crate::agent_calls::before(self.room.now(), MINUTE))?)
-            }
-            None => Ok(0),
+            Some((agent, store)) => Ok(store.questions_since(agent, before(self.room.now(), MINUTE))?),
+            None => Ok(Vec::new()),
         }
     }
 
     #[cfg(not(feature = "builtin"))]
-    fn asked_at_once(&self, _: &str) -> Result<u64, Error> {
-        Ok(0)
+    fn asked_at_once(&self, _: &str) -> Result<Vec<Timestamp>, Error> {
+        Ok(Vec::new())
     }
 }

@@ -6,17 +6,19 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_facts::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, agent_tools, look, policy_tracked,
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, look, policy_tracked,
     read_agents, read_profiles,
 };
 use brigade_policy::{Asked, Failure, RuleReport, Standing};
+use brigade_profile::builtin::Approval;
 use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
 use brigade_profile::{
-    Agent, AgentRow, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights, SessionProfiles,
-    Token, ToolTraits,
+    Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
+    SessionProfiles, Token, control_tool,
 };
 use brigade_upkeep::{gather, load};
 
+use crate::agent_calls::approved_last_hour;
 use crate::report::{
     AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
     ProfileListReport, ProfileReport, Report as _,
@@ -88,12 +90,13 @@ impl Agents {
             Standing::Missing => Some(format!("{POLICY} does not exist")),
             Standing::Invalid => Some(format!("{POLICY} is invalid")),
         };
+        let rows = tools.rows();
         Ok(AgentToolsReport {
             schema: AgentToolsReport::SCHEMA,
             target: self.room.target(),
             agent: tools.agent.name.clone(),
-            tool_count: tools.tools().len(),
-            tools: tools.rows(),
+            tool_count: rows.len(),
+            tools: rows,
             policy_problem: problem,
         })
     }
@@ -219,23 +222,48 @@ impl Agents {
     /// Fails if there is no such tool or agent, or a file has an error.
     pub fn explain(&self, tool: &str, agent: &str) -> Result<ProfileExplainReport, Error> {
         let config = gather::config(&self.room)?;
-        let tool = &*load::explained(&self.room, &config, tool, load::any_tool)?;
         let agents = self::config(&self.room)?;
         let agent = find(&agents.gateway, agent)?;
         let rights = Rights::of(&agents.profiles, agent, &[])?;
-        let sight = look(self.room.host(), &config, agent, &rights, tool);
+        let (tool_id, sight) = match control_tool(tool.trim()) {
+            Some(own) => (own.id.clone(), Sight::of_control(&config, &rights, own)),
+            None => {
+                let tool = load::explained(&self.room, &config, tool, load::any_tool)?;
+                (tool.id.to_string(), look(self.room.host(), &config, agent, &rights, &tool))
+            }
+        };
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
             target: self.room.target(),
-            tool_id: tool.id.to_string(),
+            tool_id,
             agent: agent.name.clone(),
             visible: sight.visible.is_ok(),
-            gate: sight.gate,
+            gate: sight.action().as_str().to_owned(),
             risk: sight.risk,
-            opinions: rights.judge(&ToolTraits::of(tool)).opinions.iter().map(OpinionRow::from).collect(),
+            opinions: sight.opinions.iter().map(OpinionRow::from).collect(),
             reasons: sight.visible.err().into_iter().flatten().map(|reason| reason.to_string()).collect(),
         })
     }
+}
+
+/// Returns that nobody approves what a tool of the gateway does.
+pub(crate) fn approval_of_control(
+    room: &Room,
+    config: &Config,
+    own: &ControlTool,
+    agent: &str,
+) -> Result<AgentApproval, Error> {
+    let agents = self::config(room)?;
+    let agent = find(&agents.gateway, agent)?;
+    let sight = Sight::of_control(config, &Rights::of(&agents.profiles, agent, &[])?, own);
+    Ok(AgentApproval {
+        agent: agent.name.clone(),
+        visible: sight.visible.is_ok(),
+        gate: sight.action().as_str().to_owned(),
+        risk: sight.risk,
+        rule: Some(Approval::None.as_str().to_owned()),
+        rules: Vec::new(),
+    })
 }
 
 /// Returns which rule approves calls of a tool by an agent, whatever their arguments.
@@ -250,6 +278,8 @@ pub(crate) fn approval(
     let rights = Rights::of(&agents.profiles, agent, &[])?;
     let host = room.host();
     let sight = look(host, config, agent, &rights, tool);
+    let queue = room.queue();
+    let view = queue.read()?;
     let asked = Asked {
         tool_id: tool.id.as_str(),
         effects: &tool.effects,
@@ -262,14 +292,14 @@ pub(crate) fn approval(
         now: room.now(),
         policy_tracked: policy_tracked(&host),
         pin_changed: FactReader::new(host, config).pin_changed(tool)?,
-        approved_last_hour: &|_| 0,
+        approved_last_hour: &|rule| approved_last_hour(&view, room.now(), &rule.name),
     };
     let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));
     let rules: Vec<RuleReport> = rules.collect();
     Ok(AgentApproval {
         agent: agent.name.clone(),
         visible: sight.visible.is_ok(),
-        gate: sight.gate,
+        gate: sight.action().as_str().to_owned(),
         risk: sight.risk,
         rule: rules.iter().find(|rule| rule.covers).map(|rule| rule.name.clone()),
         rules,

@@ -126,11 +126,11 @@ impl CallsOf {
         if shown.callable(tool, args).is_none() {
             return Ok(AskedCall::Done(CallResult::failed(codes::NOT_FOUND, "there is no such tool")));
         }
-        if definition(tool).is_some_and(|row| !row.is_queued()) {
-            let done = self.calls().at_once(&shown, tool, args)?;
-            return Ok(AskedCall::Done(of_result(done.result)));
-        }
-        Ok(match self.calls().ask(&shown, tool, args.clone())? {
+        let asked = match definition(tool).is_some_and(|row| !row.is_queued()) {
+            true => self.calls().at_once(&shown, tool, args)?,
+            false => self.calls().ask(&shown, tool, args.clone())?,
+        };
+        Ok(match asked {
             Asked::Stored { call, .. } => AskedCall::Queued(call.id.to_string()),
             Asked::Answered(done) => AskedCall::Done(of_result(done.result)),
             Asked::Over(_) => AskedCall::Later,

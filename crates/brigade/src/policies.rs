@@ -5,12 +5,13 @@ use std::sync::Arc;
 use brigade_calls::{Error, invalid_policy};
 use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
-use brigade_facts::FactReader;
+use brigade_facts::{Config, FactReader};
 use brigade_policy::{
-    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyState, Rule, SandboxMode, explain,
-    step_to_correct,
+    CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
+    explain, step_to_correct,
 };
 use brigade_profile::builtin::{Fact, SCREENSHOT};
+use brigade_profile::{ControlTool, control_tool};
 use brigade_redact::Redactor;
 use brigade_upkeep::{Existing, InitReport, gather, load, write_starter};
 
@@ -61,6 +62,9 @@ impl Policies {
     /// Fails if the tool or the agent does not exist.
     pub fn explain(&self, id: &str, agent: Option<&str>) -> Result<ExplainReport, Error> {
         let config = gather::config(&self.room)?;
+        if let Some(own) = control_tool(id.trim()) {
+            return self.explain_control(&config, own, agent);
+        }
         let found = load::explained(&self.room, &config, id, load::named_tool);
         // What an invalid policy says of a tool that does not exist is not known, either.
         let tool = &*found.map_err(|error| invalid_policy(&config).unwrap_or_else(|| error.into()))?;
@@ -98,6 +102,40 @@ impl Policies {
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).chain(reach(state, tool)).collect(),
             policy: explanation.decision.to_document(state, &tool.env_labels),
+            agent,
+            diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
+        })
+    }
+
+    /// Explains a tool of the gateway, about which the policy has no rules.
+    fn explain_control(
+        &self,
+        config: &Config,
+        own: &ControlTool,
+        agent: Option<&str>,
+    ) -> Result<ExplainReport, Error> {
+        let state = &config.policy;
+        let agent =
+            agent.map(|agent| agents::approval_of_control(&self.room, config, own, agent)).transpose()?;
+        let ruling = RulingReport {
+            topic: "tool".to_owned(),
+            subject: Some(own.id.clone()),
+            allowed: true,
+            message: "the gateway has it for every agent while there is a valid policy".to_owned(),
+            file: None,
+            line: None,
+            hint: None,
+        };
+        Ok(ExplainReport {
+            schema: ExplainReport::SCHEMA,
+            target: self.room.target(),
+            policy_path: self.room.absolute(POLICY),
+            tool_id: own.id.clone(),
+            errors: if state.is_enabled() { errors(state) } else { Vec::new() },
+            warnings: warnings(state),
+            allowed: state.policy().is_some(),
+            rulings: state.policy().map(|_| ruling).into_iter().collect(),
+            policy: PolicyDecision::default(),
             agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })

@@ -36,6 +36,8 @@ fn workspace() -> TempWorkspace {
     let workspace = TempWorkspace::empty();
     workspace.write(".brigade/tools.toml", CATALOG);
     workspace.write(".brigade/tools/policy.toml", POLICY);
+    workspace.write("count.sh", "echo 1\n");
+    workspace.write("deploy.sh", "echo deployed\n");
     workspace.write("s.json", r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#);
     workspace
 }
@@ -53,10 +55,17 @@ fn an_agent_is_listed_what_it_is_shown() {
     run.assert_code(0);
     let json = run.json();
     assert_eq!(json["schema"], "brigade.agent-tools.v1");
-    assert_eq!((json["agent"].as_str(), json["tool_count"].as_u64()), (Some("local"), Some(2)));
-    assert_eq!(rows(&json, "tools", "name"), ["deploy", "docs.count"]);
-    assert_eq!(rows(&json, "tools", "gate"), ["ask", "allow"]);
-    assert_eq!(rows(&json, "tools", "risk"), ["high", "low"]);
+    assert_eq!((json["agent"].as_str(), json["tool_count"].as_u64()), (Some("local"), Some(12)));
+    let listed = json["tools"].as_array().unwrap();
+    let of = |family: &str, key: &str| -> Vec<String> {
+        let its = listed.iter().filter(|row| row["family"] == family);
+        its.map(|row| row[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("script", "name"), ["deploy", "docs.count"]);
+    assert_eq!(of("script", "gate"), ["ask", "allow"]);
+    assert_eq!(of("script", "risk"), ["high", "low"]);
+    assert_eq!(of("gateway", "id").len(), 10);
+    assert!(rows(&json, "tools", "id").is_sorted());
     let text = brigade.run(["tools", "list", "--as", "local"]).stdout_text();
     assert!(text.contains("docs.count") && text.contains("low"), "{text}");
     let unknown = brigade.run(["tools", "list", "--as", "nobody", "--json"]);
@@ -118,11 +127,18 @@ fn profiles_explain_what_an_agent_sees() {
     );
     let brigade = Brigade::new(&workspace);
     let json = brigade.run(["tools", "list", "--as", "reader", "--json"]).json();
-    assert_eq!(rows(&json, "tools", "id"), ["docs.count"]);
+    let of_catalog = |id: &String| id == "deploy" || id == "docs.count";
+    let ids: Vec<String> = rows(&json, "tools", "id").into_iter().filter(of_catalog).collect();
+    assert_eq!(ids, ["docs.count"]);
+    let own = brigade.run(["tools", "profile", "explain", "call.wait", "--as", "reader", "--json"]);
+    own.assert_code(0);
+    assert_eq!((own.json()["visible"].as_bool(), own.json()["gate"].as_str()), (Some(true), Some("allow")));
     let explained = brigade.run(["tools", "profile", "explain", "deploy", "--as", "reader", "--json"]);
     explained.assert_code(0);
     let json = explained.json();
-    assert_eq!((json["visible"].as_bool(), json["gate"].as_str()), (Some(false), Some("ask")));
+    assert_eq!((json["visible"].as_bool(), json["gate"].as_str()), (Some(false), Some("deny")));
+    let text = brigade.run(["tools", "profile", "explain", "deploy", "--as", "reader"]).stdout_text();
+    assert!(text.lines().any(|line| line.starts_with("gate") && line.ends_with("deny")), "{text}");
     let context = json["opinions"].as_array().unwrap().iter().find(|row| row["slot"] == "context").unwrap();
     assert_eq!((context["shows"].as_bool(), context["line"].as_u64()), (Some(false), Some(3)));
     assert_eq!(json["reasons"].as_array().unwrap().len(), 2);
@@ -161,6 +177,10 @@ fn the_policy_says_which_rule_approves() {
             "`effects` does not list `network`",
         ]
     );
+    let own = explain("call.wait");
+    assert_eq!((own["visible"].as_bool(), own["gate"].as_str()), (Some(true), Some("allow")));
+    let text = brigade.run(["tools", "policy", "explain", "call.wait", "--as", "local"]).stdout_text();
+    assert!(text.contains("nobody, no call needs it"), "{text}");
     let text = brigade.run(["tools", "policy", "explain", "deploy", "--as", "local"]).stdout_text();
     assert!(text.contains("a person, each call") && text.contains("missing: "), "{text}");
 }

@@ -5,7 +5,7 @@
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, assert_stands, id_of, late, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, id_of, late, text};
 
 const RULES: &str = r#"allowed_families = ["builtin", "script"]
 allowed_effects = ["local-read", "local-write", "memory-write", "state-write"]
@@ -101,6 +101,8 @@ fn questions_are_counted_and_what_is_not_remembered_is_not() {
     }
     let seventh = client.call("ask.user", json!({"question": "Number 7?"}));
     assert_stands(&seventh, "refused", "rate_limited");
+    let wait = about(&seventh)["retry_after_seconds"].as_u64().unwrap();
+    assert!((1..=60).contains(&wait), "{seventh:#}");
     let add = |text: &str| json!({"content": text, "category": "fact"});
     for _ in 0..11 {
         let secret = client.call("memory.add", add("the key is ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"));

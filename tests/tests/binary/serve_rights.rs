@@ -98,9 +98,37 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
 }
 
 #[test]
+fn a_tool_without_its_script_is_hidden_until_it_is_there() {
+    let site = site();
+    add(&site, "read-later", "", "");
+    site.workspace.remove("bin/read-later.sh");
+    add(&site, "read-broken", "output_schema_path = \"schemas/out.json\"\n", "echo 1\n");
+    site.workspace.write("schemas/out.json", "{");
+    let mut client = Client::of(&site, "local");
+    for (name, why) in [("read-later", "bin/read-later.sh"), ("read-broken", "schemas/out.json")] {
+        assert!(!client.names().contains(&name.to_owned()), "{name}");
+        let called = client.ask("tools/call", json!({"name": name, "arguments": {}}));
+        assert_eq!(called["error"]["code"], -32602, "{called:#}");
+        let explained = site.json(["profile", "explain", name, "--as", "local"]).expect(0);
+        assert_eq!(explained["visible"], false);
+        assert!(explained["reasons"].to_string().contains(why), "{explained:#}");
+        let explained = site.json(["policy", "explain", name, "--as", "local"]).expect(0);
+        assert_eq!(explained["agent"]["visible"], false);
+    }
+    site.workspace.write("bin/read-later.sh", "echo here\n");
+    client.heard("notifications/tools/list_changed");
+    assert!(client.names().contains(&"read-later".to_owned()));
+    assert_eq!(text(&client.call("read-later", json!({}))), "here\n");
+    let listed = site.json(["list", "--as", "local"]).expect(0);
+    assert_eq!(listed["tool_count"], client.names().len(), "what is listed is what clients list");
+}
+
+#[test]
 fn a_page_has_a_uri_whatever_the_id_is() {
     let site = site();
     add(&site, "we ird/näme", "", "echo x\n");
+    // Its command is split at the blank.
+    site.workspace.write("bin/we", "echo x\n");
     let mut client = Client::of(&site, "local");
     let listed = client.ask("resources/list", json!({}))["result"]["resources"].clone();
     let rows = listed.as_array().unwrap();

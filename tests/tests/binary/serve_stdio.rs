@@ -39,6 +39,26 @@ fn every_revision_with_a_handshake_is_spoken() {
 }
 
 #[test]
+fn the_longest_request_is_that_of_gateway_toml_now() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let call = json!({"name": "at-once", "arguments": {"text": "long".repeat(500)}});
+    assert!(client.ask("tools/call", call.clone())["result"].is_object());
+    let config = site.workspace.read_text(GATEWAY);
+    site.workspace.write(GATEWAY, format!("max_request_bytes = \"1KiB\"\n{config}"));
+    // A change that is told says that both files were read.
+    add(&site, "read-new", "", "echo x\n");
+    client.heard("notifications/tools/list_changed");
+    let refused = client.ask("tools/call", call.clone())["error"].clone();
+    assert_eq!(refused["code"], -32600, "{refused:#}");
+    assert!(refused["message"].to_string().contains("1024 bytes"), "{refused:#}");
+    site.workspace.write(GATEWAY, config);
+    add(&site, "read-newer", "", "echo x\n");
+    client.heard("notifications/tools/list_changed");
+    assert!(client.ask("tools/call", call)["result"].is_object());
+}
+
+#[test]
 fn without_a_handshake_each_request_names_its_revision() {
     let site = site();
     let mut client = Client::start(&site, &[]);

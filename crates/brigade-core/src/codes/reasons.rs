@@ -53,6 +53,7 @@ table! {
     INVALID_ARGS = "invalid_args": "The arguments are not JSON, or do not match the input schema.";
     MISSING_INPUT_SCHEMA = "missing_input_schema": "The input schema is not named or does not exist.";
     INVALID_INPUT_SCHEMA = "invalid_input_schema": "The input schema cannot be read.";
+    INVALID_OUTPUT_SCHEMA = "invalid_output_schema": "The output schema is not JSON, so agents are not shown the tool.";
     UNSUPPORTED_INPUT_SCHEMA = "unsupported_input_schema": "The input schema uses what Brigade does not support.";
     SECRET_ARGUMENT = "secret_argument": "An argument looks like a secret. Bind a label to a variable instead.";
     REDACTED_ARGUMENT = "redacted_argument": "The value of an argument was masked, so it is not known any more.";

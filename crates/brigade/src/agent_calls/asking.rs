@@ -13,13 +13,13 @@ use brigade_queue::{LockedQueue, OnDuplicate, Review, View};
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
 
-use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit};
+use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit, Over};
 use crate::agent_review;
 use crate::late::LateWrites;
 use crate::running::{self, Claimed, Entered, Stands};
 
-/// Returns the rule that approves a planned call, if one does.
-pub(super) type Covers<'a> = dyn Fn(&Plan, AskedRules<'_>) -> Option<ApprovedBy> + 'a;
+/// Returns the rule that approves a planned call, or what is missing for those that name the tool.
+pub(super) type Covers<'a> = dyn Fn(&Plan, AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> + 'a;
 
 /// Returns what a judge says about a call; `None` if there is no judge.
 pub(super) type AsksJudge<'a> = dyn Fn(&Call) -> Option<Judged> + 'a;
@@ -43,8 +43,8 @@ pub(super) fn no_longer_covered(rule: &str) -> String {
 /// What an agent's request is decided by.
 pub(super) struct Terms<'a> {
     pub(super) limits: &'a [Limit],
-    /// Refuses one call too many of the tool.
-    pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<(), Error>,
+    /// Returns the limit of the tool that a call is one too many for.
+    pub(super) rates: &'a dyn Fn(&View<'_>) -> Result<Option<Over>, Error>,
     /// The effects that a command may have.
     pub(super) granted: &'a [String],
     pub(super) covers: &'a Covers<'a>,
@@ -65,7 +65,7 @@ pub(super) struct Request<'a> {
 /// What a request has by now.
 enum Decided {
     /// A call that does not run yet.
-    Stored(Box<Call>, Option<CallId>),
+    Stored(Box<Call>, Option<CallId>, Vec<String>),
     /// A new call, which is claimed.
     Claimed,
     /// Nothing, because the agent did so much already.
@@ -113,9 +113,8 @@ impl AgentCalls {
         let call = plan.to_call(self.room.now(), None, |_: &CallId| false);
         let queue = self.room.queue();
         let view = queue.read()?;
-        (terms.rates)(&view)?;
-        let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms.limits)?.is_some();
-        if is_settled || (terms.covers)(plan, AskedRules::AllIfPassed(&view)).is_none() {
+        let is_settled = view.waiting_like(&call)?.is_some() || self.over(&view, terms)?.is_some();
+        if is_settled || (terms.covers)(plan, AskedRules::AllIfPassed(&view)).is_err() {
             return Ok(None);
         }
         drop(view);
@@ -123,8 +122,11 @@ impl AgentCalls {
     }
 
     /// Returns the first limit that leaves no room for one more call.
-    fn over(&self, view: &View<'_>, limits: &[Limit]) -> Result<Option<Asked>, Error> {
-        for limit in limits {
+    fn over(&self, view: &View<'_>, terms: &Terms<'_>) -> Result<Option<Asked>, Error> {
+        if let Some(over) = (terms.rates)(view)? {
+            return Ok(Some(Asked::Over(over)));
+        }
+        for limit in terms.limits {
             if let Some(over) = limit.over(&self.spent_in(view, limit.window, limit.of)?) {
                 return Ok(Some(Asked::Over(over)));
             }
@@ -155,13 +157,13 @@ impl Request<'_> {
     /// Returns what the agent is told of a call that does not run yet.
     fn told(&self, decided: Decided) -> Result<Asked, Error> {
         match decided {
-            Decided::Stored(call, unknown) => {
+            Decided::Stored(call, unknown, uncovered) => {
                 if let Some(late) = self.late().filter(|_| call.status != CallStatus::Approved) {
                     // A person is asked about it, so it must stay.
                     late.now()?;
                 }
                 let call = Box::new(call.shown(&*self.calls.room));
-                Ok(Asked::Stored { call, unknown })
+                Ok(Asked::Stored { call, unknown, uncovered })
             }
             Decided::Over(over) => Ok(over),
             Decided::Claimed => unreachable!("it is told by its run"),
@@ -182,7 +184,7 @@ impl Request<'_> {
             let view = queue.read()?;
             let is_taken = |id: &CallId| view.call(id).is_ok_and(|found| found.is_some());
             let by = (self.terms.covers)(self.plan, AskedRules::All(&view));
-            by.and_then(|by| self.approved(now, &is_taken, &by).ok())
+            by.ok().and_then(|by| self.approved(now, &is_taken, &by).ok())
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
@@ -268,17 +270,18 @@ impl Request<'_> {
             }
         };
         let unknown = unseen_like(&view, probe)?;
-        let by = (self.terms.covers)(plan, AskedRules::All(&view)).filter(|_| unknown.is_none());
+        let covered = (self.terms.covers)(plan, AskedRules::All(&view));
+        let (by, uncovered) = match covered {
+            Ok(by) => (Some(by).filter(|_| unknown.is_none()), Vec::new()),
+            Err(uncovered) => (None, uncovered),
+        };
         // An equal call under a rule is about to run for another request of the agent.
         let is_anothers =
             |call: &Call| by.is_some() && call.status == CallStatus::Approved && call.rule().is_some();
         let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
         let over = match waiting {
             Some(_) => None,
-            None => {
-                (self.terms.rates)(&view)?;
-                calls.over(&view, self.terms.limits)?
-            }
+            None => calls.over(&view, self.terms)?,
         };
         // Only a call that nothing speaks against under the lock, either, is claimed at once.
         let claiming = claiming.filter(|claiming| {
@@ -299,7 +302,7 @@ impl Request<'_> {
         }
         let mut stored = match waiting {
             Some(stored) => match stored.call.rule().filter(|_| stored.call.status == CallStatus::Approved) {
-                Some(rule) if (self.terms.covers)(plan, AskedRules::Of(&stored.call)).is_none() => {
+                Some(rule) if (self.terms.covers)(plan, AskedRules::Of(&stored.call)).is_err() => {
                     let review = Review::Reopen(no_longer_covered(rule));
                     locked.review(&stored.call.id, stored.revision, review, now)?
                 }
@@ -322,7 +325,7 @@ impl Request<'_> {
             let review = Review::Approve(Box::new(plan.binding().clone()), by);
             stored = locked.review(&stored.call.id, stored.revision, review, now)?;
         }
-        Ok(Decided::Stored(Box::new(stored.call), unknown))
+        Ok(Decided::Stored(Box::new(stored.call), unknown, uncovered))
     }
 }
 

@@ -263,7 +263,7 @@ fn a_call_whose_equal_was_cut_off_does_not_run_by_itself() {
     let queue = calls.room.queue();
     queue.lock(calls.room.now()).unwrap().claim(&cut.id, 1, claim, calls.room.now()).unwrap();
     let (asked, begun) = ask_to_run(&calls, args("cut off"), &[], &rule);
-    let AskedToRun::Asked(Asked::Stored { call, unknown }) = asked else { panic!("{asked:?}") };
+    let AskedToRun::Asked(Asked::Stored { call, unknown, .. }) = asked else { panic!("{asked:?}") };
     assert_eq!((call.status, unknown, begun), (CallStatus::Pending, Some(cut.id), None));
 }
 

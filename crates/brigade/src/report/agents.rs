@@ -1,7 +1,7 @@
 //! Documents about agents and what they are shown.
 
 use brigade_core::AgentName;
-use brigade_policy::{Gate, RiskLevel, RuleReport};
+use brigade_policy::{RiskLevel, RuleReport};
 use brigade_profile::{AgentRow, AgentToolRow, ListingCosts, OpinionRow, ProfileRow};
 use serde::{Deserialize, Serialize};
 
@@ -137,8 +137,8 @@ pub struct ProfileExplainReport {
     pub agent: AgentName,
     /// Whether the agent sees the tool, and may call it.
     pub visible: bool,
-    /// Whether a person approves each call.
-    pub gate: Gate,
+    /// What profiles and entry say about calls: `deny`, `ask` or `allow`.
+    pub gate: String,
     /// The risk.
     pub risk: RiskLevel,
     /// What each profile says, by slot.
@@ -160,8 +160,8 @@ pub struct AgentApproval {
     pub agent: AgentName,
     /// Whether the agent sees the tool, and may call it.
     pub visible: bool,
-    /// Whether a person approves each call.
-    pub gate: Gate,
+    /// What profiles and entry say about calls: `deny`, `ask` or `allow`.
+    pub gate: String,
     /// The risk.
     pub risk: RiskLevel,
     /// The first rule that approves calls of the tool, perhaps only with some arguments.

@@ -16,7 +16,12 @@ fn yes_no(yes: bool) -> Text {
 }
 
 fn gate(word: &str) -> Text {
-    Text::new(if word == "allow" { Tone::Good } else { Tone::Warning }, word)
+    let tone = match word {
+        "allow" => Tone::Good,
+        "deny" => Tone::Bad,
+        _ => Tone::Warning,
+    };
+    Text::new(tone, word)
 }
 
 fn place(file: &str, line: Option<usize>) -> String {
@@ -147,7 +152,7 @@ impl View for ProfileExplainReport {
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("agent", self.agent.as_str());
         page.data.field("visible", yes_no(self.visible));
-        page.data.field("gate", gate(self.gate.as_str()));
+        page.data.field("gate", gate(&self.gate));
         page.data.field("risk", self.risk.as_str());
         page.data.gap();
         for OpinionRow { profile, shows, action, reason, file, line, not_held, .. } in &self.opinions {
@@ -182,9 +187,12 @@ pub(super) fn approval(approval: &AgentApproval, page: &mut Page) {
     page.data.gap();
     page.data.field("agent", approval.agent.as_str());
     page.data.field("visible", yes_no(approval.visible));
-    page.data.field("gate", gate(approval.gate.as_str()));
+    page.data.field("gate", gate(&approval.gate));
     page.data.field("risk", approval.risk.as_str());
     match &approval.rule {
+        Some(rule) if approval.rules.iter().all(|known| known.name != *rule) => {
+            page.data.field("approved by", "nobody, no call needs it")
+        }
         Some(rule) => page.data.field("approved by", format!("the rule {rule}")),
         None => page.data.field("approved by", "a person, each call"),
     }
