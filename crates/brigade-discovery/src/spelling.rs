@@ -502,11 +502,9 @@ impl Reader<'_> {
         for (key, unit) in self.spelling.timeouts {
             let Some(value) = self.members.get(*key) else { continue };
             self.timeouts.push(key);
+            let in_unit = value.as_f64().filter(|value| value.is_finite() && 0.0 <= *value);
             let seconds =
-                value.as_f64().filter(|value| value.is_finite() && 0.0 <= *value).map(|value| match unit {
-                    Unit::Seconds => value,
-                    Unit::Milliseconds => value / 1000.0,
-                });
+                in_unit.map(|value| if matches!(unit, Unit::Seconds) { value } else { value / 1000.0 });
             let Some(seconds) = seconds else {
                 self.trouble(IssueType::FieldInvalid, format!("`{key}` is not a number of 0 or more"));
                 continue;
@@ -695,9 +693,6 @@ fn sorted(names: &[String]) -> Vec<String> {
 }
 
 fn dedup(names: &mut Vec<String>) {
-    if names.len() < 2 {
-        return;
-    }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
 }

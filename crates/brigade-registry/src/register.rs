@@ -347,7 +347,7 @@ fn put_all(
             let message = if is_twice {
                 "several of the tools would have this id"
             } else {
-                "the catalog has a tool with this id; --replace takes its place, --id gives another id"
+                "the catalog has a tool with this id: replace it, or give this one another id"
             };
             report.errors.push(refusal("id_taken", format!("{id}.id"), message));
         }

@@ -9,9 +9,7 @@ use brigade::profile::{AccessLevel, Mode};
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
-use crate::serve_common::{
-    Client, GATEWAY, POLICY, about, add, assert_stands, done, id_of, runs, stands, text,
-};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, add, assert_stands, id_of, runs, stands, text};
 
 /// A policy that offers built-in tools and lets a rule answer for files.
 const RULES: &str = r#"allowed_families = ["builtin"]

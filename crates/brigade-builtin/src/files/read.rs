@@ -17,7 +17,8 @@ const HEAD: usize = 8 << 10;
 /// What the line about a cut takes of a result, in bytes.
 const NOTE: usize = 128;
 
-/// From which size on a result has room for that line, in bytes. The gateway cuts the text of a smaller one, and says so.
+/// From which size on a result has room for that line, in bytes. The gateway cuts the text of a smaller one, and says
+/// so.
 const ROOMY: usize = 8 << 10;
 
 #[derive(Deserialize)]

@@ -216,7 +216,7 @@ mod tests {
         check("{{/if}}", &["not open"]);
         check("{{#if input.x}}{{/each}}", &["not open"]);
         check("{{#include input.x}}", &["no such block"]);
-        check("{{else}}", &["no block"]);
+        check("{{else}}", &["outside of a block"]);
         check("{{#each input}}{{else if input.x}}{{/each}}", &["`else if`"]);
         check("{{#if input.x}}{{else}}{{else}}{{/if}}", &["behind its `else`"]);
         check("{{}}", &["empty"]);

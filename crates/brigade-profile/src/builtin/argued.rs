@@ -105,12 +105,11 @@ pub fn refused_arguments(
                 say(reasons::INVALID_ARGUMENTS, "ref", "it is the name of a branch");
             }
         }
-        "workflow.promote" | "workflow.demote" => {
-            if text("target_scope").is_some_and(|word| workflow_scope(word).is_none()) {
-                let names: Vec<&str> = SCOPES.iter().map(|(_, scope)| *scope).collect();
-                let message = format!("it is one of {}", names.join(", "));
-                say(reasons::INVALID_ARGUMENTS, "target_scope", &message);
-            }
+        "workflow.promote" | "workflow.demote"
+            if text("target_scope").is_some_and(|word| workflow_scope(word).is_none()) =>
+        {
+            let names: Vec<&str> = SCOPES.iter().map(|(_, scope)| *scope).collect();
+            say(reasons::INVALID_ARGUMENTS, "target_scope", &format!("it is one of {}", names.join(", ")));
         }
         "execution.file" | "file.delete" | "file.list" | "file.mkdir" | "file.read" | "file.write" => {
             // The root is that of the volume, and `~` is a letter like others.

@@ -34,12 +34,12 @@ fn args(text: &str) -> Json {
     Json::object([("text", Json::from(text))])
 }
 
-fn nobody(_: &Plan, _: AskedRules<'_>) -> Option<ApprovedBy> {
-    None
+fn nobody(_: &Plan, _: AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> {
+    Err(Vec::new())
 }
 
-fn rule(_: &Plan, _: AskedRules<'_>) -> Option<ApprovedBy> {
-    Some(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
+fn rule(_: &Plan, _: AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> {
+    Ok(ApprovedBy::Rule { rule: "all".to_owned(), file: "policy.toml".to_owned(), line: 3 })
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
