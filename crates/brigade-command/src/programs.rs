@@ -342,6 +342,54 @@ pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
     Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name))
 }
 
+/// What Python executes or imports, and what tells it or its tools where to find that.
+pub(crate) const PYTHON_CODE: &[&str] = &[
+    "._pth",
+    ".egg",
+    ".pth",
+    ".py",
+    ".pyc",
+    ".pyd",
+    ".pyo",
+    ".so",
+    ".whl",
+    "pyproject.toml",
+    "pytest.ini",
+    "pyvenv.cfg",
+    "setup.cfg",
+    "tox.ini",
+];
+
+/// The options of `go build`, `go run` and `go test` whose value is the next word.
+pub(crate) const GO_VALUED: &[&str] = &[
+    "-bench",
+    "-benchtime",
+    "-blockprofile",
+    "-count",
+    "-covermode",
+    "-coverpkg",
+    "-coverprofile",
+    "-cpu",
+    "-cpuprofile",
+    "-exec",
+    "-fuzz",
+    "-fuzztime",
+    "-list",
+    "-memprofile",
+    "-modfile",
+    "-o",
+    "-outputdir",
+    "-overlay",
+    "-p",
+    "-parallel",
+    "-run",
+    "-shuffle",
+    "-skip",
+    "-tags",
+    "-timeout",
+    "-toolexec",
+];
+
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
 ///
 /// ```
@@ -349,6 +397,7 @@ pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
 ///
 /// assert!(is_code_name("lib/a.py") && is_code_name("Makefile") && is_code_name("x.cjs"));
 /// assert!(is_code_name("tasks.just") && is_code_name("src/Main.java") && is_code_name("bin/x.sed"));
+/// assert!(is_code_name(".venv/pyvenv.cfg") && is_code_name("lib/x.pth") && is_code_name("go.mod"));
 /// assert!(is_code_name("a/build.gradle") && is_code_name("CMakeLists.txt") && !is_code_name("notes.txt"));
 /// assert!(!is_code_name("data/a.csv") && !is_code_name("notes.md"));
 /// ```

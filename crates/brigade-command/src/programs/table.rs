@@ -200,14 +200,14 @@ pub(super) const ROWS: &[Row] = &[
         .valued("WXQ", &["--check-hash-based-pycs"])
         .ends("m")
         .finds(Finds::Python)
-        .ends_of_code(PYTHON_ENDS),
+        .ends_of_code(super::PYTHON_CODE),
     interpreter(&["ipython", "micropython"])
         .script(Script::File, "bBdEiIOPqRsSuvVx")
         .code("c", &[])
         .valued("WXQ", &["--check-hash-based-pycs"])
         .ends("m")
         .finds(Finds::Python)
-        .ends_of_code(PYTHON_ENDS),
+        .ends_of_code(super::PYTHON_CODE),
     interpreter(&["perl"])
         .script(Script::File, "wWT")
         .code("eE", &[])
@@ -615,35 +615,9 @@ pub(super) const ROWS: &[Row] = &[
     other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
     // Names of go's options have one dash or two.
     other(&["go"])
-        .valued(
-            "",
-            &[
-                "-bench",
-                "-benchtime",
-                "-blockprofile",
-                "-count",
-                "-covermode",
-                "-coverpkg",
-                "-coverprofile",
-                "-cpu",
-                "-cpuprofile",
-                "-fuzz",
-                "-fuzztime",
-                "-list",
-                "-memprofile",
-                "-o",
-                "-outputdir",
-                "-p",
-                "-parallel",
-                "-run",
-                "-shuffle",
-                "-skip",
-                "-tags",
-                "-timeout",
-            ],
-        )
+        .valued("", super::GO_VALUED)
         .finds(Finds::Go)
-        .ends_of_code(&[".go"])
+        .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
     other(&[
         "c++",

@@ -20,18 +20,18 @@ const TEXT_LIMIT: u64 = 64 << 10;
 /// first line.
 const FOR_SHELL: &[u8] = b"'''exec' ";
 
+/// Returns the virtual environment in the workspace that a program is of.
+fn environment_of<'p>(program: &'p Path, files: &dyn Files) -> Option<&'p Path> {
+    let is_there = |path: &Path| matches!(files.look(path), Seen::Inside { kind: Some(_), .. });
+    let beside = program.parent();
+    let around = beside.into_iter().chain(beside.and_then(Path::parent));
+    around.into_iter().find(|folder| is_there(&folder.join(SETTINGS)))
+}
+
 /// Lists the directories of installed packages of a program, if that is the Python of a virtual environment in the
 /// workspace.
 pub(super) fn packages_of(program: &Path, files: &dyn Files) -> Vec<PathBuf> {
-    let is_there = |path: &Path| matches!(files.look(path), Seen::Inside { kind: Some(_), .. });
-    let beside = program.parent();
-    let Some(environment) = beside
-        .into_iter()
-        .chain(beside.and_then(Path::parent))
-        .find(|folder| is_there(&folder.join(SETTINGS)))
-    else {
-        return Vec::new();
-    };
+    let Some(environment) = environment_of(program, files) else { return Vec::new() };
     let libraries = ["lib", "lib64"].map(|name| environment.join(name));
     let versions = libraries.iter().flat_map(|library| {
         let entries = files.list(library).into_iter().filter(|entry| entry.kind != Kind::File);
@@ -56,6 +56,8 @@ impl Finder<'_> {
     /// Returns the same search for a program that is Python, which finds modules where its environment has them, too.
     pub(super) fn in_environment(mut self, program: Option<&Path>, reads: &mut Reads) -> Self {
         let Some(program) = program else { return self };
+        // It says where the standard library is.
+        reads.code.extend(environment_of(program, self.files).map(|environment| environment.join(SETTINGS)));
         let packages = packages_of(program, self.files);
         reads.environments.extend(packages.iter().cloned());
         let mut imported = BTreeSet::from(START.map(str::to_owned));

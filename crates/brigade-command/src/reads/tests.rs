@@ -298,6 +298,8 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("python3 -m pip install file:lib", "lib"),
         ("run-parts --regex ^a lib", "lib"),
         ("go run -tags x ./lib", "./lib"),
+        ("go run -exec ./tc ./lib", "./lib"),
+        ("go run -overlay o.json ./lib", "./lib"),
         ("git --git-dir=gd status", "gd/config"),
         ("git --git-dir gd status", "gd/hooks"),
         ("git -C lib --git-dir=../gd status", "lib/../gd/config"),

@@ -8,6 +8,7 @@ use brigade::{
 
 use super::doctor::{place, show_issues};
 use super::finding;
+use crate::render::next::named;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -142,8 +143,8 @@ impl View for DescribeReport {
         }
         // Tools of other families are projected, but never called.
         let command = match contract.family.as_deref() {
-            Some("script" | "mcp") => format!("brigade tools call plan {} --args JSON", contract.tool_id),
-            _ => format!("brigade tools plan {}", contract.tool_id),
+            Some("script" | "mcp") => named("brigade tools call plan", &contract.tool_id, "--args JSON"),
+            _ => named("brigade tools plan", &contract.tool_id, ""),
         };
         page.next(&command);
     }

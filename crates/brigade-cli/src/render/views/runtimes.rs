@@ -1,6 +1,5 @@
 //! Runtimes: their state, starts and stops.
 
-use brigade::command::argv::Argv;
 use brigade::{
     RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
     RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
@@ -8,6 +7,7 @@ use brigade::{
 
 use super::catalog::config_errors;
 use super::doctor::show_issues;
+use crate::render::next::named;
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -247,9 +247,8 @@ pub(in crate::render) fn numbers(pids: &[u32]) -> String {
 
 /// Formats a command for a runtime, or for all if the id is empty.
 fn command_line(action: &str, id: &str) -> String {
-    let words = ["brigade", "tools", "runtime", action, id];
-    let words = words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    Argv::new(words).map_or_else(|_| format!("brigade tools runtime {action}"), |argv| argv.to_string())
+    let words = format!("brigade tools runtime {action}");
+    if id.is_empty() { words } else { named(&words, id, "") }
 }
 
 /// Returns the command that shows the logs of a runtime.

@@ -48,6 +48,7 @@ fn check(command: &str, packages: &[&str]) {
         reads.code.iter().map(|path| files.real(path)).filter(|path| is_installed(&path)).collect();
     assert_eq!(found, expect, "{command}");
     assert_eq!(reads.environments, BTreeSet::from([site.to_owned()]), "{command}");
+    assert!(reads.code.contains(Path::new("/work/.venv/pyvenv.cfg")), "{command}: {:?}", reads.code);
 }
 
 /// Issue 12: a package that `-m` names was bound in the working directory alone.
