@@ -121,6 +121,26 @@ const HARMLESS: &[&str] = &[
 const HARMLESS_OF_GO: &[&str] =
     &["-buildvcs=", "-count=", "-mod=", "-p=", "-race", "-short", "-trimpath", "-v"];
 
+/// How options of rustc begin that say the same, without blanks behind their letters.
+const HARMLESS_OF_RUST: &[&str] = &[
+    "--cap-lints",
+    "--cfg",
+    "-A",
+    "-Ccodegen-units=",
+    "-Cdebug-assertions",
+    "-Cdebuginfo=",
+    "-Cinstrument-coverage",
+    "-Clto",
+    "-Copt-level=",
+    "-Cpanic=",
+    "-Ctarget-cpu=",
+    "-D",
+    "-F",
+    "-O",
+    "-W",
+    "-g",
+];
+
 /// Options of Node that say nothing about code.
 const HARMLESS_OF_NODE: &[&str] = &[
     "--enable-source-maps",
@@ -175,11 +195,22 @@ const FAMILIES: &[&str] = &[
 
 /// Variables that belong to no such family and say where programs, settings or libraries are.
 const ALSO: &[&str] = &[
+    "CARGO_BUILD_RUSTC",
+    "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CARGO_BUILD_RUSTDOC",
+    "CARGO_BUILD_RUSTDOCFLAGS",
+    "CARGO_BUILD_RUSTFLAGS",
     "CARGO_ENCODED_RUSTFLAGS",
+    "CGO_CFLAGS",
+    "CGO_CXXFLAGS",
+    "CGO_LDFLAGS",
     "CMAKE_PREFIX_PATH",
     "COMPILER_PATH",
+    "CPATH",
     "CVS_RSH",
     "DENO_DIR",
+    "DJANGO_SETTINGS_MODULE",
     "EMACSLOADPATH",
     "EMACSPATH",
     "EXINIT",
@@ -187,12 +218,17 @@ const ALSO: &[&str] = &[
     "GIO_EXTRA_MODULES",
     "GIO_MODULE_DIR",
     "GNUMAKEFLAGS",
+    "GOMODCACHE",
+    "GOPATH",
     "GOROOT",
     "GTK_MODULES",
     "GTK_PATH",
     "LIBRARY_PATH",
     "MFLAGS",
     "NIX_PATH",
+    "PYTEST_PLUGINS",
+    "RUSTDOCFLAGS",
+    "RUSTFLAGS",
     "RUSTUP_TOOLCHAIN",
     "UV_PYTHON",
     "VIMRUNTIME",
@@ -273,6 +309,12 @@ fn is_harmless(name: &str, value: &str) -> bool {
         "GOFLAGS" => value
             .split_whitespace()
             .all(|option| HARMLESS_OF_GO.iter().any(|beginning| option.starts_with(beginning))),
+        "CARGO_BUILD_RUSTDOCFLAGS" | "CARGO_BUILD_RUSTFLAGS" | "RUSTDOCFLAGS" | "RUSTFLAGS" => {
+            let apart = ["--cfg ", "-A ", "-C ", "-D ", "-F ", "-W "];
+            let joined = apart.iter().fold(value.to_owned(), |text, it| text.replace(it, it.trim_end()));
+            let is_known = |option: &str| HARMLESS_OF_RUST.iter().any(|known| option.starts_with(known));
+            joined.split_whitespace().all(is_known)
+        }
         "PYTHONWARNINGS" => value.chars().all(|c| c.is_ascii_alphabetic()),
         "EDITOR" | "GIT_EDITOR" | "GIT_PAGER" | "MANPAGER" | "PAGER" | "VISUAL" => {
             HARMLESS_PROGRAMS.contains(&value)
@@ -299,6 +341,11 @@ mod tests {
             ("NODE_OPTIONS", "--require ./x.js", true),
             ("GIT_PAGER", "./x", true),
             ("NODE_OPTIONS", "--max-old-space-size=4096", false),
+            ("RUSTFLAGS", "-Clinker=./tc", true),
+            ("RUSTFLAGS", "-g -C linker=./tc", true),
+            ("RUSTFLAGS", "-C debuginfo=0 -D warnings --cfg x", false),
+            ("CARGO_BUILD_RUSTFLAGS", "-Clink-arg=-fuse-ld=./tc", true),
+            ("PYTEST_PLUGINS", "o.f", true),
             ("GOFLAGS", "-mod=mod -trimpath", false),
             ("GOFLAGS", "-mod=mod -toolexec=./x", true),
             ("GOFLAGS", "-modfile=other.mod", true),
