@@ -218,9 +218,18 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     found.tools.push(Registration { tool, runtime, detail: kind.as_str().to_owned() });
 }
 
-/// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it.
+/// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it. The server is started
+/// where, with which variables and for how long the entry says.
 pub(super) fn server(tool: &mut Tool, command: &str) -> Option<Runtime> {
     tool.runtime_id = Some(tool.id.to_string());
     let runtime = Runtime::new(tool.id.as_str(), command).ok()?;
-    Some(Runtime { name: tool.name.clone(), enabled: false, on_demand: true, ..runtime })
+    Some(Runtime {
+        name: tool.name.clone(),
+        enabled: false,
+        on_demand: true,
+        cwd: tool.cwd.clone(),
+        env_labels: tool.env_labels.clone(),
+        timeout: tool.timeout,
+        ..runtime
+    })
 }

@@ -5,7 +5,7 @@ use brigade_discovery::is_address;
 
 use super::seed::server;
 use super::{Members, RegisterError, Registration, Registrations, id_of_name, quoted};
-use crate::model::{Family, Runtime, SourceDetail, Tool, ToolSource, Transport};
+use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is one: it names a server and says where it is had or reached.
 pub(super) fn is_one(object: &Object) -> bool {
@@ -63,8 +63,7 @@ pub(super) fn read(object: &Object) -> Registrations {
         is_taken = true;
         let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
         tool.env_labels = variables(&mut package, &mut found);
-        let runtime = server(&mut tool, &command)
-            .map(|runtime| Runtime { env_labels: tool.env_labels.clone(), ..runtime });
+        let runtime = server(&mut tool, &command);
         package.rest(&mut found);
         found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
     }

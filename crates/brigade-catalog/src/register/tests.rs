@@ -30,6 +30,17 @@ fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
 }
 
 #[test]
+fn the_server_of_a_file_is_started_as_its_entry_says() {
+    let text =
+        "id: y\nsource: {type: mcp, command: python3 srv.py}\nenv_labels: [Q]\ntimeout: 20\ncwd: sub\n";
+    let found = read("s.yaml", text);
+    let runtime = found.tools[0].runtime.as_ref().unwrap();
+    assert_eq!((&*runtime.env_labels, runtime.cwd.as_deref()), (&["Q".to_owned()][..], Some("sub")));
+    assert_eq!(runtime.timeout, found.tools[0].tool.timeout);
+    assert!(runtime.timeout.is_some());
+}
+
+#[test]
 fn packages_of_the_mcp_registry_are_pinned() {
     let text = |package: &str| {
         format!(
