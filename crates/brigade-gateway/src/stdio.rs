@@ -338,7 +338,7 @@ mod tests {
             let noise = Noise { left: 100_000, unread: outgoing.unread.clone() };
             read(
                 noise,
-                &(Box::new(|| 1 << 10) as LineLimit),
+                &(Box::new(|| 1_usize << 10) as LineLimit),
                 &Conversation::default(),
                 &to_server,
                 &outgoing,

@@ -43,7 +43,7 @@ fn rule(_: &Plan, _: AskedRules<'_>) -> Result<ApprovedBy, Vec<String>> {
 }
 
 fn ask(calls: &AgentCalls, args: Json, covers: &Covers<'_>) -> Call {
-    let terms = Terms { limits: &[], rates: &|_| Ok(()), granted: &[], covers, judge: None };
+    let terms = Terms { limits: &[], rates: &|_| Ok(None), granted: &[], covers, judge: None };
     match calls.ask_under("say", args, None, &terms, &|request, _, _| request.store()).unwrap() {
         Asked::Stored { call, .. } => *call,
         over => panic!("{over:?}"),
@@ -57,7 +57,7 @@ fn ask_to_run(
     limits: &[Limit],
     covers: &Covers<'_>,
 ) -> (AskedToRun, Option<CallId>) {
-    let terms = Terms { limits, rates: &|_| Ok(()), granted: &[], covers, judge: None };
+    let terms = Terms { limits, rates: &|_| Ok(None), granted: &[], covers, judge: None };
     let begun = std::cell::RefCell::new(None);
     let note = |id: &CallId| drop(begun.replace(Some(id.clone())));
     let run = |request: &asking::Request<'_>, planned, config: &_| request.run(planned, config, &note);
