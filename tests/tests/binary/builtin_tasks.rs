@@ -122,7 +122,8 @@ fn a_task_gives_its_output_and_leaves_its_files_and_a_receipt() {
     }
     let outside =
         client.call("execution.file", json!({"execution_id": id, "path": "../../tools/policy.toml"}));
-    assert!(text(&outside).contains("path_outside"), "{outside:#}");
+    assert_stands(&outside, "refused", "path_outside");
+    assert!(text(&outside).contains("of the execution"), "{outside:#}");
     let logs = done(&mut client, "task.logs", json!({"execution_id": id, "limit": 2, "offset": 1}));
     assert_eq!((&logs["total"], &logs["events"][0]["sequence"]), (&json!(5), &json!(2)), "{logs:#}");
     assert_eq!(done(&mut client, "task.list", json!({}))["executions"][0]["id"], id);

@@ -205,7 +205,7 @@ fn what_is_not_one_definition_or_holds_a_secret_is_refused() {
     // Its own runtime is nobody else's.
     let taken = register(&site, &["mcp:files"], 1);
     assert_eq!(code(&taken), pair("id_taken", "files.id"));
-    assert!(taken["errors"][0]["message"].as_str().unwrap().contains("--replace"), "{taken:#}");
+    assert!(taken["errors"][0]["message"].as_str().unwrap().contains("replace it"), "{taken:#}");
     assert_eq!(
         register(&site, &["mcp:files", "--id", "files-2"], 0)["registered"][0]["runtime_id"],
         "files-2"

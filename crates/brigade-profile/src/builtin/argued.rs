@@ -116,7 +116,8 @@ pub fn refused_arguments(
             let leads_out =
                 |path: &str| relative(&format!("./{}", path.trim_start_matches('/')), "/").is_none();
             if text("path").is_some_and(leads_out) {
-                say(PathProblem::Outside.code(), "path", "the path leads out of the volume");
+                let of = if row.id == "execution.file" { "execution" } else { "volume" };
+                say(PathProblem::Outside.code(), "path", &format!("the path leads out of the {of}"));
             }
         }
         _ => {}
