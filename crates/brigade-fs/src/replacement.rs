@@ -54,10 +54,16 @@ fn process_of(name: &str) -> Option<u32> {
     process.parse().ok().filter(|process| *process != 0)
 }
 
-/// Removes the temporary files beside a file that ended processes left of writing it. What cannot be removed stays: it
-/// does no harm.
+/// The size of a directory, in bytes, above which it is not looked through at each write: some hundred entries.
+const SMALL: u64 = 16 << 10;
+
+/// Removes the temporary files beside a file that ended processes left of writing it. What cannot be removed stays, and
+/// what is in a large directory: it does no harm, and `doctor` finds it.
 pub(crate) fn remove_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) {
     let (folder, prefix) = (path.parent(), prefix_of(path));
+    if fs.metadata(&folder).is_ok_and(|metadata| SMALL < metadata.len) {
+        return;
+    }
     for entry in fs.list_dir(&folder).unwrap_or_default() {
         let is_ours =
             entry.name.strip_prefix(&prefix).is_some_and(|rest| !rest.trim_end_matches(".tmp").contains('.'));
@@ -172,6 +178,19 @@ mod tests {
         assert!(!is_left(&format!(".x.{}-0.tmp", std::process::id())));
         assert!(!is_left(".x.1-0.tmp"), "the first process of the system lives");
         assert!(is_left(&format!(".x.{}-0.tmp", u32::MAX / 2)));
+    }
+
+    #[test]
+    fn a_large_directory_is_not_looked_through_at_each_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let path = |name: &str| format!("folder/{name}").parse::<RelPath>().unwrap();
+        fs.create_dir_all(&"folder".parse().unwrap()).unwrap();
+        (0..2_000).for_each(|number| drop(fs.create(&path(&format!("entry-{number}.md")), 0o600).unwrap()));
+        let left = path(&format!(".a.json.{}-0.tmp", u32::MAX / 2));
+        drop(fs.create(&left, 0o600).unwrap());
+        fs.write_atomic(&path("a.json"), b"{}", FileMode::Private).unwrap();
+        assert!(fs.link_metadata(&left).is_ok());
     }
 
     fn check(fs: &dyn Fs, write: &dyn Fn(&dyn Fs, &RelPath) -> Result<(), FsError>) {
