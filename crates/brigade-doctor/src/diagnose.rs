@@ -22,6 +22,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Timestamp;
 
+pub(crate) use files::CommandRead;
 pub use files::shell_words;
 
 use crate::{ConfigFile, Issue, IssueType, Snapshot, ToolIssues, ToolState, source_item_key};
@@ -81,7 +82,7 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     let before_files = found.own.len();
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
-        files::command(state, files, refuses_inline_code.is_some(), &mut found.own);
+        files::command(state, files, refuses_inline_code.is_some(), &mut found.command, &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
         switching::secrets(tool, files, &mut found.switching);
     }

@@ -13,6 +13,7 @@ use brigade_kitchen::health::KitchenHealth;
 use brigade_policy::{Environment, PolicyState};
 use brigade_projection::{Orphan, PathRefusal, ProjectionItem};
 
+use crate::diagnose::CommandRead;
 use crate::{Issue, McpServer, RuntimeFacts};
 
 /// The facts to diagnose. Parts that were not gathered are empty or absent, and give no issues.
@@ -185,6 +186,8 @@ pub struct ToolIssues {
     pub(crate) policy: Vec<Issue>,
     /// Arguments that v0.30 writes in another way, for workspaces that it was used in.
     pub(crate) switching: Vec<Issue>,
+    /// What was read of the last command.
+    pub(crate) command: Option<CommandRead>,
 }
 
 impl ToolIssues {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use brigade_core::text::escape_terminal;
 
-use super::{Entry, Files, NotBound, Seen, what_it_reads};
+use super::{Entry, Files, NotBound, Reads, Seen, follow};
 use crate::argv::Argv;
 
 impl NotBound {
@@ -77,7 +77,9 @@ impl fmt::Display for NotBound {
 /// assert_eq!(of("python3 bin/x.py"), []);
 /// ```
 pub fn never_bound(argv: &Argv) -> Vec<NotBound> {
-    what_it_reads(argv, Path::new("/"), &NoFiles).unbound.into_iter().collect()
+    let mut reads = Reads::default();
+    follow(argv.words(), Path::new("/"), &NoFiles, &mut reads);
+    reads.unbound.into_iter().collect()
 }
 
 /// An empty workspace at the root.

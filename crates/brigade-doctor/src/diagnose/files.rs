@@ -7,7 +7,7 @@ use brigade_call::{DirectoryFact, ProgramFact, no_home};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
 use brigade_command::risk::{self, Risk};
-use brigade_command::{near_program, never_bound};
+use brigade_command::{NotBound, near_program, never_bound};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
 use brigade_policy::Blocker;
@@ -77,6 +77,7 @@ pub(super) fn command(
     state: &ToolState<'_>,
     files: &ToolFiles,
     is_code_refused: bool,
+    read: &mut Option<CommandRead>,
     found: &mut Vec<Issue>,
 ) {
     let tool = state.tool;
@@ -125,20 +126,19 @@ pub(super) fn command(
         let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
         found.push(by_installing(tool, issue));
     }
-    let ending = Ending::of(tool);
-    for code in never_bound(&argv) {
+    let CommandRead { never_bound, risks, .. } = CommandRead::again(read, command, Ending::of(tool), &argv);
+    for code in never_bound {
         let issue = Issue::of_tool(IssueType::CodeNotBound, tool, "command", code.to_string());
         found.push(issue.subject("code").evidence(format!("{code:?}")));
     }
-    let risks = Risks::of(&argv, ending);
-    let of_shell = shell_words_in(&argv, &risks, files.missing_script.as_deref(), state.home);
+    let of_shell = shell_words_in(&argv, risks, files.missing_script.as_deref(), state.home);
     found.extend(of_shell.map(|detail| Issue::of_tool(IssueType::ShellWords, tool, "command", detail)));
-    found.extend(risks.high.map(|(detail, evidence)| {
+    found.extend(risks.high.as_ref().map(|(detail, evidence)| {
         Issue::of_tool(IssueType::HighRiskCommand, tool, "command", format!("command: {detail}"))
-            .evidence(evidence)
+            .evidence(evidence.clone())
     }));
     found.extend(
-        risks.code.filter(|_| !is_code_refused).map(|detail| {
+        risks.code.as_ref().filter(|_| !is_code_refused).map(|detail| {
             Issue::of_tool(IssueType::InlineCode, tool, "command", format!("command: {detail}"))
         }),
     );
@@ -202,7 +202,7 @@ pub(super) fn shown(name: &str) -> String {
 }
 
 /// Whether arguments of a call will follow a command line.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Complete,
     ArgumentsFollow,
@@ -214,7 +214,36 @@ impl Ending {
     }
 }
 
+/// What the words of a tool's command say. The tools of one server have one command and stand together, so it is kept for
+/// the next one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CommandRead {
+    command: String,
+    ending: Ending,
+    never_bound: Vec<NotBound>,
+    risks: Risks,
+}
+
+impl CommandRead {
+    /// Reads a command, or returns what was read of the last one if it is the same.
+    fn again<'r>(
+        last: &'r mut Option<CommandRead>,
+        command: &str,
+        ending: Ending,
+        argv: &Argv,
+    ) -> &'r CommandRead {
+        if last.as_ref().is_some_and(|last| last.command != command || last.ending != ending) {
+            *last = None;
+        }
+        last.get_or_insert_with(|| {
+            let (never_bound, risks) = (never_bound(argv), Risks::of(argv, ending));
+            CommandRead { command: command.to_owned(), ending, never_bound, risks }
+        })
+    }
+}
+
 /// What a command line hides or holds.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Risks {
     /// What hides in it: for people, and as codes.
     pub(super) high: Option<(String, String)>,
