@@ -6,7 +6,7 @@ use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
@@ -40,8 +40,42 @@ fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
     })
 }
 
-fn ok(shown: &str) -> Vec<(&'static str, Json)> {
-    vec![("status", Json::from("success")), ("path", Json::from(shown))]
+/// What each change of a file says: the result of `fs.create_dir` and `fs.delete`.
+#[derive(Serialize)]
+struct Changed {
+    status: &'static str,
+    path: String,
+}
+
+impl Changed {
+    fn of(shown: String) -> Changed {
+        Changed { status: "success", path: shown }
+    }
+}
+
+/// The result of `fs.write`.
+#[derive(Serialize)]
+struct Written {
+    #[serde(flatten)]
+    changed: Changed,
+    bytes_written: usize,
+}
+
+/// The result of `fs.edit`.
+#[derive(Serialize)]
+struct Edited {
+    #[serde(flatten)]
+    changed: Changed,
+    message: String,
+    replacements: usize,
+}
+
+/// The result of `fs.multi_edit`.
+#[derive(Serialize)]
+struct MultiEdited {
+    #[serde(flatten)]
+    changed: Changed,
+    applied: usize,
 }
 
 #[derive(Deserialize)]
@@ -65,9 +99,8 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     let before = old.map(|_| sha256_of(context, &place, &folder)).transpose()?;
     check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
     store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
-    let mut members = ok(&place.shown);
-    members.push(("bytes_written", Json::from(args.content.len())));
-    Ok(Output::new(members))
+    let changed = Changed::of(place.shown);
+    Ok(Output::of(&Written { changed, bytes_written: args.content.len() }))
 }
 
 /// Finds where a path leads that names a file to change, which the root is not.
@@ -109,7 +142,7 @@ pub(super) fn create_dir(input: &Json, context: &mut Context<'_>) -> Result<Outp
     let args: PathArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Change)?;
     root(context)?.make_beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    Ok(Output::new(ok(&place.shown)))
+    Ok(Output::of(&Changed::of(place.shown)))
 }
 
 #[derive(Clone, Deserialize)]
@@ -234,11 +267,9 @@ pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
     let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
     let count = editing.apply(context, &edit)?;
-    let mut members = ok(&editing.end(context)?);
+    let changed = Changed::of(editing.end(context)?);
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    members.push(("message", Json::from(format!("replaced {times}"))));
-    members.push(("replacements", Json::from(count)));
-    Ok(Output::new(members))
+    Ok(Output::of(&Edited { changed, message: format!("replaced {times}"), replacements: count }))
 }
 
 #[derive(Deserialize)]
@@ -263,9 +294,8 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
             Failure { message, ..failure }.data(edit)
         })?;
     }
-    let mut members = ok(&editing.end(context)?);
-    members.push(("applied", Json::from(edits.len())));
-    Ok(Output::new(members))
+    let changed = Changed::of(editing.end(context)?);
+    Ok(Output::of(&MultiEdited { changed, applied: edits.len() }))
 }
 
 #[derive(Deserialize)]
@@ -317,7 +347,7 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
             context.touch(&place.path, None, None);
         }
     }
-    Ok(Output::new(ok(&place.shown)))
+    Ok(Output::of(&Changed::of(place.shown)))
 }
 
 /// Adds the files that a call would delete, where they are a whole directory.
