@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
@@ -51,6 +52,14 @@ impl Changed {
     fn of(shown: String) -> Changed {
         Changed { status: "success", path: shown }
     }
+}
+
+/// How often a text to replace occurs that should occur once, and in which of several edits.
+#[derive(Default, Deserialize, Serialize)]
+struct Occurrences {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<usize>,
+    count: Option<usize>,
 }
 
 /// The result of `fs.write`.
@@ -178,8 +187,8 @@ impl Edit {
             count => {
                 let message =
                     format!("the text to replace occurs {count} times; give more of what is around it");
-                let count = [("count", Json::from(count))];
-                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data(count));
+                let found = Occurrences { edit: None, count: Some(count) };
+                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data_of(&found));
             }
         }
         let length = self.length_of_result(bytes.len(), places.len());
@@ -289,9 +298,9 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
     for (at, edit) in edits.iter().enumerate() {
         editing.apply(context, edit).map_err(|failure| {
             let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
-            let count = failure.data.as_ref().and_then(|data| data.get("count")).cloned();
-            let edit = [("edit", Json::from(at + 1)), ("count", count.unwrap_or_default())];
-            Failure { message, ..failure }.data(edit)
+            let found = failure.data.as_ref().and_then(|data| from_json::<Occurrences>(data).ok());
+            let found = Occurrences { edit: Some(at + 1), ..found.unwrap_or_default() };
+            Failure { message, ..failure }.data_of(&found)
         })?;
     }
     let changed = Changed::of(editing.end(context)?);
