@@ -227,9 +227,11 @@ impl Bench {
             Command::each("call plan", |turn| call("plan", turn)).targets(targets(Some(1.5))),
             Command::each("call queue", |turn| call("queue", turn)).targets(targets(Some(1.5))),
         ];
-        for (name, line) in [("plan --json", "plan --json"), ("doctor --json", "doctor --json")] {
+        let most = || (tools == 10_000).then_some(Target::Memory(150 << 20));
+        for line in ["plan --json", "doctor --json", "apply --all --dry-run"] {
+            let within = if line.starts_with("apply") { Vec::new() } else { targets(None) };
             if self.brigade.knows(&words(line)[..1]) {
-                commands.push(Command::new(name, line).targets(targets(None)));
+                commands.push(Command::new(line, line).targets(within).targets(most()));
             }
         }
         for command in &commands {
@@ -309,6 +311,9 @@ impl Bench {
                 let mut row = Row::new(line, self.alone(&words, folder)?);
                 if line == "run verify" {
                     row = row.targets([Target::Within(Duration::from_secs(1))]);
+                }
+                if line == "run list --json" {
+                    row = row.targets([Target::Memory(32 << 20)]);
                 }
                 if line == "run list --json" || line == "doctor" {
                     row.original = self.original_time(&|_| words.clone(), folder)?;

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Json, codes, reasons};
+use brigade_core::{Json, Timestamp, codes, reasons};
 use brigade_manifest::{Agent, Isolation, Manifest, Read, read};
 use brigade_profile::builtin::own_name;
 use brigade_store::events::StoredEvent;
 use brigade_store::manifests::{Deployed, ManifestQuery, NewManifest};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::schema::faults;
+use crate::schema::{FaultRow, ManifestFaults, faults};
 use crate::shipped::{check_delete, check_name};
-use crate::stored::{at, or_null};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -30,14 +29,23 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 pub(crate) const KIND: &str = "agent";
 
 /// Where agents are kept.
-const AGENTS: Registry = Registry { kind: KIND, id: "agent_id" };
+const AGENTS: Registry = Registry { kind: KIND, id: ManifestId::Agent };
 
 /// Where manifests of a kind are kept.
 pub(crate) struct Registry {
     /// The kind in the store.
     pub(crate) kind: &'static str,
     /// The member of results that has the id.
-    pub(crate) id: &'static str,
+    pub(crate) id: fn(String) -> ManifestId,
+}
+
+/// The id of a manifest, in the member that the family has for it.
+#[derive(Serialize)]
+pub(crate) enum ManifestId {
+    #[serde(rename = "agent_id")]
+    Agent(String),
+    #[serde(rename = "workflow_id")]
+    Workflow(String),
 }
 
 /// The most events of one answer.
@@ -78,6 +86,88 @@ struct SearchArgs {
     status: Option<String>,
 }
 
+/// The result of `agent.create`, `agent.update`, `workflow.create` and `workflow.update`.
+#[derive(Serialize)]
+pub(crate) struct ManifestDeployed {
+    #[serde(flatten)]
+    id: ManifestId,
+    deployed: bool,
+    name: String,
+    version: String,
+    warnings: Vec<FaultRow>,
+    /// What a judge said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) semantic: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct AgentRow {
+    id: String,
+    name: String,
+    version: String,
+    status: String,
+    description: Option<String>,
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct AgentList {
+    agents: Vec<AgentRow>,
+}
+
+/// The result of `agent.export` and `workflow.export`.
+#[derive(Serialize)]
+struct ManifestExported<'a> {
+    manifest_yaml: &'a str,
+    id: String,
+    name: String,
+    version: &'a str,
+}
+
+/// The result of `agent.delete` and `workflow.delete`.
+#[derive(Serialize)]
+pub(crate) struct ManifestDeleted {
+    #[serde(flatten)]
+    pub(crate) id: ManifestId,
+    pub(crate) deleted: bool,
+}
+
+/// An event of an agent, a task or a workflow.
+#[derive(Serialize)]
+pub(crate) struct EventRow {
+    event_type: String,
+    payload: Json,
+    recorded_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct AgentLogs {
+    agent_id: String,
+    events: Vec<EventRow>,
+    total: usize,
+    limit: usize,
+    offset: usize,
+}
+
+/// The result of `agent.search` and `workflow.search`.
+#[derive(Serialize)]
+struct ManifestsFound {
+    query: String,
+    results: Vec<ManifestFound>,
+    total: usize,
+}
+
+#[derive(Serialize)]
+struct ManifestFound {
+    id: String,
+    name: String,
+    version: String,
+    description: Option<String>,
+    labels: BTreeMap<String, String>,
+    /// With three digits.
+    score: Json,
+}
+
 /// Returns a manifest without faults.
 ///
 /// # Errors
@@ -93,8 +183,8 @@ pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure
         many => format!("{many} faults"),
     };
     let message = format!("the manifest has {count}: {}", said.join("; "));
-    Err(Failure::new(codes::INVALID_MANIFEST, message)
-        .data([("errors", faults(&read.faults)), ("warnings", faults(&read.warnings))]))
+    let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
+    Err(Failure::new(codes::INVALID_MANIFEST, message).data_of(&faults))
 }
 
 /// Refuses names that are shipped, what this machine cannot give, and tools that nobody has.
@@ -129,7 +219,7 @@ pub(crate) fn deploy<M: Manifest>(
     context: &mut Context<'_>,
     check: fn(&M, &Context<'_>) -> Result<(), Failure>,
     store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<Deployed, Failure>,
-) -> Result<Output, Failure> {
+) -> Result<ManifestDeployed, Failure> {
     let DeployArgs { manifest_yaml, force } = arguments(input)?;
     let read = without_faults::<M>(&manifest_yaml)?;
     let warnings = faults(&read.warnings);
@@ -150,29 +240,23 @@ pub(crate) fn deploy<M: Manifest>(
         force,
     };
     let deployed = store(context, &new)?;
-    Ok(Output::new([
-        (registry.id, Json::from(deployed.id)),
-        ("deployed", Json::from(true)),
-        ("name", Json::from(deployed.name)),
-        ("version", Json::from(deployed.version)),
-        ("warnings", warnings),
-    ]))
+    let (name, version) = (deployed.name, deployed.version);
+    let id = (registry.id)(deployed.id);
+    Ok(ManifestDeployed { id, deployed: true, name, version, warnings, semantic: None })
 }
 
 fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    deploy(&AGENTS, input, context, check, |context, new| {
+    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
-    })
+    })?;
+    Ok(Output::of(&deployed))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    deploy(&AGENTS, input, context, check, |context, new| {
+    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
-    })
-}
-
-fn labels(labels: &BTreeMap<String, String>) -> Json {
-    Json::object(labels.iter().map(|(key, value)| (key.as_str(), Json::from(value.as_str()))))
+    })?;
+    Ok(Output::of(&deployed))
 }
 
 fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -180,17 +264,15 @@ fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         Some(store) => store.manifests(KIND)?,
         None => Vec::new(),
     };
-    let row = |agent: &Deployed| {
-        Json::object([
-            ("id", Json::from(agent.id.as_str())),
-            ("name", Json::from(agent.name.as_str())),
-            ("version", Json::from(agent.version.as_str())),
-            ("status", Json::from(agent.status.as_str())),
-            ("description", or_null(agent.description.as_deref())),
-            ("labels", labels(&agent.labels)),
-        ])
+    let row = |agent: Deployed| AgentRow {
+        id: agent.id,
+        name: agent.name,
+        version: agent.version,
+        status: agent.status,
+        description: agent.description,
+        labels: agent.labels,
     };
-    Ok(Output::new([("agents", Json::from(agents.iter().map(row).collect::<Vec<_>>()))]))
+    Ok(Output::of(&AgentList { agents: agents.into_iter().map(row).collect() }))
 }
 
 fn not_found() -> Failure {
@@ -213,20 +295,20 @@ pub(crate) fn export_named(
     let NameArgs { name } = arguments(input)?;
     let missing = || Failure::new(codes::NOT_FOUND, format!("there is no such {}", registry.kind));
     let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
-    Ok(Output::new([
-        ("manifest_yaml", Json::from(revision.text.as_str())),
-        ("id", Json::from(agent.id)),
-        ("name", Json::from(agent.name)),
-        ("version", Json::from(revision.version)),
-    ])
-    .text(revision.text))
+    let exported = ManifestExported {
+        manifest_yaml: &revision.text,
+        id: agent.id,
+        name: agent.name,
+        version: &revision.version,
+    };
+    Ok(Output::of(&exported).text(revision.text))
 }
 
 fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { agent_id } = arguments(input)?;
     check_delete(KIND, &agent_id, context)?;
     let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
-    Ok(Output::new([("agent_id", Json::from(agent.id)), ("deleted", Json::from(true))]))
+    Ok(Output::of(&ManifestDeleted { id: ManifestId::Agent(agent.id), deleted: true }))
 }
 
 /// Reads how much of a list is wanted.
@@ -241,12 +323,9 @@ pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize),
 }
 
 /// Writes an event.
-pub(crate) fn event(event: &StoredEvent) -> Json {
-    Json::object([
-        ("event_type", Json::from(event.event_type.as_str())),
-        ("payload", event.payload.clone()),
-        ("recorded_at", at(event.recorded_at)),
-    ])
+pub(crate) fn event(event: StoredEvent) -> EventRow {
+    let StoredEvent { event_type, payload, recorded_at, .. } = event;
+    EventRow { event_type, payload, recorded_at }
 }
 
 fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -263,13 +342,8 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if total == 0 {
         return Err(not_found());
     }
-    Ok(Output::new([
-        ("agent_id", Json::from(id)),
-        ("events", Json::from(events.iter().map(event).collect::<Vec<_>>())),
-        ("total", Json::from(total)),
-        ("limit", Json::from(limit)),
-        ("offset", Json::from(offset)),
-    ]))
+    let events = events.into_iter().map(event).collect();
+    Ok(Output::of(&AgentLogs { agent_id: id, events, total, limit, offset }))
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -311,22 +385,16 @@ pub(crate) fn search_in(
     found.retain(|one| args.min_score <= one.score && offered(&one.manifest));
     let total = found.len();
     found.truncate(limit);
-    let rows = found.iter().map(|one| {
-        let agent = &one.manifest;
-        Json::object([
-            ("id", Json::from(agent.id.as_str())),
-            ("name", Json::from(agent.name.as_str())),
-            ("version", Json::from(agent.version.as_str())),
-            ("description", or_null(agent.description.as_deref())),
-            ("labels", labels(&agent.labels)),
-            ("score", Json::parse(&format!("{:.3}", one.score)).unwrap_or_default()),
-        ])
+    let rows = found.into_iter().map(|one| ManifestFound {
+        id: one.manifest.id,
+        name: one.manifest.name,
+        version: one.manifest.version,
+        description: one.manifest.description,
+        labels: one.manifest.labels,
+        score: Json::parse(&format!("{:.3}", one.score)).unwrap_or_default(),
     });
-    Ok(Output::new([
-        ("query", Json::from(args.query.as_str())),
-        ("results", Json::from(rows.collect::<Vec<_>>())),
-        ("total", Json::from(total)),
-    ]))
+    let results = rows.collect();
+    Ok(Output::of(&ManifestsFound { query: args.query, results, total }))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Questions for a person: `ask.user`. The call waits for the answer, which comes by another process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use brigade_core::{Json, Object, codes, reasons};
+use brigade_core::{Json, codes, reasons};
 use brigade_profile::{LiveSession, is_of_execution};
 use brigade_store::StoreError;
 use brigade_store::questions::{Answer, Asked, AskedOption, AskedQuestion, Asker, Decision, Given, Question};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
-use crate::stored::{or_null, texts};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
@@ -49,6 +49,16 @@ struct GivenQuestion {
     is_secret: bool,
     default_assumption: Option<String>,
     impact: Option<String>,
+}
+
+/// The result of `ask.user`.
+#[derive(Serialize)]
+struct Answered<'a> {
+    answer: Option<String>,
+    answers: &'a BTreeMap<String, Vec<String>>,
+    response_text: Option<&'a str>,
+    decision: &'static str,
+    answered_by: &'a str,
 }
 
 /// Reads what is asked.
@@ -226,15 +236,13 @@ fn answered(question: &Question) -> Option<Output> {
         [one] => answer.answers.get(&one.id).map(|values| values.join(", ")),
         _ => None,
     };
-    let answers: Object = answer.answers.iter().map(|(id, values)| (id.clone(), texts(values))).collect();
-    let by = question.answered_by.as_deref().unwrap_or("person");
-    Some(Output::new([
-        ("answer", or_null(first.as_deref())),
-        ("answers", Json::Object(answers)),
-        ("response_text", or_null(answer.text.as_deref())),
-        ("decision", Json::from(answer.decision.as_str())),
-        ("answered_by", Json::from(by)),
-    ]))
+    Some(Output::of(&Answered {
+        answer: first,
+        answers: &answer.answers,
+        response_text: answer.text.as_deref(),
+        decision: answer.decision.as_str(),
+        answered_by: question.answered_by.as_deref().unwrap_or("person"),
+    }))
 }
 
 /// Says that a person has not answered in time. The same question asked again waits for the same answer.

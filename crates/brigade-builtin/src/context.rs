@@ -214,6 +214,12 @@ impl Failure {
         Failure { code: code.as_code(), message: message.into(), data: None }
     }
 
+    /// Adds a document of a type that a program wants to know.
+    #[must_use]
+    pub(crate) fn data_of(self, data: &impl Serialize) -> Failure {
+        Failure { data: Some(to_json(data).expect("what a failure tells is JSON")), ..self }
+    }
+
     /// Adds what a program wants to know.
     #[must_use]
     pub fn data<K: Into<String>>(self, members: impl IntoIterator<Item = (K, Json)>) -> Failure {

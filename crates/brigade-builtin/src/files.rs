@@ -12,9 +12,11 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use brigade_core::{Fingerprint, Json, codes};
+use brigade_core::json::to_json;
+use brigade_core::{Fingerprint, codes};
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
+use serde::Serialize;
 
 use crate::context::{Context, Failure};
 use crate::run::Function;
@@ -52,8 +54,8 @@ impl Room {
     }
 
     /// Takes the room for a row. Returns whether there was enough.
-    fn take(&mut self, row: &Json) -> bool {
-        let size = row.to_compact().len() + 1;
+    fn take(&mut self, row: &impl Serialize) -> bool {
+        let size = to_json(row).expect("a row is JSON").to_compact().len() + 1;
         let left = self.0.checked_sub(size);
         self.0 = left.unwrap_or_default();
         left.is_some()

@@ -6,7 +6,7 @@
 use brigade_core::{Glob, Json, Object, codes, reasons};
 use brigade_profile::builtin::{BuiltinName, Definition, own_name};
 use brigade_store::records::{FleetCall, FleetCommand, Lane};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -22,7 +22,8 @@ const MOST: usize = 50;
 const MACHINES: &[&str] = &["host", "hosts", "machine", "machines", "node", "nodes", "region", "edge"];
 
 /// What a target is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Kind {
     Lane,
     Volume,
@@ -48,26 +49,42 @@ impl Kind {
 }
 
 /// A lane or a volume.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Target {
     kind: Kind,
     id: String,
     name: String,
     /// Why nothing is called for it.
+    #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
     skipped: Option<&'static str>,
 }
 
-impl Target {
-    fn row(&self) -> Json {
-        let mut row = Object::new();
-        row.insert("kind".to_owned(), Json::from(self.kind.as_str()));
-        row.insert("id".to_owned(), Json::from(self.id.as_str()));
-        row.insert("name".to_owned(), Json::from(self.name.as_str()));
-        if let Some(reason) = self.skipped {
-            row.insert("reason".to_owned(), Json::from(reason));
-        }
-        Json::Object(row)
-    }
+/// The result of `fleet.list`.
+#[derive(Serialize)]
+struct Targets {
+    resolved: Vec<Target>,
+    skipped: Vec<Target>,
+}
+
+/// The result of `fleet.invoke`.
+#[derive(Serialize)]
+struct FleetInvoked<'a> {
+    fleet_command_id: String,
+    calls: Vec<TargetCall<'a>>,
+}
+
+/// The call for one target, or the code of why there is none.
+#[derive(Serialize)]
+struct TargetCall<'a> {
+    target: &'a Target,
+    call_id: Option<String>,
+    status: String,
+}
+
+/// The result of `fleet.cancel`.
+#[derive(Serialize)]
+struct FleetCancelled {
+    cancelled: bool,
 }
 
 /// Which targets are meant.
@@ -155,8 +172,7 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ListArgs { target } = arguments(input)?;
     let (skipped, resolved): (Vec<Target>, Vec<Target>) =
         targets(context, &Wanted::read(&target)?)?.into_iter().partition(|target| target.skipped.is_some());
-    let rows = |targets: &[Target]| Json::from(targets.iter().map(Target::row).collect::<Vec<_>>());
-    Ok(Output::new([("resolved", rows(&resolved)), ("skipped", rows(&skipped))]))
+    Ok(Output::of(&Targets { resolved, skipped }))
 }
 
 #[derive(Deserialize)]
@@ -227,24 +243,20 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
             }
         };
-        let (call, status) = match asked {
+        let (call_id, status) = match asked {
             Ok(call) => {
                 lines.push(format!("{}: call {} is {}", target.id, call.id, call.status));
                 calls.push(FleetCall { target: target.id.clone(), call: call.id.clone() });
-                (Json::from(call.id), call.status)
+                (Some(call.id), call.status)
             }
             Err(failure) => {
                 let status = failure.code.to_owned();
                 lines.push(format!("{}: {}", target.id, failure.message));
                 first.get_or_insert(failure);
-                (Json::Null, status)
+                (None, status)
             }
         };
-        members.push(Json::object([
-            ("target", target.row()),
-            ("call_id", call),
-            ("status", Json::from(status)),
-        ]));
+        members.push(TargetCall { target, call_id, status });
     }
     if let Some(failure) = first.filter(|_| calls.is_empty()) {
         return Err(failure);
@@ -254,8 +266,8 @@ fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let id = store.new_record_id::<FleetCommand>()?;
     store.put_record(&id, &context.owner(), &command, context.clock.now())?;
     lines.push("`call.wait` with the id of a call runs it when it is approved".to_owned());
-    let output = Output::new([("fleet_command_id", Json::from(id)), ("calls", Json::from(members))]);
-    Ok(output.text(lines.join("\n")))
+    let invoked = FleetInvoked { fleet_command_id: id, calls: members };
+    Ok(Output::of(&invoked).text(lines.join("\n")))
 }
 
 #[derive(Deserialize)]
@@ -281,5 +293,5 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !is_any {
         return Err(Failure::new(codes::ALREADY_ENDED, lines.join("; ")));
     }
-    Ok(Output::new([("cancelled", Json::from(true))]).text(lines.join("\n")))
+    Ok(Output::of(&FleetCancelled { cancelled: true }).text(lines.join("\n")))
 }

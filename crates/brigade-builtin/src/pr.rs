@@ -5,16 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Json, Object, codes, reasons};
+use brigade_core::{Json, Object, Timestamp, codes, reasons};
 use brigade_store::StoreError;
 use brigade_store::records::{Kept, Lane};
 use brigade_store::reviews::{CheckCall, Comment, LONGEST_TEXT, PullRequest, Thread};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
-use crate::stored::{at, or_null};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -37,6 +36,73 @@ const COMMIT: &str = "commit";
 
 /// The status of a check that ran for another commit.
 const OUTDATED: &str = "outdated";
+
+/// The result of `pr.create`.
+#[derive(Serialize)]
+struct PullRequestCreated {
+    pr_id: String,
+    title: String,
+    branch: String,
+    base: String,
+    url: String,
+}
+
+/// The result of `pr.inventory` and `pr.comments`.
+#[derive(Serialize)]
+struct Inventory {
+    summary: String,
+    checks: Vec<CheckRow>,
+    threads: Vec<ThreadRow>,
+    comments: Vec<CommentRow>,
+}
+
+#[derive(Serialize)]
+struct CheckRow {
+    name: String,
+    status: &'static str,
+    call_id: Option<String>,
+    run_id: Option<String>,
+    commit: Option<String>,
+    looked_at: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ThreadRow {
+    id: String,
+    path: Option<String>,
+    line: Option<u64>,
+    resolved: bool,
+    /// How many there are.
+    comments: usize,
+}
+
+#[derive(Serialize)]
+struct CommentRow {
+    id: String,
+    thread_id: String,
+    author: String,
+    body: String,
+    created_at: Timestamp,
+}
+
+/// The result of `pr.rerun_checks`: the ids of the calls.
+#[derive(Serialize)]
+struct ChecksAsked {
+    rerun: Vec<String>,
+}
+
+/// The result of `pr.reply`.
+#[derive(Serialize)]
+struct Replied {
+    reply_id: String,
+}
+
+/// The result of `pr.resolve`.
+#[derive(Serialize)]
+struct ThreadResolved {
+    thread_id: String,
+    resolved: bool,
+}
 
 #[derive(Deserialize)]
 struct CreateArgs {
@@ -183,13 +249,13 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let kept = context.store()?.open_pull_request(&context.owner(), request, now)?;
     let request = kept.record;
-    Ok(Output::new([
-        ("pr_id", Json::from(kept.id)),
-        ("title", Json::from(request.title)),
-        ("branch", Json::from(request.branch)),
-        ("base", Json::from(request.base)),
-        ("url", Json::from(url(request.number))),
-    ]))
+    Ok(Output::of(&PullRequestCreated {
+        pr_id: kept.id,
+        title: request.title,
+        branch: request.branch,
+        base: request.base,
+        url: url(request.number),
+    }))
 }
 
 /// How a check stands.
@@ -206,16 +272,16 @@ impl Check {
         matches!(self.status, "failed" | "cancelled" | "not_run" | OUTDATED)
     }
 
-    fn row(&self) -> Json {
+    fn row(self) -> CheckRow {
         let call = self.call.as_ref();
-        Json::object([
-            ("name", Json::from(self.name.as_str())),
-            ("status", Json::from(self.status)),
-            ("call_id", or_null(call.map(|call| call.call.as_str()))),
-            ("run_id", or_null(self.run.as_deref())),
-            ("commit", or_null(call.and_then(|call| call.commit.as_deref()))),
-            ("looked_at", or_null(call.map(|call| if call.is_of_branch { "branch" } else { "workspace" }))),
-        ])
+        CheckRow {
+            name: self.name,
+            status: self.status,
+            looked_at: call.map(|call| if call.is_of_branch { "branch" } else { "workspace" }),
+            call_id: call.map(|call| call.call.clone()),
+            commit: call.and_then(|call| call.commit.clone()),
+            run_id: self.run,
+        }
     }
 }
 
@@ -264,25 +330,25 @@ fn checks(context: &Context<'_>, subjects: &Subjects, request: &PullRequest) -> 
     context.suites.iter().cloned().map(of).collect()
 }
 
-fn comment_row(thread: &str, comment: &Comment) -> Json {
-    Json::object([
-        ("id", Json::from(comment.id.as_str())),
-        ("thread_id", Json::from(thread)),
-        ("author", Json::from(comment.author.as_str())),
-        ("body", Json::from(comment.body.as_str())),
-        ("created_at", at(comment.created_at)),
-    ])
+fn comment_row(thread: &str, comment: &Comment) -> CommentRow {
+    CommentRow {
+        id: comment.id.clone(),
+        thread_id: thread.to_owned(),
+        author: comment.author.clone(),
+        body: comment.body.clone(),
+        created_at: comment.created_at,
+    }
 }
 
-fn thread_row(kept: &Kept<Thread>) -> Json {
+fn thread_row(kept: &Kept<Thread>) -> ThreadRow {
     let thread = &kept.record;
-    Json::object([
-        ("id", Json::from(kept.id.as_str())),
-        ("path", or_null(thread.path.as_deref())),
-        ("line", thread.line.map_or(Json::Null, Json::from)),
-        ("resolved", Json::from(thread.is_resolved)),
-        ("comments", Json::from(thread.comments.len())),
-    ])
+    ThreadRow {
+        id: kept.id.clone(),
+        path: thread.path.clone(),
+        line: thread.line,
+        resolved: thread.is_resolved,
+        comments: thread.comments.len(),
+    }
 }
 
 /// `pr.inventory` and `pr.comments`
@@ -316,16 +382,15 @@ fn inventory(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure>
         summary.push_str("\n\n");
         summary.push_str(&request.body);
     }
-    let comments: Vec<Json> = threads
-        .iter()
-        .flat_map(|kept| kept.record.comments.iter().map(|comment| comment_row(&kept.id, comment)))
-        .collect();
-    Ok(Output::new([
-        ("summary", Json::from(summary)),
-        ("checks", Json::from(checks.iter().map(Check::row).collect::<Vec<_>>())),
-        ("threads", Json::from(threads.iter().map(thread_row).collect::<Vec<_>>())),
-        ("comments", Json::from(comments)),
-    ]))
+    let comments_of = |kept: &Kept<Thread>| {
+        kept.record.comments.iter().map(|comment| comment_row(&kept.id, comment)).collect()
+    };
+    Ok(Output::of(&Inventory {
+        summary,
+        checks: checks.into_iter().map(Check::row).collect(),
+        threads: threads.iter().map(thread_row).collect(),
+        comments: threads.iter().flat_map(|kept| -> Vec<CommentRow> { comments_of(kept) }).collect(),
+    }))
 }
 
 fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -359,7 +424,7 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if let Some(failure) = refused.filter(|_| asked.is_empty()) {
         return Err(failure);
     }
-    let ids: Vec<Json> = asked.values().map(|check| Json::from(check.call.as_str())).collect();
+    let ids: Vec<String> = asked.values().map(|check| check.call.clone()).collect();
     let text = match ids.len() {
         0 => "no check has failed".to_owned(),
         count => format!(
@@ -370,7 +435,7 @@ fn rerun(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         request.checks.extend(asked);
         Ok(())
     })?;
-    Ok(Output::new([("rerun", Json::from(ids))]).text(text))
+    Ok(Output::of(&ChecksAsked { rerun: ids }).text(text))
 }
 
 /// Changes a thread.
@@ -392,7 +457,7 @@ fn reply(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let body = kept_text(context, "a reply", &body, LONGEST_TEXT)?;
     let (author, now) = (context.owner(), context.clock.now());
     let reply = change(context, &id, |thread| thread.comment(&id, &author, body, now))?;
-    Ok(Output::new([("reply_id", Json::from(reply))]))
+    Ok(Output::of(&Replied { reply_id: reply }))
 }
 
 fn resolve(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -401,7 +466,7 @@ fn resolve(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         thread.is_resolved = true;
         Ok(())
     })?;
-    Ok(Output::new([("thread_id", Json::from(id)), ("resolved", Json::from(true))]))
+    Ok(Output::of(&ThreadResolved { thread_id: id, resolved: true }))
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_profile::{LiveSession, Outside};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output, Touched};
 use crate::files::{Found, look_at};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
-use crate::stored::texts;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[("report.completion", completion)];
@@ -38,6 +37,14 @@ struct Artifact {
     #[serde(rename = "type")]
     kind: Option<String>,
     reference: String,
+}
+
+/// The result of `report.completion`.
+#[derive(Serialize)]
+struct Reported {
+    report_id: String,
+    status: String,
+    missing_references: Vec<String>,
 }
 
 /// What a reference leads to.
@@ -89,11 +96,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         .json("report", input)
         .finish();
     let id = format!("report-{}", &id.to_hex()[..16]);
-    Ok(Output::new([
-        ("report_id", Json::from(id)),
-        ("status", Json::from(args.status)),
-        ("missing_references", texts(&missing)),
-    ]))
+    Ok(Output::of(&Reported { report_id: id, status: args.status, missing_references: missing }))
 }
 
 /// Finds a commit, a branch or a tag in the repository of the workspace.
@@ -132,6 +135,7 @@ fn look(context: &Context<'_>, reference: &str) -> Result<Reference, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use brigade_core::json::to_json;
     use brigade_fs::{FileMode, Fs as _};
 
     use super::*;
@@ -159,7 +163,7 @@ mod tests {
             (run(row, &args, context).unwrap(), context.touched.clone())
         });
         let missing = ["none.txt", "../outside", "run-2", ".git/config"].map(str::to_owned);
-        assert_eq!(output.structured.get("missing_references"), Some(&texts(&missing)));
+        assert_eq!(output.structured.get("missing_references"), Some(&to_json(&missing).unwrap()));
         assert!(text(&output.structured, "report_id").starts_with("report-"));
         let hash = Some(Fingerprint::of_bytes(b"done\n"));
         let file = Touched { path: "out/result.txt".to_owned(), before: hash, after: hash };
@@ -191,7 +195,7 @@ mod tests {
             (run(row, &args, context).unwrap(), context.touched.clone())
         });
         let missing = closed.map(str::to_owned);
-        assert_eq!(output.structured.get("missing_references"), Some(&texts(&missing)));
+        assert_eq!(output.structured.get("missing_references"), Some(&to_json(&missing).unwrap()));
         assert_eq!(touched.iter().map(|touched| touched.path.as_str()).collect::<Vec<_>>(), ["open.txt"]);
     }
 

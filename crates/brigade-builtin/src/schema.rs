@@ -2,7 +2,7 @@
 
 use brigade_core::{Json, codes};
 use brigade_manifest::{Agent, Fault, Kind, Manifest, Workflow, read, schema_of};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -19,6 +19,30 @@ struct GetArgs {
 struct ValidateArgs {
     kind: String,
     manifest_yaml: String,
+}
+
+/// What is wrong with a manifest, or odd in it.
+#[derive(Serialize)]
+pub(crate) struct FaultRow {
+    line: usize,
+    column: usize,
+    path: String,
+    message: String,
+}
+
+/// The faults of a manifest, as a failure to deploy it tells them.
+#[derive(Serialize)]
+pub(crate) struct ManifestFaults {
+    pub(crate) errors: Vec<FaultRow>,
+    pub(crate) warnings: Vec<FaultRow>,
+}
+
+/// The result of `schema.validate` and `workflow.validate`.
+#[derive(Serialize)]
+struct Validated {
+    valid: bool,
+    #[serde(flatten)]
+    faults: ManifestFaults,
 }
 
 /// `schema.get`
@@ -51,25 +75,20 @@ pub(crate) fn validated<M: Manifest>(text: &str) -> Output {
         .map(|fault| format!("{fault}\n"))
         .chain(read.warnings.iter().map(|warning| format!("warning: {warning}\n")))
         .collect();
-    Output::new([
-        ("valid", Json::from(valid)),
-        ("errors", faults(&read.faults)),
-        ("warnings", faults(&read.warnings)),
-    ])
-    .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
+    let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
+    Output::of(&Validated { valid, faults })
+        .text(format!("{}\n{}", if valid { "valid" } else { "not valid" }, said.concat()).trim_end())
 }
 
 /// Writes faults.
-pub(crate) fn faults(faults: &[Fault]) -> Json {
-    let row = |fault: &Fault| {
-        Json::object([
-            ("line", Json::from(fault.at.line)),
-            ("column", Json::from(fault.at.column)),
-            ("path", Json::from(fault.path.as_str())),
-            ("message", Json::from(fault.message.as_str())),
-        ])
+pub(crate) fn faults(faults: &[Fault]) -> Vec<FaultRow> {
+    let row = |fault: &Fault| FaultRow {
+        line: fault.at.line,
+        column: fault.at.column,
+        path: fault.path.clone(),
+        message: fault.message.clone(),
     };
-    Json::from(faults.iter().map(row).collect::<Vec<_>>())
+    faults.iter().map(row).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use brigade_core::{Json, codes};
 use brigade_profile::{LiveSession, ProfileName, Rights, Slot};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -19,6 +19,22 @@ const EDIT: &str = "permission.edit";
 struct ModeArgs {
     target_mode: String,
     reason: String,
+}
+
+/// The result of `session.mode`.
+#[derive(Serialize)]
+struct ModeSwitched {
+    action: &'static str,
+    target_mode: String,
+    reason: String,
+}
+
+/// The result of `session.exit_plan`.
+#[derive(Serialize)]
+struct PlanAccepted<'a> {
+    decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_id: Option<&'a str>,
 }
 
 /// Gives the session that asked a profile in the place of the agent's own.
@@ -40,18 +56,13 @@ fn grant(context: &Context<'_>, slot: Slot, name: &str) -> Result<(), Failure> {
 fn mode(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ModeArgs { target_mode, reason } = arguments(input)?;
     grant(context, Slot::Mode, &target_mode)?;
-    Ok(Output::new([
-        ("action", Json::from("mode_switched")),
-        ("target_mode", Json::from(target_mode)),
-        ("reason", Json::from(reason)),
-    ]))
+    Ok(Output::of(&ModeSwitched { action: "mode_switched", target_mode, reason }))
 }
 
 /// `session.exit_plan`: a person accepted the plan.
 fn exit_plan(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     grant(context, Slot::Permission, EDIT)?;
-    let call = context.call.map(|id| ("call_id", Json::from(id)));
-    Ok(Output::new(std::iter::once(("decision", Json::from("accept"))).chain(call)))
+    Ok(Output::of(&PlanAccepted { decision: "accept", call_id: context.call }))
 }
 
 #[cfg(test)]

@@ -5,15 +5,16 @@
 //! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
 
 use brigade_command::{LanguageRuntime, WrittenProgram};
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, Json, codes, reasons};
 use brigade_manifest::{Agent, Manifest, Workflow};
 use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, NewManifest, Revision};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::{KIND as AGENT, without_faults};
-use crate::context::{Context, Failure, Output};
+use crate::context::{Context, Failure, Output, Started};
 use crate::run::{Function, arguments};
 use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of, wait};
 
@@ -42,8 +43,43 @@ const AGENTS: [&str; 4] =
 /// The directory of programs that were written for intents, relative to the workspace.
 const PROGRAMS: &str = ".execute";
 
-/// The input of an execution that says whether its agent was deployed before it.
-const REUSED: &str = "reused_existing_agent";
+/// What the workflow that carries out an intent is given.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct IntentInput {
+    path: String,
+    /// The inputs of the program, as the text that it gets.
+    argument: String,
+    inputs: Json,
+    timeout_seconds: u64,
+    volume_id: Option<String>,
+    file: String,
+    /// Whether its agent was deployed before it.
+    reused_existing_agent: bool,
+}
+
+/// The result of `execute.intent`.
+#[derive(Serialize)]
+struct IntentBegun {
+    pipeline_execution_id: String,
+    status: &'static str,
+}
+
+/// The result of `execute.status`.
+#[derive(Default, Serialize)]
+struct IntentStatus {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    final_result: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reused_existing_agent: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_at_state: Option<&'static str>,
+}
 
 /// How long a program runs at most, in seconds, unless the call says so.
 const PATIENCE: u64 = 300;
@@ -224,20 +260,21 @@ fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         .text("at", context.clock.now().to_string().as_str())
         .finish();
     let path = format!("{PROGRAMS}/{}/{}", &own.to_hex()[..12], program.file);
-    let given = Json::object([
-        ("path", Json::from(path)),
-        ("argument", Json::from(inputs.to_compact())),
-        ("inputs", inputs),
-        ("timeout_seconds", Json::from(seconds)),
-        ("volume_id", args.volume_id.as_deref().map_or(Json::Null, Json::from)),
-        ("file", Json::from(program.file)),
-        (REUSED, Json::from(coder.was_there)),
-    ]);
+    let given = IntentInput {
+        path,
+        argument: inputs.to_compact(),
+        inputs,
+        timeout_seconds: seconds,
+        volume_id: args.volume_id.clone(),
+        file: program.file.to_owned(),
+        reused_existing_agent: coder.was_there,
+    };
+    let given = to_json(&given).expect("an input is JSON");
     let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
     tools.extend(args.volume_id.is_some().then_some("file.write"));
     let text = pipeline(&program, args.volume_id.is_some());
     let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
-    Ok(Output::new([("pipeline_execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+    Ok(Output::of(&IntentBegun { pipeline_execution_id: flow.id, status: "started" }))
 }
 
 /// Names the phase of a state.
@@ -258,16 +295,16 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !flow.name.starts_with(EXECUTE) {
         return Err(none());
     }
-    let output = Output::new([("status", Json::from(standing_of(&flow, context)))]);
-    Ok(match flow.status {
+    let mut output = IntentStatus { status: standing_of(&flow, context), ..IntentStatus::default() };
+    match flow.status {
         FlowStatus::Completed => {
             let result = flow.outputs.get("FORMAT").and_then(|state| state.get("output")).cloned();
             let ended = flow.ended_at.unwrap_or(flow.entered_at);
             let took = u64::try_from(ended.since(flow.started_at).as_millis()).unwrap_or(u64::MAX);
-            output
-                .with("final_result", context.redactor.redact_json(&result.unwrap_or_default()))
-                .with("duration_ms", Json::from(took))
-                .with(REUSED, Json::from(flow.input.get(REUSED).and_then(Json::as_bool) == Some(true)))
+            let given: IntentInput = from_json(&flow.input).unwrap_or_default();
+            output.final_result = Some(context.redactor.redact_json(&result.unwrap_or_default()));
+            output.duration_ms = Some(took);
+            output.reused_existing_agent = Some(given.reused_existing_agent);
         }
         status if status.is_over() => {
             let code = flow.error_code.as_deref().unwrap_or(status.as_str());
@@ -275,12 +312,12 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
                 Some(error) => format!("{code}: {error}"),
                 None => code.to_owned(),
             };
-            output
-                .with("reason", Json::from(context.redactor.redact_str(&reason)))
-                .with("failed_at_state", Json::from(phase(&flow.state)))
+            output.reason = Some(context.redactor.redact_str(&reason));
+            output.failed_at_state = Some(phase(&flow.state));
         }
-        _ => output,
-    })
+        _ => {}
+    }
+    Ok(Output::of(&output))
 }
 
 fn generate(
@@ -303,7 +340,7 @@ fn generate(
     let tools = ["task.execute", "schema.validate", create.as_str()];
     let none = Json::object::<&str>([]);
     let flow = begin_shipped(context, &text, &wanted, none, &tools, &[create.as_str()])?;
-    Ok(Output::new([("execution_id", Json::from(flow.id)), ("status", Json::from("started"))]))
+    Ok(Output::of(&Started::new(flow.id)))
 }
 
 fn generate_agent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_core::{Json, Timestamp};
+use brigade_core::Json;
 use brigade_store::{Store, StoreError};
 
 use crate::context::{Context, Failure};
@@ -33,19 +33,9 @@ impl Context<'_> {
     }
 }
 
-/// Writes a time.
-pub(crate) fn at(time: Timestamp) -> Json {
-    Json::from(time.to_string())
-}
-
 /// Writes a list of texts.
 pub(crate) fn texts(texts: &[String]) -> Json {
     Json::from(texts.iter().map(|text| Json::from(text.as_str())).collect::<Vec<_>>())
-}
-
-/// Writes a text that may be absent.
-pub(crate) fn or_null(text: Option<&str>) -> Json {
-    text.map_or(Json::Null, Json::from)
 }
 
 #[cfg(test)]

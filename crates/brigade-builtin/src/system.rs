@@ -129,9 +129,19 @@ fn workers(context: &Context<'_>) -> Result<Option<String>, String> {
     (!workers.is_empty()).then(|| Some(workers.join(", "))).ok_or_else(none)
 }
 
+/// The result of `system.config`.
+#[derive(Serialize)]
+struct Config {
+    config_path: &'static str,
+    /// The settings of each file, as a person wrote them.
+    content: Json,
+    /// The line of each setting.
+    origins: BTreeMap<String, String>,
+}
+
 /// `system.config`: the settings that hold, and where each comes from.
 fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    let (mut content, mut origins) = (Object::new(), Object::new());
+    let (mut content, mut origins) = (Object::new(), BTreeMap::new());
     for (name, file) in FILES {
         let file = format!("{CONFIG}/{file}");
         let path: RelPath = file.parse().expect("paths in the program stay inside the workspace");
@@ -148,22 +158,18 @@ fn config(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         };
         for (key, place) in &read.places {
             let line = place.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
-            origins.insert(format!("{name}.{key}"), Json::from(line));
+            origins.insert(format!("{name}.{key}"), line);
         }
         let defaults = if *name == "gateway" { GatewayConfig::defaults() } else { Vec::new() };
         for (key, value) in defaults {
             if set_default(&mut read.content, key, value) {
-                origins.insert(format!("{name}.{key}"), Json::from(DEFAULT));
+                origins.insert(format!("{name}.{key}"), DEFAULT.to_owned());
             }
         }
         content.insert((*name).to_owned(), read.content);
     }
     let content = context.redactor.redact_json(&Json::Object(content));
-    Ok(Output::new([
-        ("config_path", Json::from(CONFIG)),
-        ("content", content),
-        ("origins", Json::Object(origins)),
-    ]))
+    Ok(Output::of(&Config { config_path: CONFIG, content, origins }))
 }
 
 /// Sets a value that is not there. Returns whether it was not.

@@ -1,6 +1,8 @@
 //! Tasks: `task.*` and `agent.wait`. A task is an execution of an agent by a worker, which the caller of these
 //! functions runs; here it is asked for, shown, waited for and ended.
 
+pub(crate) mod results;
+
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,7 +22,10 @@ use serde::Deserialize;
 use crate::agent::{KIND, event, page, without_faults};
 use crate::context::{Context, Failure, Output, Started, Touched};
 use crate::run::{Function, arguments};
-use crate::stored::{at, or_null};
+use results::{
+    Cancelled, ExecutionLogs, FileResource, HandedOff, MessageSent, Removed, TaskEvent, TaskFile, TaskList,
+    TaskRow, TaskStanding, TaskStatus, TaskWaited,
+};
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -339,7 +344,7 @@ fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         return Err(Failure::new(codes::ALREADY_ENDED, message));
     }
     end(&execution, context)?;
-    Ok(Output::new([("execution_id", Json::from(execution_id)), ("cancelled", Json::from(true))]))
+    Ok(Output::of(&Cancelled { execution_id, cancelled: true }))
 }
 
 fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -368,33 +373,14 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         end(&old, context)?;
     }
     let execution = begin(execution, &next.agent, context)?;
-    Ok(Output::new([("execution_id", Json::from(execution.id))]))
-}
-
-/// Writes how an execution stands.
-fn standing(execution: &Execution) -> Vec<(&'static str, Json)> {
-    let time = |time: Option<Timestamp>| time.map_or(Json::Null, at);
-    let error = match (&execution.error_code, &execution.error) {
-        (Some(code), Some(error)) => Some(format!("{code}: {error}")),
-        (_, error) => error.clone(),
-    };
-    vec![
-        ("execution_id", Json::from(execution.id.as_str())),
-        ("status", Json::from(execution.status.as_str())),
-        ("iteration_count", Json::from(execution.iterations)),
-        ("last_output", or_null(execution.output.as_deref())),
-        ("last_error", or_null(error.as_deref())),
-        ("started_at", time(execution.started_at)),
-        ("ended_at", time(execution.ended_at)),
-    ]
+    Ok(Output::of(&HandedOff { execution_id: execution.id }))
 }
 
 fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id } = arguments(input)?;
     let execution = found(&execution_id, context)?;
-    let mut members = standing(&execution);
-    members.push(("agent_id", Json::from(execution.manifest)));
-    Ok(Output::new(members))
+    let agent_id = execution.manifest.clone();
+    Ok(Output::of(&TaskStatus { agent_id, standing: TaskStanding::from(execution) }))
 }
 
 fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -419,9 +405,7 @@ fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         context.workers()?.await_change(LOOK.min(patience.saturating_sub(waited)));
         execution = found(&execution_id, context)?;
     }
-    let mut members = standing(&execution);
-    members.push(("timed_out", Json::from(timed_out)));
-    Ok(Output::new(members))
+    Ok(Output::of(&TaskWaited { standing: TaskStanding::from(execution), timed_out }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -434,14 +418,14 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut rows = Vec::new();
     for execution in executions {
         let execution = settled(execution, context)?;
-        rows.push(Json::object([
-            ("id", Json::from(execution.id)),
-            ("agent_id", Json::from(execution.manifest)),
-            ("status", Json::from(execution.status.as_str())),
-            ("started_at", execution.started_at.map_or(Json::Null, at)),
-        ]));
+        rows.push(TaskRow {
+            id: execution.id,
+            agent_id: execution.manifest,
+            status: execution.status.as_str(),
+            started_at: execution.started_at,
+        });
     }
-    Ok(Output::new([("executions", Json::from(rows))]))
+    Ok(Output::of(&TaskList { executions: rows }))
 }
 
 fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -450,21 +434,9 @@ fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     found(&execution_id, context)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (execution, events, total) = store.execution_events(context.agent(), &execution_id, limit, offset)?;
-    let rows = events.iter().map(|one| match event(one) {
-        Json::Object(mut members) => {
-            members.insert("sequence".to_owned(), Json::from(one.sequence));
-            Json::Object(members)
-        }
-        other => other,
-    });
-    Ok(Output::new([
-        ("execution_id", Json::from(execution.id)),
-        ("status", Json::from(execution.status.as_str())),
-        ("events", Json::from(rows.collect::<Vec<_>>())),
-        ("total", Json::from(total)),
-        ("limit", Json::from(limit)),
-        ("offset", Json::from(offset)),
-    ]))
+    let rows = events.into_iter().map(|one| TaskEvent { sequence: one.sequence, event: event(one) });
+    let (events, status) = (rows.collect(), execution.status.as_str());
+    Ok(Output::of(&ExecutionLogs { execution_id: execution.id, status, events, total, limit, offset }))
 }
 
 fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -477,7 +449,7 @@ fn message(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (text, author) = (context.redactor.redact_str(&text), context.owner());
     let now = context.clock.now();
     let id = context.store()?.send_message(context.agent(), &execution_id, &author, &text, now)?;
-    Ok(Output::new([("execution_id", Json::from(execution_id)), ("message_id", Json::from(id))]))
+    Ok(Output::of(&MessageSent { execution_id, message_id: id }))
 }
 
 fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -487,7 +459,7 @@ fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         context.store()?.remove_execution(context.agent(), &execution_id);
     let execution = removed?;
     context.workers()?.remove_folder(&execution.id)?;
-    Ok(Output::new([("execution_id", Json::from(execution.id)), ("removed", Json::from(true))]))
+    Ok(Output::of(&Removed { execution_id: execution.id, removed: true }))
 }
 
 /// Returns what kind of file a name means.
@@ -526,24 +498,24 @@ fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let is_binary = text.is_none();
     let kind = content_type(&path, is_binary);
     let uri = format!("brigade://executions/{}/{path}", execution.id);
-    let output = Output::new([
-        ("execution_id", Json::from(execution.id)),
-        ("content_type", Json::from(kind)),
-        ("is_binary", Json::from(is_binary)),
-        ("size_bytes", Json::from(size)),
-        ("path", Json::from(path.as_str())),
-    ]);
-    if let Some(text) = text {
-        return Ok(output.with("content", Json::from(context.redactor.redact_str(text))));
+    let mut file = TaskFile {
+        execution_id: execution.id,
+        content_type: kind,
+        is_binary,
+        size_bytes: size,
+        path,
+        content: text.map(|text| context.redactor.redact_str(text)),
+        resource: None,
+    };
+    if !is_binary {
+        return Ok(Output::of(&file));
     }
     let (blob, said) = match blob(context, &bytes) {
         Ok(blob) => (Some(blob), "its bytes are `resource.blob`, as base64"),
         Err(why) => (None, why),
     };
-    let resource = [("uri", Json::from(uri)), ("mimeType", Json::from(kind)), ("size", Json::from(size))];
-    let blob = blob.map(|blob| ("blob", Json::from(blob)));
-    let output = output.with("resource", Json::object(resource.into_iter().chain(blob)));
-    Ok(output.text(format!("`{path}` is binary, with {size} bytes; {said}")))
+    file.resource = Some(FileResource { uri, mime_type: kind, size, blob });
+    Ok(Output::of(&file).text(format!("`{}` is binary, with {size} bytes; {said}", file.path)))
 }
 
 /// Writes bytes as base64. A result holds only so many, and nothing that is masked elsewhere.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use brigade_core::{Json, codes};
 use brigade_policy::WebUrl;
 use encoding_rs::Encoding;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
@@ -40,6 +40,17 @@ struct FetchArgs {
     to_markdown: bool,
     follow_redirects: bool,
     timeout_seconds: u64,
+}
+
+/// The result of `web.fetch`.
+#[derive(Serialize)]
+struct Fetched<'a> {
+    url: String,
+    http_status: u16,
+    content_type: String,
+    content_length: Option<u64>,
+    content: &'a str,
+    truncated: bool,
 }
 
 fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -83,15 +94,15 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         false => (text, true),
     };
     let is_cut = context.redactor.cut(&mut content, most);
-    let output = Output::new([
-        ("url", Json::from(page.url.to_string())),
-        ("http_status", Json::from(u64::from(page.status))),
-        ("content_type", Json::from(page.content_type)),
-        ("content_length", page.length.map_or(Json::Null, Json::from)),
-        ("content", Json::from(content.as_str())),
-        ("truncated", Json::from(is_cut || !is_all || !page.is_whole)),
-    ]);
-    Ok(output.text(content))
+    let fetched = Fetched {
+        url: page.url.to_string(),
+        http_status: page.status,
+        content_type: page.content_type,
+        content_length: page.length,
+        content: &content,
+        truncated: is_cut || !is_all || !page.is_whole,
+    };
+    Ok(Output::of(&fetched).text(content))
 }
 
 /// Returns whether a body is text: its type says so, or there is none, and its first bytes do not speak against it.

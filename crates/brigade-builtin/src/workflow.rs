@@ -10,9 +10,9 @@ mod steps;
 use brigade_core::{Json, reasons};
 use brigade_manifest::{Isolation, Workflow, read};
 use brigade_store::manifests::Deployed;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::agent::{Registry, deploy, export_named, search_in};
+use crate::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
 use crate::context::{Context, Failure, Output};
 use crate::run::{Function, arguments};
 use crate::schema::validated;
@@ -54,7 +54,7 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
 pub(crate) const KIND: &str = "workflow";
 
 /// Where workflows are kept.
-const WORKFLOWS: Registry = Registry { kind: KIND, id: "workflow_id" };
+const WORKFLOWS: Registry = Registry { kind: KIND, id: ManifestId::Workflow };
 
 #[derive(Deserialize)]
 struct ValidateArgs {
@@ -76,6 +76,19 @@ struct JudgeArgs {
     judge_agents: Option<Vec<String>>,
     min_score: Option<f64>,
     min_confidence: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct WorkflowList {
+    workflows: Vec<WorkflowRow>,
+}
+
+#[derive(Serialize)]
+struct WorkflowRow {
+    id: String,
+    name: String,
+    version: String,
+    initial_state: String,
 }
 
 fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
@@ -122,17 +135,19 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = "no judge can be asked here, so neither `min_score` nor `min_confidence` can be met";
         return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
     }
-    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+    let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
     })?;
     // What a judge would say is not known, and nothing pretends that it is.
-    Ok(deployed.with("semantic", Json::from("skipped")))
+    deployed.semantic = Some("skipped");
+    Ok(Output::of(&deployed))
 }
 
 fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    deploy(&WORKFLOWS, input, context, check, |context, new| {
+    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
         Ok(context.store()?.update_manifest(new, context.clock.now())?)
-    })
+    })?;
+    Ok(Output::of(&deployed))
 }
 
 fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -147,7 +162,7 @@ fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     check_delete(KIND, &name, context)?;
     let (author, now) = (context.owner(), context.clock.now());
     let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
-    Ok(Output::new([("workflow_id", Json::from(workflow.id)), ("deleted", Json::from(true))]))
+    Ok(Output::of(&ManifestDeleted { id: ManifestId::Workflow(workflow.id), deleted: true }))
 }
 
 fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -183,28 +198,28 @@ fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         else {
             continue;
         };
-        rows.push(Json::object([
-            ("id", Json::from(name.as_str())),
-            ("name", Json::from(name.as_str())),
-            ("version", Json::from(manifest.metadata.version().as_str())),
-            ("initial_state", Json::from(manifest.spec.initial_state)),
-        ]));
+        rows.push(WorkflowRow {
+            id: name.clone(),
+            name: name.clone(),
+            version: manifest.metadata.version().as_str().to_owned(),
+            initial_state: manifest.spec.initial_state,
+        });
     }
-    Ok(Output::new([("workflows", Json::from(rows))]))
+    Ok(Output::of(&WorkflowList { workflows: rows }))
 }
 
-fn row(workflow: &Deployed, context: &Context<'_>) -> Result<Json, Failure> {
+fn row(workflow: &Deployed, context: &Context<'_>) -> Result<WorkflowRow, Failure> {
     let text = match context.stored()? {
         Some(store) => store.manifest(WORKFLOWS.kind, &workflow.id, None)?.1.text,
         None => String::new(),
     };
     let initial = read::<Workflow>(&text).manifest.map(|manifest| manifest.spec.initial_state);
-    Ok(Json::object([
-        ("id", Json::from(workflow.id.as_str())),
-        ("name", Json::from(workflow.name.as_str())),
-        ("version", Json::from(workflow.version.as_str())),
-        ("initial_state", Json::from(initial.unwrap_or_default())),
-    ]))
+    Ok(WorkflowRow {
+        id: workflow.id.clone(),
+        name: workflow.name.clone(),
+        version: workflow.version.clone(),
+        initial_state: initial.unwrap_or_default(),
+    })
 }
 
 fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {

@@ -106,6 +106,7 @@ pub struct ProgramBinding {
 /// Everything that an approval binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Binding {
     /// The arguments, as given and as rendered.
     pub args: Fingerprint,
@@ -234,6 +235,40 @@ impl Change {
 }
 
 impl Binding {
+    /// Starts what an approval of a call binds. What is not every call's is added to its members.
+    ///
+    /// ```
+    /// use brigade_call::{Binding, Caller};
+    /// use brigade_core::Fingerprint;
+    ///
+    /// let mark = Fingerprint::of_bytes(b"example");
+    /// let mut binding = Binding::new(mark, mark, mark, mark, Caller::CommandLine);
+    /// binding.files.insert("bin/run".to_owned(), mark);
+    /// ```
+    pub fn new(
+        args: Fingerprint,
+        contract: Fingerprint,
+        projections: Fingerprint,
+        policy: Fingerprint,
+        caller: Caller,
+    ) -> Binding {
+        Binding {
+            args,
+            contract,
+            source: String::new(),
+            projections,
+            policy,
+            program: None,
+            files: BTreeMap::new(),
+            directory: None,
+            pin: None,
+            server: None,
+            caller,
+            session: None,
+            named: BTreeMap::new(),
+        }
+    }
+
     /// Lists everything in `now` that differs from what was bound, in a stable order.
     ///
     /// An approval from before the first use of an MCP tool accepts whatever that use pins.

@@ -68,6 +68,7 @@ impl<'de> Deserialize<'de> for CheckpointStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct Checkpoint {
     /// Its id, and the name of its file.
     pub id: CheckpointId,
@@ -177,6 +178,39 @@ pub enum CheckpointRefusal {
 pub struct NotACheckpoint(&'static str);
 
 impl Checkpoint {
+    /// Starts a checkpoint that waits for an answer.
+    ///
+    /// ```
+    /// use brigade_call::{Checkpoint, CheckpointStatus};
+    ///
+    /// let mut checkpoint = Checkpoint::new("check-1".parse()?, "call-1", "run-1");
+    /// checkpoint.prompt = Some("Deploy?".to_owned());
+    /// assert_eq!(checkpoint.status, CheckpointStatus::Pending);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(id: CheckpointId, call_id: impl Into<String>, run_id: impl Into<String>) -> Checkpoint {
+        Checkpoint {
+            id,
+            status: CheckpointStatus::Pending,
+            tool_id: String::new(),
+            call_id: call_id.into(),
+            run_id: run_id.into(),
+            reason: None,
+            requested_action: None,
+            prompt: None,
+            context: Json::Null,
+            choices: Vec::new(),
+            selected_choice: None,
+            created_at: None,
+            expires_at: None,
+            reviewed_at: None,
+            review_reason: None,
+            resume_run_id: None,
+            checkpoint_path: None,
+            extra: Extra::default(),
+        }
+    }
+
     /// Returns the answer for a receipt.
     pub fn to_choice(&self) -> CheckpointChoice {
         CheckpointChoice {
@@ -297,6 +331,20 @@ impl Checkpoint {
 }
 
 impl Receipt {
+    /// Names the first checkpoint that the run resumed after, and the answers to all of them.
+    pub fn resumed_after<'a>(
+        &mut self,
+        first: &'a Checkpoint,
+        all: impl IntoIterator<Item = &'a Checkpoint>,
+    ) {
+        self.resumed_checkpoint_id = Some(first.id.to_string());
+        self.checkpoint_id = Some(first.id.to_string());
+        self.original_call_id = Some(self.call_id.clone());
+        self.original_run_id = Some(first.run_id.clone());
+        self.resume_run_id = Some(self.id.clone());
+        self.resume = Some(first.to_choices(all));
+    }
+
     /// Returns the receipt of a run with its stored checkpoints.
     #[must_use]
     pub fn with_checkpoints(&self, checkpoints: &[Checkpoint]) -> Receipt {

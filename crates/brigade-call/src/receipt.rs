@@ -45,6 +45,7 @@ const SCHEMA: &str = "brigade.receipt.v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct Receipt {
     /// What it is about: `attempt` for a try of a worker at a task, `install` for an installation; absent for the run
     /// of a call.
@@ -569,6 +570,13 @@ impl Receipt {
     }
 
     /// Starts the receipt of a run.
+    ///
+    /// ```
+    /// use brigade_call::{Receipt, RunStatus};
+    ///
+    /// let mut receipt = Receipt::new("run-1", "call-1", RunStatus::Completed);
+    /// receipt.exit_code = Some(0);
+    /// ```
     pub fn new(id: impl Into<String>, call_id: impl Into<String>, status: RunStatus) -> Receipt {
         Receipt {
             schema: Some(SCHEMA.to_owned()),

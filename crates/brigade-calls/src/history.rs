@@ -252,7 +252,8 @@ fn abandoned_report(seams: &Seams, run: &OpenRun) -> Result<RunShowReport, Error
     let mut receipt = unrecorded_receipt(&host, &stored, &claim.run_id, seams.now());
     receipt.extra.show(&["recorded"]);
     let next = next_of_run(seams, &receipt);
-    Ok(shown_run(seams, Receipt { recorded: Some(false), ..receipt }, next))
+    receipt.recorded = Some(false);
+    Ok(shown_run(seams, receipt, next))
 }
 
 fn run_report(seams: &Seams, stored: StoredReceipt) -> RunShowReport {
@@ -294,6 +295,10 @@ fn plan_of_replay(seams: &Seams, receipt: &Receipt) -> Option<Plan> {
 fn listed_summary(seams: &Seams, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
         Ok(Some(Ok(stored))) => stored.summary(seams),
-        _ => RunSummary::of(Receipt { id: run.id.clone(), ..Receipt::default() }),
+        _ => {
+            let mut receipt = Receipt::default();
+            receipt.id.clone_from(&run.id);
+            RunSummary::of(receipt)
+        }
     }
 }

@@ -101,7 +101,9 @@ struct Known {
 
 /// Returns the fingerprint of a binding, without caller and pin.
 fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
-    let bound = Binding { caller: brigade_call::Caller::CommandLine, pin: None, ..binding.clone() };
+    let mut bound = binding.clone();
+    bound.caller = brigade_call::Caller::CommandLine;
+    bound.pin = None;
     Fingerprint::builder("brigade.observed.v1")
         .text("tool", tool_id)
         .fingerprint("bound", bound.fingerprint())

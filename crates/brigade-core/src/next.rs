@@ -63,6 +63,8 @@ next_steps! {
     ReadFile(String) = "read-file";
     /// Do it again, and replace what is there.
     Replace = "replace";
+    /// Do it again, for another file.
+    NameFile = "name-file";
     /// Do it again, with a reason.
     GiveReason = "give-reason";
     /// Do it again, with the arguments in this file.
@@ -306,6 +308,7 @@ impl NextStep {
             N::Init
             | N::InitEmpty
             | N::Replace
+            | N::NameFile
             | N::GiveReason
             | N::UseFileOfUser
             | N::AddDefaults

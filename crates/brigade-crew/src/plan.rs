@@ -363,7 +363,8 @@ impl Kitchen<'_> {
         }
         if self.is_taken(&path)? {
             let message = format!("`{path}` exists, or Brigade keeps the journal of a PRD of this name");
-            return Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS));
+            let failure = Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS);
+            return Err(failure.hint(NextStep::NameFile));
         }
         Ok(path)
     }
@@ -434,7 +435,7 @@ impl Kitchen<'_> {
             }
         }
         let message = format!("there are too many PRDs named `prd-{slug}`");
-        Err(Failure::new(ErrorKind::Refused, message).coded(codes::FILE_EXISTS).hint("name another file"))
+        Err(Failure::new(ErrorKind::Refused, message).coded(codes::FILE_EXISTS).hint(NextStep::NameFile))
     }
 
     /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Location, Lock, RelPath};
-use brigade_kitchen::life::{Life, Line, Record, TaskOutcome};
+use brigade_kitchen::life::{Life, Line, Record, TaskOutcome, TheirState};
 use brigade_kitchen::prd::{ValidPrd, set_passes};
 use brigade_kitchen::show::{
     EventLine, StateFile, View, activity_done, activity_escalated, activity_failed, activity_working, brief,
@@ -554,7 +554,7 @@ pub(crate) enum Foreign {
     /// There is none.
     None,
     /// Its members.
-    State(Json),
+    State(TheirState),
     /// It cannot be used.
     Unusable(UnusableState),
 }
@@ -598,7 +598,7 @@ pub(crate) fn foreign_state(fs: &dyn Fs, prd: &RelPath, name: &PrdName) -> Resul
     let unusable =
         |problem, is_file| Ok(Foreign::Unusable(UnusableState { path: path.clone(), problem, is_file }));
     match fs.read(&path, MAX_FILE) {
-        Ok(bytes) => match StateFile::read(&bytes) {
+        Ok(bytes) => match TheirState::read(&bytes) {
             Ok(state) => Ok(Foreign::State(state)),
             Err(problem) => unusable(problem, true),
         },

@@ -1,10 +1,8 @@
 //! The checkpoints of a script: files that it drops into its checkpoint directory.
 
-use brigade_call::{Checkpoint, CheckpointStatus};
+use brigade_call::Checkpoint;
 use brigade_core::text::short;
-use brigade_core::{
-    CheckpointId, Dialect, Extra, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp,
-};
+use brigade_core::{CheckpointId, Dialect, Fingerprint, Json, JsonErrorKind, Object, RunId, Timestamp};
 use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -161,29 +159,17 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
         Some(context @ Json::Object(_)) => redactor.redact_json(context),
         Some(other) => Json::object([("value", redactor.redact_json(other))]),
     };
-    Ok(Checkpoint {
-        id,
-        status: CheckpointStatus::Pending,
-        tool_id: owner.tool_id.to_owned(),
-        call_id: owner.call_id.to_owned(),
-        run_id: owner.run_id.as_str().to_owned(),
-        reason: clean(text(members, "reason")?, 240),
-        requested_action: clean(
-            text(members, "requested_action")?.or(text(members, "action")?).or(Some("review")),
-            240,
-        ),
-        prompt: clean(text(members, "prompt")?.or(text(members, "operator_prompt")?), 1000),
-        context,
-        choices: choices.into_iter().filter_map(|choice| clean(Some(choice), 160)).collect(),
-        selected_choice: None,
-        created_at: Some(time(members, "created_at")?.unwrap_or(owner.completed_at)),
-        expires_at: time(members, "expires_at")?,
-        reviewed_at: None,
-        review_reason: None,
-        resume_run_id: None,
-        checkpoint_path: None,
-        extra: Extra::default(),
-    })
+    let mut checkpoint = Checkpoint::new(id, owner.call_id, owner.run_id.as_str());
+    checkpoint.tool_id = owner.tool_id.to_owned();
+    checkpoint.reason = clean(text(members, "reason")?, 240);
+    checkpoint.requested_action =
+        clean(text(members, "requested_action")?.or(text(members, "action")?).or(Some("review")), 240);
+    checkpoint.prompt = clean(text(members, "prompt")?.or(text(members, "operator_prompt")?), 1000);
+    checkpoint.context = context;
+    checkpoint.choices = choices.into_iter().filter_map(|choice| clean(Some(choice), 160)).collect();
+    checkpoint.created_at = Some(time(members, "created_at")?.unwrap_or(owner.completed_at));
+    checkpoint.expires_at = time(members, "expires_at")?;
+    Ok(checkpoint)
 }
 
 fn must_be_ours(members: &Object, key: &str, ours: &str) -> Result<(), String> {

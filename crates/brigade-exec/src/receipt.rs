@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brigade_call::{
-    OutputCompaction, RUNS, Receipt, Resume, RunObserved, RunOutput, RunProcess, RunStatus, SandboxUsed,
+    OutputCompaction, RUNS, Receipt, RunObserved, RunOutput, RunProcess, RunStatus, SandboxUsed,
     StreamOutput, VerifiedCall,
 };
 use brigade_core::text::short;
@@ -66,60 +66,45 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let outcome = parts.outcome;
     let argv = parts.redactor.redact_argv(parts.call.argv());
     let duration = outcome.map(|outcome| outcome.duration).or(parts.acted).unwrap_or_default();
-    let receipt = Receipt {
-        caller: Some(call.caller.as_record()),
-        started_at: Some(parts.started_at),
-        completed_at: Some(parts.completed_at),
-        duration_seconds: Some(seconds(duration)),
-        check_gap_seconds: outcome.and_then(|outcome| outcome.check_gap).map(exact_seconds),
-        exit_code: exit_code(outcome),
-        timed_out: outcome.is_some_and(Outcome::timed_out),
-        timeout: Some(Number::from(parts.call.decision().effective_timeout.get())),
-        command_label: plan.command().map(str::to_owned),
-        argv: argv.iter().map(|word| word.short(160).as_str().to_owned()).collect(),
-        cwd: Some(parts.directory.to_owned()),
-        args: plan.args().clone(),
-        arguments: plan.arguments().clone(),
-        failure: parts.failure.map(str::to_owned),
-        warnings: Some(parts.warnings.to_vec()).filter(|warnings| !warnings.is_empty()),
-        stdout_summary: parts.stdout.text.clone(),
-        stderr_summary: stderr_summary(&parts),
-        stdout_log_path: Some(parts.paths.stdout_log.clone()),
-        stderr_log_path: Some(parts.paths.stderr_log.clone()),
-        receipt_path: Some(parts.paths.receipt.clone()),
-        output: Some(output(&parts)),
-        process: outcome.map(process),
-        binding: Some(binding.clone()),
-        contract_fingerprint: Some(binding.contract.to_hex()),
-        source_fingerprint: Some(binding.source.clone()),
-        call_fingerprint: Some(plan.call_fingerprint().to_hex()),
-        runtime: parts.call.runtime().cloned(),
-        policy: Some(plan.policy().clone()),
-        env_labels_used: parts.bound_labels,
-        projection_summary: Some(plan.projection_summary().clone()),
-        output_compaction: compaction(parts.stdout, parts.stderr, outcome),
-        sandbox: parts.sandbox,
-        observed: parts.observed,
-        ..Receipt::of_call(call, plan.contract(), parts.run_id, parts.status)
-    };
-    match parts.call.resume() {
-        Some(resume) => resumed(receipt, resume),
-        None => receipt,
+    let (stderr_summary, output) = (stderr_summary(&parts), output(&parts));
+    let mut receipt = Receipt::of_call(call, plan.contract(), parts.run_id, parts.status);
+    receipt.caller = Some(call.caller.as_record());
+    receipt.started_at = Some(parts.started_at);
+    receipt.completed_at = Some(parts.completed_at);
+    receipt.duration_seconds = Some(seconds(duration));
+    receipt.check_gap_seconds = outcome.and_then(|outcome| outcome.check_gap).map(exact_seconds);
+    receipt.exit_code = exit_code(outcome);
+    receipt.timed_out = outcome.is_some_and(Outcome::timed_out);
+    receipt.timeout = Some(Number::from(parts.call.decision().effective_timeout.get()));
+    receipt.command_label = plan.command().map(str::to_owned);
+    receipt.argv = argv.iter().map(|word| word.short(160).as_str().to_owned()).collect();
+    receipt.cwd = Some(parts.directory.to_owned());
+    receipt.args = plan.args().clone();
+    receipt.arguments = plan.arguments().clone();
+    receipt.failure = parts.failure.map(str::to_owned);
+    receipt.warnings = Some(parts.warnings.to_vec()).filter(|warnings| !warnings.is_empty());
+    receipt.stdout_summary = parts.stdout.text.clone();
+    receipt.stderr_summary = stderr_summary;
+    receipt.stdout_log_path = Some(parts.paths.stdout_log.clone());
+    receipt.stderr_log_path = Some(parts.paths.stderr_log.clone());
+    receipt.receipt_path = Some(parts.paths.receipt.clone());
+    receipt.output = Some(output);
+    receipt.process = outcome.map(process);
+    receipt.binding = Some(binding.clone());
+    receipt.contract_fingerprint = Some(binding.contract.to_hex());
+    receipt.source_fingerprint = Some(binding.source.clone());
+    receipt.call_fingerprint = Some(plan.call_fingerprint().to_hex());
+    receipt.runtime = parts.call.runtime().cloned();
+    receipt.policy = Some(plan.policy().clone());
+    receipt.env_labels_used = parts.bound_labels;
+    receipt.projection_summary = Some(plan.projection_summary().clone());
+    receipt.output_compaction = compaction(parts.stdout, parts.stderr, outcome);
+    receipt.sandbox = parts.sandbox;
+    receipt.observed = parts.observed;
+    if let Some(resume) = parts.call.resume() {
+        receipt.resumed_after(&resume.checkpoint, resume.checkpoints());
     }
-}
-
-/// Adds the checkpoints that a run resumed from.
-fn resumed(receipt: Receipt, resume: &Resume) -> Receipt {
-    let checkpoint = &resume.checkpoint;
-    Receipt {
-        resumed_checkpoint_id: Some(checkpoint.id.to_string()),
-        checkpoint_id: Some(checkpoint.id.to_string()),
-        original_call_id: Some(receipt.call_id.clone()),
-        original_run_id: Some(checkpoint.run_id.clone()),
-        resume_run_id: Some(receipt.id.clone()),
-        resume: Some(checkpoint.to_choices(resume.checkpoints())),
-        ..receipt
-    }
+    receipt
 }
 
 /// Returns a length of time in seconds, to the microsecond.

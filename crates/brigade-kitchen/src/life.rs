@@ -4,7 +4,7 @@
 //! which tasks begin. Both are functions of the PRD, the settings and the life, so a service that was killed goes on
 //! where its journal ends.
 
-mod adopt;
+pub(crate) mod adopt;
 mod budget;
 mod decision;
 mod fold;
@@ -12,6 +12,7 @@ mod next;
 mod record;
 mod saved;
 mod select;
+mod state;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ pub use record::{CommandResult, Entry, How, Line, Miss, Record, ReviewResult, Ta
 pub use select::{
     Begin, NoSuchTasks, Progress, RunSet, UnknownTasks, is_ready, progress, select, unreachable,
 };
+pub use state::{StateFile, TheirState};
 
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
@@ -369,7 +371,7 @@ pub struct History {
     pub walkaway_decisions: Vec<WalkawayEvent>,
     /// The state of another program, as it was taken over.
     #[serde(with = "crate::layout::text")]
-    pub adopted: Option<Json>,
+    pub adopted: Option<TheirState>,
 }
 
 /// Something that happened to a task, in the words of the state file.

@@ -11,6 +11,7 @@ mod state_file;
 mod status;
 mod summary;
 
+pub use crate::life::StateFile;
 pub use activity::{
     activity_done, activity_escalated, activity_failed, activity_working, counted, duration, slow, worker_log,
 };
@@ -19,7 +20,6 @@ pub use cost::{KitchenCostReport, TaskCost, TierCost, cost, tier_costs};
 pub use events::{EVENTS, Event, EventLine, events};
 pub use kept::KeptStatus;
 pub use list::{list_entries, list_with};
-pub use state_file::StateFile;
 pub use status::{
     BudgetRow, CurrentTask, DecisionRow, EscalationRow, Marker, PhaseReviews, PhaseRow, StatusReport,
     TaskRow, TaskStatus, View, decision_row, status,

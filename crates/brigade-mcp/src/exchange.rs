@@ -256,37 +256,36 @@ impl Exchange {
     }
 
     /// Returns the receipt of an MCP call with what only such a receipt has.
-    pub fn complete(&self, receipt: Receipt, request: &McpRequest<'_>, redactor: &Redactor) -> Receipt {
+    pub fn complete(&self, mut receipt: Receipt, request: &McpRequest<'_>, redactor: &Redactor) -> Receipt {
         let clean = |text: &str| redactor.redact_str(text);
         let object = |json: &Json| json.as_object().cloned();
         let answer = self.answer.as_ref();
         let answered = self.answered_after.map(|after| (after.as_secs_f64() * 1000.0).round() / 1000.0);
         let changes = self.changes.iter().take(CHANGES).map(|change| clean(&change.message));
-        Receipt {
-            mcp_server_id: Some(request.server_id.to_owned()),
-            mcp_tool_name: Some(request.tool_name.to_owned()),
-            mcp_protocol_version: self.protocol_version.as_deref().map(clean),
-            mcp_server: self.server.as_ref().and_then(|server| object(&redactor.redact_json(server))),
-            mcp_server_exit: self.exit.map(|exit| exit.as_str().to_owned()),
-            mcp_request_id: self.request_id.map(McpRequestId::Number),
-            mcp_request_payload: self.request.as_ref().and_then(object),
-            mcp_response_count: Some(self.responses),
-            mcp_response_summary: Some(self.response()),
-            mcp_response_text: self.response_text(),
-            mcp_response_error: self.error.as_ref().and_then(object),
-            mcp_is_error: answer.map(|answer| answer.is_error),
-            mcp_content: answer.map(|answer| answer.content.clone()),
-            mcp_content_count: answer.map(|answer| answer.blocks as u64),
-            mcp_structured_content: answer.and_then(|answer| answer.structured.clone()).unwrap_or_default(),
-            mcp_error_type: self.fault.as_ref().map(|_| "mcp_execution_failed".to_owned()),
-            mcp_error_kind: self.fault.as_ref().map(|fault| fault.kind.as_str().to_owned()),
-            mcp_log_lines: Some(self.log_lines),
-            mcp_listed_tools: Some(self.tools.len() as u64),
-            mcp_answer_seconds: answered.map(Number::from),
-            mcp_pin: Some(self.pin_state()),
-            mcp_pin_changes: Some(changes.collect()),
-            ..receipt
-        }
+        receipt.mcp_server_id = Some(request.server_id.to_owned());
+        receipt.mcp_tool_name = Some(request.tool_name.to_owned());
+        receipt.mcp_protocol_version = self.protocol_version.as_deref().map(clean);
+        receipt.mcp_server = self.server.as_ref().and_then(|server| object(&redactor.redact_json(server)));
+        receipt.mcp_server_exit = self.exit.map(|exit| exit.as_str().to_owned());
+        receipt.mcp_request_id = self.request_id.map(McpRequestId::Number);
+        receipt.mcp_request_payload = self.request.as_ref().and_then(object);
+        receipt.mcp_response_count = Some(self.responses);
+        receipt.mcp_response_summary = Some(self.response());
+        receipt.mcp_response_text = self.response_text();
+        receipt.mcp_response_error = self.error.as_ref().and_then(object);
+        receipt.mcp_is_error = answer.map(|answer| answer.is_error);
+        receipt.mcp_content = answer.map(|answer| answer.content.clone());
+        receipt.mcp_content_count = answer.map(|answer| answer.blocks as u64);
+        receipt.mcp_structured_content =
+            answer.and_then(|answer| answer.structured.clone()).unwrap_or_default();
+        receipt.mcp_error_type = self.fault.as_ref().map(|_| "mcp_execution_failed".to_owned());
+        receipt.mcp_error_kind = self.fault.as_ref().map(|fault| fault.kind.as_str().to_owned());
+        receipt.mcp_log_lines = Some(self.log_lines);
+        receipt.mcp_listed_tools = Some(self.tools.len() as u64);
+        receipt.mcp_answer_seconds = answered.map(Number::from);
+        receipt.mcp_pin = Some(self.pin_state());
+        receipt.mcp_pin_changes = Some(changes.collect());
+        receipt
     }
 
     fn pin_state(&self) -> McpPinState {

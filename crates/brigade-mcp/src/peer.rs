@@ -105,7 +105,9 @@ impl KeptPeer for KeptCall<'_> {
     }
 
     fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
-        Receipt { mcp_start_id: Some(self.start_id.to_owned()), ..self.call.complete(receipt, redactor) }
+        let mut receipt = self.call.complete(receipt, redactor);
+        receipt.mcp_start_id = Some(self.start_id.to_owned());
+        receipt
     }
 }
 

@@ -380,27 +380,25 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
     };
     // The end time is unknown; use the time at which it was noticed.
     let duration = call.started_at.map_or(0.0, |started_at| now.since(started_at).as_secs_f64());
-    let mut receipt = Receipt {
-        caller: call.caller.agent().map(|_| call.caller.as_record()),
-        started_at: call.started_at,
-        completed_at: Some(now),
-        duration_seconds: Some(Number::from((duration * 1000.0).round() / 1000.0)),
-        timeout: contract.timeout.clone(),
-        command_label: call.command.as_deref().map(|command| shown_command(command).into_owned()),
-        cwd: Some(contract.cwd.clone().unwrap_or_else(|| ".".to_owned())),
-        args: call.args.clone(),
-        arguments: call.arguments.clone(),
-        stdout_log_path: log(".stdout.log"),
-        stderr_log_path: log(".stderr.log"),
-        receipt_path: Some(path(".json")),
-        contract_fingerprint: call.contract_fingerprint.clone(),
-        source_fingerprint: call.source_fingerprint.clone(),
-        call_fingerprint: call.call_fingerprint.clone(),
-        policy: call.policy.clone(),
-        projection_summary: call.projection_summary.clone(),
-        runner: call.claim.as_ref().and_then(|claim| claim.runner.clone()),
-        ..Receipt::of_call(call, contract, run, RunStatus::Interrupted)
-    };
+    let mut receipt = Receipt::of_call(call, contract, run, RunStatus::Interrupted);
+    receipt.caller = call.caller.agent().map(|_| call.caller.as_record());
+    receipt.started_at = call.started_at;
+    receipt.completed_at = Some(now);
+    receipt.duration_seconds = Some(Number::from((duration * 1000.0).round() / 1000.0));
+    receipt.timeout = contract.timeout.clone();
+    receipt.command_label = call.command.as_deref().map(|command| shown_command(command).into_owned());
+    receipt.cwd = Some(contract.cwd.clone().unwrap_or_else(|| ".".to_owned()));
+    receipt.args = call.args.clone();
+    receipt.arguments = call.arguments.clone();
+    receipt.stdout_log_path = log(".stdout.log");
+    receipt.stderr_log_path = log(".stderr.log");
+    receipt.receipt_path = Some(path(".json"));
+    receipt.contract_fingerprint = call.contract_fingerprint.clone();
+    receipt.source_fingerprint = call.source_fingerprint.clone();
+    receipt.call_fingerprint = call.call_fingerprint.clone();
+    receipt.policy = call.policy.clone();
+    receipt.projection_summary = call.projection_summary.clone();
+    receipt.runner = call.claim.as_ref().and_then(|claim| claim.runner.clone());
     // Omit everything that was not observed.
     receipt.extra.leave_out(&["failure", "output", "process", "sandbox", "binding"]);
     receipt.extra.show(&["runner"]);
@@ -408,7 +406,7 @@ fn interrupted_receipt(host: &dyn Host, stored: &StoredCall, run: &RunId, now: T
 }
 
 /// Adds the checkpoints that a run resumed from, and the choices.
-fn resumed(receipt: Receipt, stored: &StoredCall) -> Receipt {
+fn resumed(mut receipt: Receipt, stored: &StoredCall) -> Receipt {
     let is_behind = |checkpoint: &Checkpoint| match checkpoint.status {
         CheckpointStatus::Approved => true,
         // As the next writer will record it.
@@ -424,14 +422,8 @@ fn resumed(receipt: Receipt, stored: &StoredCall) -> Receipt {
     behind.sort_by_key(|checkpoint| {
         stored.call.checkpoint_ids.iter().position(|id| *id == checkpoint.id).unwrap_or(usize::MAX)
     });
-    let Some(first) = behind.first() else { return receipt };
-    Receipt {
-        resumed_checkpoint_id: Some(first.id.to_string()),
-        checkpoint_id: Some(first.id.to_string()),
-        original_call_id: Some(receipt.call_id.clone()),
-        original_run_id: Some(first.run_id.clone()),
-        resume_run_id: Some(receipt.id.clone()),
-        resume: Some(first.to_choices(&behind)),
-        ..receipt
+    if let Some(first) = behind.first() {
+        receipt.resumed_after(first, &behind);
     }
+    receipt
 }

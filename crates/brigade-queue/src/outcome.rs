@@ -85,18 +85,14 @@ impl Outcome {
     /// Returns it for a disk without room: without the lists of what the run used, and without the arguments, which the
     /// call has, too.
     fn without_lists(&self) -> Outcome {
-        let receipt = self.receipt.clone();
+        let mut receipt = self.receipt.clone();
         let left_out = "the list of files was left out, because the disk had no room for it".to_owned();
-        let warnings = receipt.warnings.iter().flatten().cloned();
-        let is_listed = receipt.touched.as_ref().is_some_and(|files| !files.is_empty());
-        let receipt = Receipt {
-            observed: receipt.observed.as_ref().map(RunObserved::without_lists),
-            warnings: if is_listed { Some(warnings.chain([left_out]).collect()) } else { receipt.warnings },
-            touched: receipt.touched.filter(|_| !is_listed),
-            args: Json::Null,
-            arguments: BTreeMap::new(),
-            ..receipt
-        };
+        receipt.observed = receipt.observed.as_ref().map(RunObserved::without_lists);
+        if receipt.touched.take_if(|files| !files.is_empty()).is_some() {
+            receipt.warnings.get_or_insert_default().push(left_out);
+        }
+        receipt.args = Json::Null;
+        receipt.arguments.clear();
         Outcome { receipt, checkpoints: self.checkpoints.clone() }
     }
 

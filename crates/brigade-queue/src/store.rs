@@ -94,7 +94,8 @@ impl StoredReceipt {
 
     /// Sums up the run for lists.
     pub fn summary(&self, paths: &impl Paths) -> RunSummary {
-        let receipt = Receipt { receipt_path: Some(self.name()), ..self.receipt.clone() };
+        let mut receipt = self.receipt.clone();
+        receipt.receipt_path = Some(self.name());
         RunSummary::of(receipt.shown(paths))
     }
 }
@@ -108,7 +109,9 @@ impl StoredCheckpoint {
     /// Returns the checkpoint as reports show it.
     pub fn shown(&self, paths: &impl Paths) -> Checkpoint {
         let path = paths.absolute(&format!("{CHECKPOINTS}/{}.json", self.stored_id));
-        Checkpoint { checkpoint_path: Some(path), ..self.checkpoint.clone() }
+        let mut checkpoint = self.checkpoint.clone();
+        checkpoint.checkpoint_path = Some(path);
+        checkpoint
     }
 
     /// Appends a number to an id that is taken.

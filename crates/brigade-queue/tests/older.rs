@@ -444,11 +444,9 @@ fn an_attempt_stands_in_the_ledger_and_is_no_call() {
         fs.write_atomic(&path(LEDGER), &ledger, FileMode::Private).unwrap();
     };
     let (_, queue) = with_ledger(put);
-    let attempt = Receipt {
-        kind: Some(Receipt::ATTEMPT.to_owned()),
-        execution_id: Some("task-1".to_owned()),
-        ..receipt("task-1", "run-9", "failed", 9, &[])
-    };
+    let mut attempt = receipt("task-1", "run-9", "failed", 9, &[]);
+    attempt.kind = Some(Receipt::ATTEMPT.to_owned());
+    attempt.execution_id = Some("task-1".to_owned());
     let calls = listed(&queue.read().unwrap(), &Calls::All);
     queue.lock(at(9)).unwrap().record_attempt(&attempt).unwrap();
     let checked = queue.read().unwrap().verify(1).unwrap();

@@ -124,9 +124,10 @@ fn the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it(sto
         drop(locked);
         approve(&queue, &id, 10 + number).unwrap();
         start(&queue, &id, &run, 10 + number).unwrap();
-        let mut make = |_: &[brigade_call::Checkpoint]| brigade_call::Receipt {
-            tool_id: "other".to_owned(),
-            ..receipt(&id, &run, "completed", 10 + number, &[])
+        let mut make = |_: &[brigade_call::Checkpoint]| {
+            let mut receipt = receipt(&id, &run, "completed", 10 + number, &[]);
+            receipt.tool_id = "other".to_owned();
+            receipt
         };
         let mut locked = queue.lock(at(60)).unwrap();
         locked.finish(&call_id(&id), &run_id(&run), Vec::new(), &mut make, at(60)).unwrap();

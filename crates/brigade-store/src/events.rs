@@ -1,7 +1,7 @@
 //! What happened to manifests and executions.
 
-use brigade_core::json::from_json;
-use brigade_core::{Json, Timestamp};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Json, Object, Timestamp};
 use rusqlite::{Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -45,20 +45,89 @@ impl<'a> About<'a> {
     }
 }
 
-/// Adds an event whose payload has texts alone.
-pub(crate) fn add_event(
-    transaction: &Transaction<'_>,
-    about: &About<'_>,
-    event_type: &str,
-    payload: &[(&str, &str)],
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let payload = Json::object(payload.iter().map(|(name, text)| (*name, Json::from(*text))));
-    add_event_with(transaction, about, event_type, &payload, now)
+/// What happened to a manifest or an execution. Its name is the word of the event, its members are the payload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names of the members are what is stored")]
+pub enum Event<'a> {
+    /// A manifest was deployed for the first time.
+    Deployed { version: &'a str, by: &'a str },
+    /// A manifest was deployed again.
+    Updated { version: &'a str, by: &'a str },
+    /// A manifest is offered to others than before.
+    ScopeChanged { scope: &'a str, by: &'a str },
+    /// A manifest was deleted.
+    Deleted { by: &'a str },
+    /// A task was written down.
+    TaskCreated { execution_id: &'a str, by: &'a str, version: &'a str },
+    /// The first try of a task began.
+    TaskStarted { run_id: &'a str },
+    /// A try of a task began.
+    IterationStarted { iteration: u64, run_id: &'a str },
+    /// A try of a task ended.
+    IterationEnded {
+        iteration: u64,
+        run_id: &'a str,
+        exit_code: Option<i64>,
+        code: Option<&'a str>,
+        message: Option<&'a str>,
+    },
+    /// A task ended.
+    TaskEnded { status: &'a str, code: Option<&'a str>, message: Option<&'a str> },
+    /// A message waits for the next try of a task.
+    MessageSent { message_id: &'a str, by: &'a str },
+    /// An execution of a workflow began.
+    WorkflowStarted { by: &'a str, version: &'a str },
+    /// A workflow came to a state.
+    StateEntered,
+    /// A state asked for a call.
+    CallAsked { call_id: &'a str, tool: &'a str },
+    /// A state began an approved call.
+    CallBegun { call_id: &'a str },
+    /// A state asked a person.
+    PersonAsked { question: &'a str },
+    /// A person answered a state.
+    PersonAnswered { by: &'a str },
+    /// A person said what an interrupted call had done.
+    OutcomeTold { answer: &'a str },
+    /// A state ended, with its outcome.
+    StateEnded(Object),
+    /// A person or an agent wrote to the blackboard of a workflow.
+    BlackboardWritten { members: Vec<&'a str> },
+    /// No new state begins.
+    WorkflowPaused,
+    /// States begin again.
+    WorkflowResumed,
+    /// Another process drives a workflow.
+    WorkflowTakenOver,
+    /// An execution of a workflow ended.
+    WorkflowEnded { status: &'a str, code: Option<&'a str>, message: Option<&'a str> },
+}
+
+impl Event<'_> {
+    /// Returns the word of the event and its payload; `null` if there is no more to say.
+    pub(crate) fn parts(&self) -> (String, Json) {
+        match to_json(self).expect("an event is JSON") {
+            Json::Object(event) => event.into_iter().next().expect("an event has one name"),
+            word => (word.as_str().unwrap_or_default().to_owned(), Json::Null),
+        }
+    }
 }
 
 /// Adds an event.
-pub(crate) fn add_event_with(
+pub(crate) fn add_event(
+    transaction: &Transaction<'_>,
+    about: &About<'_>,
+    event: &Event<'_>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (event_type, payload) = event.parts();
+    add_parts(transaction, about, &event_type, &payload, now)
+}
+
+/// Adds an event with a payload that says more than the event.
+pub(crate) fn add_parts(
     transaction: &Transaction<'_>,
     about: &About<'_>,
     event_type: &str,
@@ -120,5 +189,36 @@ impl Store {
         offset: usize,
     ) -> Result<(Vec<StoredEvent>, usize), StoreError> {
         self.look(|transaction| page(transaction, "manifest", id, limit, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_a_word_and_its_members() {
+        for (event, word, payload) in [
+            (Event::StateEntered, "state_entered", "null"),
+            (Event::Deleted { by: "ada" }, "deleted", r#"{"by":"ada"}"#),
+            (
+                Event::TaskEnded { status: "completed", code: None, message: None },
+                "task_ended",
+                r#"{"code":null,"message":null,"status":"completed"}"#,
+            ),
+            (
+                Event::StateEnded(Object::from([("status".to_owned(), Json::from("success"))])),
+                "state_ended",
+                r#"{"status":"success"}"#,
+            ),
+            (
+                Event::BlackboardWritten { members: vec!["a", "b"] },
+                "blackboard_written",
+                r#"{"members":["a","b"]}"#,
+            ),
+        ] {
+            let (found, said) = event.parts();
+            assert_eq!((found.as_str(), said.to_compact().as_str()), (word, payload));
+        }
     }
 }

@@ -4,7 +4,7 @@ use brigade_core::{Json, Timestamp, codes, words};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::events::{About, StoredEvent, add_event_with, page};
+use crate::events::{About, Event, StoredEvent, add_event, page};
 use crate::manifests::{Deployed, Revision};
 use crate::store::{Store, json, new_id, time};
 
@@ -203,12 +203,11 @@ fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result
 fn note(
     transaction: &Transaction<'_>,
     execution: &Execution,
-    event_type: &str,
-    payload: &Json,
+    event: &Event<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let about = About { manifest: Some(&execution.manifest), execution: Some(&execution.id) };
-    add_event_with(transaction, &about, event_type, payload, now)
+    add_event(transaction, &about, event, now)
 }
 
 impl Store {
@@ -257,12 +256,9 @@ impl Store {
                 ],
             )?;
             let execution = by_id(transaction, None, &id)?;
-            let payload = Json::object([
-                ("execution_id", Json::from(id.as_str())),
-                ("by", Json::from(new.owner)),
-                ("version", Json::from(new.revision.version.as_str())),
-            ]);
-            note(transaction, &execution, "task_created", &payload, now)?;
+            let version = &new.revision.version;
+            let event = Event::TaskCreated { execution_id: &id, by: new.owner, version };
+            note(transaction, &execution, &event, now)?;
             Ok(execution)
         })
     }
@@ -332,13 +328,11 @@ impl Store {
                 params![id, at],
             )?;
             if execution.status == ExecutionStatus::Pending {
-                note(transaction, &execution, "task_started", &Json::object([("run_id", Json::from(run))]), now)?;
+                note(transaction, &execution, &Event::TaskStarted { run_id: run }, now)?;
             }
-            let payload = Json::object([
-                ("iteration", Json::from(execution.iterations + 1)),
-                ("run_id", Json::from(run)),
-            ]);
-            note(transaction, &execution, "iteration_started", &payload, now)?;
+            let iteration = execution.iterations.unsigned_abs() + 1;
+            let event = Event::IterationStarted { iteration, run_id: run };
+            note(transaction, &execution, &event, now)?;
             let mut statement = transaction.prepare(
                 "SELECT text FROM message WHERE execution = ?1 AND read_at IS NULL ORDER BY created_at, rowid",
             )?;
@@ -360,7 +354,7 @@ impl Store {
         id: &str,
         output: Option<&str>,
         lacks: Option<&str>,
-        payload: &Json,
+        event: &Event<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.change(|transaction| {
@@ -369,7 +363,7 @@ impl Store {
                 "UPDATE execution SET output = coalesce(?2, output), error = ?3 WHERE id = ?1",
                 params![id, output, lacks],
             )?;
-            note(transaction, &execution, "iteration_ended", payload, now)
+            note(transaction, &execution, event, now)
         })
     }
 
@@ -388,12 +382,8 @@ impl Store {
                 "UPDATE execution SET status = ?2, error_code = ?3, error = ?4, ended_at = ?5 WHERE id = ?1",
                 params![id, ending.status.as_str(), code, error, now.unix_micros()],
             )?;
-            let payload = Json::object([
-                ("status", Json::from(ending.status.as_str())),
-                ("code", code.map_or(Json::Null, Json::from)),
-                ("message", error.map_or(Json::Null, Json::from)),
-            ]);
-            note(transaction, &execution, "task_ended", &payload, now)?;
+            let event = Event::TaskEnded { status: ending.status.as_str(), code, message: error };
+            note(transaction, &execution, &event, now)?;
             Ok(true)
         })
     }
@@ -438,9 +428,8 @@ impl Store {
                 "INSERT INTO message (id, execution, author, text, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![message, id, author, text, now.unix_micros()],
             )?;
-            let payload =
-                Json::object([("message_id", Json::from(message.as_str())), ("by", Json::from(author))]);
-            note(transaction, &execution, "message_sent", &payload, now)?;
+            let event = Event::MessageSent { message_id: &message, by: author };
+            note(transaction, &execution, &event, now)?;
             Ok(message)
         })
     }
@@ -508,7 +497,14 @@ mod tests {
         assert_eq!(code(store.execution(Some("bob"), &id)), "not_found");
         store.send_message(Some("ada"), &id, "ada", "Be polite", now).unwrap();
         assert_eq!(store.begin_iteration(&id, "run-1", now).unwrap(), Some(vec!["Be polite".to_owned()]));
-        store.end_iteration(&id, Some("Hi"), Some("too short"), &Json::Null, now).unwrap();
+        let event = Event::IterationEnded {
+            iteration: 1,
+            run_id: "run-1",
+            exit_code: Some(0),
+            code: None,
+            message: Some("too short"),
+        };
+        store.end_iteration(&id, Some("Hi"), Some("too short"), &event, now).unwrap();
         assert_eq!(store.begin_iteration(&id, "run-2", now).unwrap(), Some(Vec::new()));
         assert_eq!(code(store.remove_execution(Some("ada"), &id)), "not_ended");
         assert_eq!(store.open_executions(None).unwrap().len(), 1);

@@ -9,7 +9,7 @@ use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::{StoreError, damaged};
-use crate::events::{About, StoredEvent, Visited, add_event_with, page};
+use crate::events::{About, Event, StoredEvent, Visited, add_parts, page};
 use crate::executions::{Parent, check_open};
 use crate::manifests::{Deployed, Revision};
 use crate::questions::{self, Answer, Asked};
@@ -242,18 +242,18 @@ fn by_id(transaction: &Transaction<'_>, owner: Option<&str>, id: &str) -> Result
 fn note(
     transaction: &Transaction<'_>,
     flow: &Flow,
-    event_type: &str,
-    payload: &Json,
+    event: &Event<'_>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let (event_type, payload) = event.parts();
     let visit = flow.visits.get(&flow.state).and_then(Json::as_i64);
     let visited = Visited { state: Some(flow.state.clone()), visit };
     let mut whole = to_json(&visited).expect("a visit is JSON");
     if let (Json::Object(members), Json::Object(more)) = (&mut whole, payload) {
-        members.extend(more.clone());
+        members.extend(more);
     }
     let about = About { manifest: Some(&flow.manifest), execution: Some(&flow.id) };
-    add_event_with(transaction, &about, event_type, &whole, now)
+    add_parts(transaction, &about, &event_type, &whole, now)
 }
 
 /// Returns an execution that a process may still write.
@@ -295,12 +295,7 @@ fn end(
          WHERE id = ?1",
         params![flow.id, status.as_str(), code, message, now.unix_micros()],
     )?;
-    let payload = Json::object([
-        ("status", Json::from(status.as_str())),
-        ("code", code.map_or(Json::Null, Json::from)),
-        ("message", message.map_or(Json::Null, Json::from)),
-    ]);
-    note(transaction, flow, "workflow_ended", &payload, now)
+    note(transaction, flow, &Event::WorkflowEnded { status: status.as_str(), code, message }, now)
 }
 
 impl Store {
@@ -346,10 +341,9 @@ impl Store {
                 ],
             )?;
             let flow = by_id(transaction, None, &id)?;
-            let payload =
-                Json::object([("by", Json::from(new.owner)), ("version", Json::from(flow.version.as_str()))]);
-            note(transaction, &flow, "workflow_started", &payload, now)?;
-            note(transaction, &flow, "state_entered", &Json::Null, now)?;
+            let event = Event::WorkflowStarted { by: new.owner, version: &flow.version };
+            note(transaction, &flow, &event, now)?;
+            note(transaction, &flow, &Event::StateEntered, now)?;
             Ok(flow)
         })
     }
@@ -410,14 +404,14 @@ impl Store {
         id: &str,
         gateway: &str,
         step: &Json,
-        event: Option<(&str, &Json)>,
+        event: Option<&Event<'_>>,
         now: Timestamp,
     ) -> Result<Held, StoreError> {
         self.change(|transaction| {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
             transaction.execute("UPDATE flow SET step = ?2 WHERE id = ?1", params![id, step.to_compact()])?;
-            if let Some((event_type, payload)) = event {
-                note(transaction, &flow, event_type, payload, now)?;
+            if let Some(event) = event {
+                note(transaction, &flow, event, now)?;
             }
             Ok(Held::Written)
         })
@@ -441,8 +435,7 @@ impl Store {
             let Some(flow) = held(transaction, id, gateway)? else { return Ok(Held::Lost) };
             let question = questions::insert(transaction, &flow.owner, &flow.id, &asked, now)?;
             transaction.execute("UPDATE flow SET question = ?2 WHERE id = ?1", params![id, question])?;
-            let payload = Json::object([("question", Json::from(question))]);
-            note(transaction, &flow, "person_asked", &payload, now)?;
+            note(transaction, &flow, &Event::PersonAsked { question: &question }, now)?;
             Ok(Held::Written)
         })
     }
@@ -456,7 +449,7 @@ impl Store {
         id: &str,
         gateway: &str,
         step: &Json,
-        event: (&str, &Json),
+        event: &Event<'_>,
         now: Timestamp,
     ) -> Result<Held, StoreError> {
         self.change(|transaction| {
@@ -468,7 +461,7 @@ impl Store {
                 "UPDATE flow SET step = ?2, question = NULL WHERE id = ?1",
                 params![id, step.to_compact()],
             )?;
-            note(transaction, &flow, event.0, event.1, now)?;
+            note(transaction, &flow, event, now)?;
             Ok(Held::Written)
         })
     }
@@ -499,7 +492,7 @@ impl Store {
             // The output stands with the execution, and not once more here.
             let mut ended = transit.outcome.as_object().cloned().unwrap_or_default();
             ended.remove("output");
-            note(transaction, &flow, "state_ended", &Json::Object(ended), now)?;
+            note(transaction, &flow, &Event::StateEnded(ended), now)?;
             match transit.next {
                 Follows::State { name, visits, transitions, feedback } => {
                     if let Some(question) = &flow.question {
@@ -518,7 +511,7 @@ impl Store {
                         ],
                     )?;
                     (flow.state, flow.visits) = (name.to_owned(), visits.clone());
-                    note(transaction, &flow, "state_entered", &Json::Null, now)?;
+                    note(transaction, &flow, &Event::StateEntered, now)?;
                 }
                 Follows::End(error) => {
                     let status = if error.is_some() { FlowStatus::Failed } else { FlowStatus::Completed };
@@ -572,7 +565,7 @@ impl Store {
             let question = waiting.ok_or_else(none)?;
             let answer = make(&question.asked)?;
             questions::answer(transaction, &question, &answer, by, redactor, now)?;
-            note(transaction, &flow, "person_answered", &Json::object([("by", Json::from(by))]), now)?;
+            note(transaction, &flow, &Event::PersonAnswered { by }, now)?;
             Ok(flow)
         })
     }
@@ -596,8 +589,8 @@ impl Store {
             if flow.is_paused != is_paused {
                 transaction
                     .execute("UPDATE flow SET is_paused = ?2 WHERE id = ?1", params![id, is_paused])?;
-                let event = if is_paused { "workflow_paused" } else { "workflow_resumed" };
-                note(transaction, &flow, event, &Json::Null, now)?;
+                let event = if is_paused { Event::WorkflowPaused } else { Event::WorkflowResumed };
+                note(transaction, &flow, &event, now)?;
             }
             by_id(transaction, None, id)
         })
@@ -621,14 +614,8 @@ impl Store {
             }
             let blackboard = merged(&flow, members)?;
             transaction.execute("UPDATE flow SET blackboard = ?2 WHERE id = ?1", params![id, blackboard])?;
-            let names: Vec<Json> = members.keys().map(|name| Json::from(name.as_str())).collect();
-            note(
-                transaction,
-                &flow,
-                "blackboard_written",
-                &Json::object([("members", Json::from(names))]),
-                now,
-            )?;
+            let members = members.keys().map(String::as_str).collect();
+            note(transaction, &flow, &Event::BlackboardWritten { members }, now)?;
             by_id(transaction, None, id)
         })
     }
@@ -641,7 +628,7 @@ impl Store {
         self.change(|transaction| {
             let Some(flow) = held(transaction, &flow.id, &flow.gateway)? else { return Ok(false) };
             transaction.execute("UPDATE flow SET gateway = ?2 WHERE id = ?1", params![flow.id, gateway])?;
-            note(transaction, &flow, "workflow_taken_over", &Json::Null, now)?;
+            note(transaction, &flow, &Event::WorkflowTakenOver, now)?;
             Ok(true)
         })
     }

@@ -8,7 +8,7 @@ use brigade_core::{Timestamp, codes};
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 
 use crate::error::StoreError;
-use crate::events::{About, add_event};
+use crate::events::{About, Event, add_event};
 use crate::store::{Store, new_id, stored, time};
 
 pub use search::{ManifestQuery, ScoredManifest};
@@ -158,9 +158,12 @@ fn write(
         "INSERT INTO manifest_text (rowid, name, description, labels) VALUES (?1, ?2, ?3, ?4)",
         params![row, new.name, new.description.unwrap_or_default(), words(new.labels)],
     )?;
-    let event = if revision == 1 { "deployed" } else { "updated" };
-    let payload = [("version", new.version), ("by", new.author)];
-    add_event(transaction, &About::manifest(id), event, &payload, now)
+    let (version, by) = (new.version, new.author);
+    let event = match revision {
+        1 => Event::Deployed { version, by },
+        _ => Event::Updated { version, by },
+    };
+    add_event(transaction, &About::manifest(id), &event, now)
 }
 
 /// Refuses a version that is there already.
@@ -275,8 +278,7 @@ impl Store {
     pub fn set_scope(&self, id: &str, scope: &str, by: &str, now: Timestamp) -> Result<Deployed, StoreError> {
         self.change(|transaction| {
             transaction.execute("UPDATE manifest SET scope = ?2 WHERE id = ?1", [id, scope])?;
-            let payload = [("scope", scope), ("by", by)];
-            add_event(transaction, &About::manifest(id), "scope_changed", &payload, now)?;
+            add_event(transaction, &About::manifest(id), &Event::ScopeChanged { scope, by }, now)?;
             let sql = format!("SELECT {COLUMNS} FROM manifest m WHERE id = ?1");
             Ok(transaction.query_row(&sql, [id], read)?)
         })
@@ -316,7 +318,7 @@ impl Store {
                 "UPDATE manifest SET deleted_at = ?2 WHERE id = ?1",
                 params![deployed.id, now.unix_micros()],
             )?;
-            add_event(transaction, &About::manifest(&deployed.id), "deleted", &[("by", author)], now)?;
+            add_event(transaction, &About::manifest(&deployed.id), &Event::Deleted { by: author }, now)?;
             Ok(deployed)
         })
     }

@@ -17,6 +17,7 @@ use brigade_policy::PolicyState;
 use brigade_process::CancelToken;
 use brigade_profile::Worker;
 use brigade_redact::Redactor;
+use brigade_store::events::Event;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::{Store, StoreError};
 use brigade_upkeep::{Seams, gather};
@@ -227,19 +228,19 @@ impl Job {
         } else {
             self.lacks(host, &run, &attempted, output.as_deref())?
         };
-        let code = match attempted.exit {
-            Exit::Code(code) => Json::from(i64::from(code)),
-            _ => Json::Null,
+        let exit_code = match attempted.exit {
+            Exit::Code(code) => Some(i64::from(code)),
+            _ => None,
         };
-        let payload = Json::object([
-            ("iteration", Json::from(number)),
-            ("run_id", Json::from(run.as_str())),
-            ("exit_code", code),
-            ("code", lacks.as_ref().map_or(Json::Null, |unable| Json::from(unable.code))),
-            ("message", lacks.as_ref().map_or(Json::Null, |unable| Json::from(unable.message.as_str()))),
-        ]);
         let said = lacks.as_ref().map(|unable| unable.message.as_str());
-        self.store.end_iteration(self.id(), output.as_deref(), said, &payload, self.seams.now())?;
+        let event = Event::IterationEnded {
+            iteration: number,
+            run_id: run.as_str(),
+            exit_code,
+            code: lacks.as_ref().map(|unable| unable.code),
+            message: said,
+        };
+        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.seams.now())?;
         self.place.running.notify();
         match lacks {
             Some(unable) if unable.code == "interrupted" => Err(unable),

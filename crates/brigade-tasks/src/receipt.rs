@@ -60,33 +60,32 @@ impl InTools {
         };
         let paths = RunPaths::of(&kept.id);
         let seconds = kept.completed_at.since(kept.started_at).as_secs_f64();
-        Receipt {
-            kind: Some(Receipt::ATTEMPT.to_owned()),
-            execution_id: Some(self.task.execution.clone()),
-            tool_id: self.task.tool.clone(),
-            family: "builtin".to_owned(),
-            caller: Some(self.task.caller.clone()),
-            started_at: Some(kept.started_at),
-            completed_at: Some(kept.completed_at),
-            duration_seconds: Some(Number::from((seconds * 1000.0).round() / 1000.0)),
-            exit_code: kept.exit_code,
-            timed_out: kept.status == RunEnd::TimedOut,
-            argv: kept.argv.clone(),
-            cwd: Some(kept.directory.clone()),
-            args: self.task.args.clone(),
-            failure: kept.problem.clone(),
-            stdout_log_path: kept.stdout.as_ref().map(|_| paths.stdout_log),
-            stderr_log_path: kept.stderr.as_ref().map(|_| paths.stderr_log),
-            receipt_path: Some(paths.receipt),
-            output: Some(RunOutput {
-                stdout: stream(kept.stdout.as_ref()),
-                stderr: stream(kept.stderr.as_ref()),
-                ..RunOutput::default()
-            }),
-            sandbox: Some(kept.sandbox.clone()),
-            effects: vec!["process-exec".to_owned()],
-            env_labels_used: kept.env_labels.clone(),
-            ..Receipt::new(kept.id.as_str(), self.task.execution.as_str(), status)
-        }
+        let mut receipt = Receipt::new(kept.id.as_str(), self.task.execution.as_str(), status);
+        receipt.kind = Some(Receipt::ATTEMPT.to_owned());
+        receipt.execution_id = Some(self.task.execution.clone());
+        receipt.tool_id = self.task.tool.clone();
+        receipt.family = "builtin".to_owned();
+        receipt.caller = Some(self.task.caller.clone());
+        receipt.started_at = Some(kept.started_at);
+        receipt.completed_at = Some(kept.completed_at);
+        receipt.duration_seconds = Some(Number::from((seconds * 1000.0).round() / 1000.0));
+        receipt.exit_code = kept.exit_code;
+        receipt.timed_out = kept.status == RunEnd::TimedOut;
+        receipt.argv = kept.argv.clone();
+        receipt.cwd = Some(kept.directory.clone());
+        receipt.args = self.task.args.clone();
+        receipt.failure = kept.problem.clone();
+        receipt.stdout_log_path = kept.stdout.as_ref().map(|_| paths.stdout_log);
+        receipt.stderr_log_path = kept.stderr.as_ref().map(|_| paths.stderr_log);
+        receipt.receipt_path = Some(paths.receipt);
+        receipt.output = Some(RunOutput {
+            stdout: stream(kept.stdout.as_ref()),
+            stderr: stream(kept.stderr.as_ref()),
+            ..RunOutput::default()
+        });
+        receipt.sandbox = Some(kept.sandbox.clone());
+        receipt.effects = vec!["process-exec".to_owned()];
+        receipt.env_labels_used = kept.env_labels.clone();
+        receipt
     }
 }

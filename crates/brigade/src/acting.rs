@@ -304,18 +304,13 @@ impl Inside for Acting<'_> {
         Acted { output, problem, duration }
     }
 
-    fn complete(&self, receipt: Receipt, redactor: &Redactor) -> Receipt {
-        let receipt = Receipt {
-            executor: Some(BUILTIN.to_owned()),
-            executor_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            ..receipt
-        };
+    fn complete(&self, mut receipt: Receipt, redactor: &Redactor) -> Receipt {
+        receipt.executor = Some(BUILTIN.to_owned());
+        receipt.executor_version = Some(env!("CARGO_PKG_VERSION").to_owned());
         let Some(done) = &self.done else { return receipt };
-        Receipt {
-            touched: Some(done.touched.clone()),
-            stdout_summary: short(&redactor.redact_str(&done.result.text()), SUMMARY),
-            error_code: done.failure.as_ref().map(|(code, _)| (*code).to_owned()),
-            ..receipt
-        }
+        receipt.touched = Some(done.touched.clone());
+        receipt.stdout_summary = short(&redactor.redact_str(&done.result.text()), SUMMARY);
+        receipt.error_code = done.failure.as_ref().map(|(code, _)| (*code).to_owned());
+        receipt
     }
 }

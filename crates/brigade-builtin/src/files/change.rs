@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use memchr::memmem;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
@@ -40,8 +41,50 @@ fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
     })
 }
 
-fn ok(shown: &str) -> Vec<(&'static str, Json)> {
-    vec![("status", Json::from("success")), ("path", Json::from(shown))]
+/// What each change of a file says: the result of `fs.create_dir` and `fs.delete`.
+#[derive(Serialize)]
+struct Changed {
+    status: &'static str,
+    path: String,
+}
+
+impl Changed {
+    fn of(shown: String) -> Changed {
+        Changed { status: "success", path: shown }
+    }
+}
+
+/// How often a text to replace occurs that should occur once, and in which of several edits.
+#[derive(Default, Deserialize, Serialize)]
+struct Occurrences {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<usize>,
+    count: Option<usize>,
+}
+
+/// The result of `fs.write`.
+#[derive(Serialize)]
+struct Written {
+    #[serde(flatten)]
+    changed: Changed,
+    bytes_written: usize,
+}
+
+/// The result of `fs.edit`.
+#[derive(Serialize)]
+struct Edited {
+    #[serde(flatten)]
+    changed: Changed,
+    message: String,
+    replacements: usize,
+}
+
+/// The result of `fs.multi_edit`.
+#[derive(Serialize)]
+struct MultiEdited {
+    #[serde(flatten)]
+    changed: Changed,
+    applied: usize,
 }
 
 #[derive(Deserialize)]
@@ -65,9 +108,8 @@ pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, F
     let before = old.map(|_| sha256_of(context, &place, &folder)).transpose()?;
     check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
     store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
-    let mut members = ok(&place.shown);
-    members.push(("bytes_written", Json::from(args.content.len())));
-    Ok(Output::new(members))
+    let changed = Changed::of(place.shown);
+    Ok(Output::of(&Written { changed, bytes_written: args.content.len() }))
 }
 
 /// Finds where a path leads that names a file to change, which the root is not.
@@ -109,7 +151,7 @@ pub(super) fn create_dir(input: &Json, context: &mut Context<'_>) -> Result<Outp
     let args: PathArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Change)?;
     root(context)?.make_beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
-    Ok(Output::new(ok(&place.shown)))
+    Ok(Output::of(&Changed::of(place.shown)))
 }
 
 #[derive(Clone, Deserialize)]
@@ -145,8 +187,8 @@ impl Edit {
             count => {
                 let message =
                     format!("the text to replace occurs {count} times; give more of what is around it");
-                let count = [("count", Json::from(count))];
-                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data(count));
+                let found = Occurrences { edit: None, count: Some(count) };
+                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data_of(&found));
             }
         }
         let length = self.length_of_result(bytes.len(), places.len());
@@ -234,11 +276,9 @@ pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
     let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
     let count = editing.apply(context, &edit)?;
-    let mut members = ok(&editing.end(context)?);
+    let changed = Changed::of(editing.end(context)?);
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    members.push(("message", Json::from(format!("replaced {times}"))));
-    members.push(("replacements", Json::from(count)));
-    Ok(Output::new(members))
+    Ok(Output::of(&Edited { changed, message: format!("replaced {times}"), replacements: count }))
 }
 
 #[derive(Deserialize)]
@@ -258,14 +298,13 @@ pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Outp
     for (at, edit) in edits.iter().enumerate() {
         editing.apply(context, edit).map_err(|failure| {
             let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
-            let count = failure.data.as_ref().and_then(|data| data.get("count")).cloned();
-            let edit = [("edit", Json::from(at + 1)), ("count", count.unwrap_or_default())];
-            Failure { message, ..failure }.data(edit)
+            let found = failure.data.as_ref().and_then(|data| from_json::<Occurrences>(data).ok());
+            let found = Occurrences { edit: Some(at + 1), ..found.unwrap_or_default() };
+            Failure { message, ..failure }.data_of(&found)
         })?;
     }
-    let mut members = ok(&editing.end(context)?);
-    members.push(("applied", Json::from(edits.len())));
-    Ok(Output::new(members))
+    let changed = Changed::of(editing.end(context)?);
+    Ok(Output::of(&MultiEdited { changed, applied: edits.len() }))
 }
 
 #[derive(Deserialize)]
@@ -317,7 +356,7 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
             context.touch(&place.path, None, None);
         }
     }
-    Ok(Output::new(ok(&place.shown)))
+    Ok(Output::of(&Changed::of(place.shown)))
 }
 
 /// Adds the files that a call would delete, where they are a whole directory.

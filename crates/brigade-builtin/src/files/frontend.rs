@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use brigade_core::Json;
 use brigade_profile::builtin::{PathUse, web_frameworks};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ignored::{Go, Walk};
 use super::place::{failed, place, root};
@@ -141,14 +141,21 @@ fn find<const N: usize>(
     Ok(found)
 }
 
+/// The result of `frontend.*`.
+#[derive(Serialize)]
+struct Files<'a> {
+    files: &'a [String],
+    total: usize,
+}
+
 /// Writes files, at most as many as a result names, and how many there are.
 fn listed(files: &[String]) -> Output {
-    let rows: Vec<Json> = files.iter().take(MOST).map(|path| Json::from(path.as_str())).collect();
-    let mut text = files.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("\n");
+    let shown = &files[..files.len().min(MOST)];
+    let mut text = shown.join("\n");
     if MOST < files.len() {
         text = format!("{text}\n({} more; name a `path` to see them)", files.len() - MOST);
     }
-    Output::new([("files", Json::from(rows)), ("total", Json::from(files.len()))]).text(text)
+    Output::of(&Files { files: shown, total: files.len() }).text(text)
 }
 
 /// `frontend.routes`

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use brigade_core::Json;
 use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
 use brigade_profile::builtin::PathUse;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde::Serialize;
 
 use super::Room;
 use super::place::root;
@@ -18,6 +18,7 @@ const LARGEST: u64 = 1 << 20;
 const DEEPEST: usize = 200;
 
 /// What a walk could not read.
+#[derive(Clone, Serialize)]
 pub(super) struct Unread {
     path: String,
     reason: String,
@@ -33,16 +34,9 @@ impl Unread {
         Unread { path: path.to_owned(), reason: "its name is not UTF-8".to_owned() }
     }
 
-    /// Writes what a walk could not read, if there is something, as far as there is room for it.
-    pub(super) fn members(unread: &[Unread], room: &mut Room) -> Option<(&'static str, Json)> {
-        let row = |row: &Unread| {
-            Json::object([
-                ("path", Json::from(row.path.as_str())),
-                ("reason", Json::from(row.reason.as_str())),
-            ])
-        };
-        let rows: Vec<Json> = unread.iter().take(100).map(row).take_while(|row| room.take(row)).collect();
-        (!rows.is_empty()).then(|| ("unread", Json::from(rows)))
+    /// Returns what a walk could not read, as far as there is room for it.
+    pub(super) fn shown(unread: &[Unread], room: &mut Room) -> Vec<Unread> {
+        unread.iter().take(100).take_while(|row| room.take(row)).cloned().collect()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reading files and directories.
 
-use brigade_core::{FingerprintStream, Json, codes};
+use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
 use brigade_fs::FileKind;
 use brigade_profile::builtin::PathUse;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Room;
 use super::ignored::Unread;
@@ -20,6 +20,21 @@ const NOTE: usize = 128;
 /// From which size on a result has room for that line, in bytes. The gateway cuts the text of a smaller one, and says
 /// so.
 const ROOMY: usize = 8 << 10;
+
+/// The result of `fs.read`.
+#[derive(Serialize)]
+struct FileRead<'a> {
+    status: &'static str,
+    path: &'a str,
+    size_bytes: u64,
+    is_binary: bool,
+    truncated: bool,
+    sha256: Fingerprint,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+}
 
 #[derive(Deserialize)]
 struct ReadArgs {
@@ -124,28 +139,46 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         lines.is_cut = context.redactor.cut(text, end);
     }
     let is_truncated = text.is_some() && lines.is_cut;
-    let mut members = vec![
-        ("status", Json::from("success")),
-        ("path", Json::from(place.shown.as_str())),
-        ("size_bytes", Json::from(size)),
-        ("is_binary", Json::from(text.is_none())),
-        ("truncated", Json::from(is_truncated)),
-        ("sha256", Json::from(sha256.to_hex())),
-    ];
     let next = args.offset + lines.taken.max(1);
-    if is_truncated {
-        members.push(("next_offset", Json::from(next)));
-    }
+    let output = Output::of(&FileRead {
+        status: "success",
+        path: &place.shown,
+        size_bytes: size,
+        is_binary: text.is_none(),
+        truncated: is_truncated,
+        sha256,
+        next_offset: is_truncated.then_some(next),
+        content: text.as_deref(),
+    });
     Ok(match text {
-        None => Output::new(members).text(format!("`{}` is binary, with {size} bytes", place.shown)),
+        None => output.text(format!("`{}` is binary, with {size} bytes", place.shown)),
         Some(text) => {
-            members.push(("content", Json::from(text.as_str())));
             let end = if text.ends_with('\n') { "" } else { "\n" };
             let note = format!("{end}[cut, of {size} bytes; `fs.read` with offset {next} reads on]");
             let note = if is_truncated { note } else { String::new() };
-            Output::new(members).text(text + &note)
+            output.text(text + &note)
         }
     })
+}
+
+/// The result of `fs.list`.
+#[derive(Serialize)]
+struct Listed {
+    status: &'static str,
+    path: String,
+    entries: Vec<Entry>,
+    total: usize,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<Unread>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    file_type: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -174,7 +207,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             FileKind::Link => "symlink",
             FileKind::Other => "other",
         };
-        Some(Json::object([("name", Json::from(name)), ("file_type", Json::from(kind))]))
+        Some(Entry { name: name.to_owned(), file_type: kind })
     };
     let (mut room, mut rows, mut next) = (Room::of(context), Vec::new(), args.offset);
     for entry in entries.iter().skip(args.offset).take(args.limit) {
@@ -186,16 +219,13 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         next += 1;
     }
-    let mut members = vec![
-        ("status", Json::from("success")),
-        ("path", Json::from(place.shown)),
-        ("entries", Json::from(rows)),
-        ("total", Json::from(total)),
-        ("truncated", Json::from(next < total)),
-    ];
-    if next < total {
-        members.push(("next_offset", Json::from(next)));
-    }
-    members.extend(Unread::members(&unread, &mut room));
-    Ok(Output::new(members))
+    Ok(Output::of(&Listed {
+        status: "success",
+        path: place.shown,
+        entries: rows,
+        total,
+        truncated: next < total,
+        next_offset: (next < total).then_some(next),
+        unread: Unread::shown(&unread, &mut room),
+    }))
 }

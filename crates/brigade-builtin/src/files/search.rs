@@ -11,7 +11,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Room;
 use super::ignored::{Go, Unread, Walk};
@@ -32,13 +32,33 @@ struct GrepArgs {
 }
 
 /// A line that the pattern matches.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 struct Found {
     path: String,
     line: u64,
     content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<String>,
+}
+
+/// The result of `fs.grep` and `fs.glob`, whose matches are lines or paths.
+#[derive(Serialize)]
+struct Matches<M> {
+    status: &'static str,
+    count: usize,
+    matches: Vec<M>,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<Unread>,
+}
+
+impl<M: Serialize> Matches<M> {
+    fn of(matches: Vec<M>, truncated: bool, unread: &[Unread], room: &mut Room) -> Output {
+        let (count, unread) = (matches.len(), Unread::shown(unread, room));
+        Output::of(&Matches { status: "success", count, matches, truncated, unread })
+    }
 }
 
 /// Collects the matching lines of one file.
@@ -223,13 +243,12 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     }
     let (mut room, mut rows, mut text) = (Room::of(context), Vec::new(), Vec::new());
     for found in &search.found {
-        let whole = row(found);
-        if room.take(&whole) {
-            rows.push(whole);
+        if room.take(found) {
+            rows.push(found.clone());
         } else {
             // One match alone may have more around it than there is room for.
             search.is_full = true;
-            let bare = row(&Found { before: Vec::new(), after: Vec::new(), ..found.clone() });
+            let bare = Found { before: Vec::new(), after: Vec::new(), ..found.clone() };
             room = if rows.is_empty() { Room::of(context) } else { room };
             if !rows.is_empty() || !room.take(&bare) {
                 break;
@@ -238,31 +257,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         text.push(format!("{}:{}:{}", found.path, found.line, found.content));
     }
-    let mut members = vec![
-        ("status", Json::from("success")),
-        ("count", Json::from(rows.len())),
-        ("matches", Json::from(rows)),
-        ("truncated", Json::from(search.is_full)),
-    ];
-    members.extend(Unread::members(&unread, &mut room));
-    Ok(Output::new(members).text(text.join("\n")))
-}
-
-fn row(found: &Found) -> Json {
-    let lines =
-        |lines: &[String]| Json::from(lines.iter().map(|line| Json::from(line.as_str())).collect::<Vec<_>>());
-    let mut members = vec![
-        ("path", Json::from(found.path.as_str())),
-        ("line", Json::from(found.line)),
-        ("content", Json::from(found.content.as_str())),
-    ];
-    if !found.before.is_empty() {
-        members.push(("before", lines(&found.before)));
-    }
-    if !found.after.is_empty() {
-        members.push(("after", lines(&found.after)));
-    }
-    Json::object(members)
+    Ok(Matches::of(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
 }
 
 #[derive(Deserialize)]
@@ -288,16 +283,8 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     })?;
     found.sort_unstable();
     let (total, mut room) = (found.len(), Room::of(context));
-    let rows = found.iter().take(args.limit).map(|path| Json::from(path.as_str()));
-    let rows: Vec<Json> = rows.take_while(|row| room.take(row)).collect();
-    found.truncate(rows.len());
-    let is_full = found.len() < total;
-    let mut members = vec![
-        ("status", Json::from("success")),
-        ("count", Json::from(rows.len())),
-        ("matches", Json::from(rows)),
-        ("truncated", Json::from(is_full)),
-    ];
-    members.extend(Unread::members(&walk.unread, &mut room));
-    Ok(Output::new(members).text(found.join("\n")))
+    let fitting = found.iter().take(args.limit).take_while(|path| room.take(path)).count();
+    found.truncate(fitting);
+    let (is_full, text) = (found.len() < total, found.join("\n"));
+    Ok(Matches::of(found, is_full, &walk.unread, &mut room).text(text))
 }

@@ -322,6 +322,15 @@ fn an_edit_is_literal_and_leaves_the_rest_as_it_is() {
         (failure.code, failure.data.unwrap().to_compact()),
         ("target_not_unique", r#"{"count":3}"#.to_owned())
     );
+    let edits = |second: &str| {
+        let edit =
+            |target: &str| format!(r#"{{"target_content": "{target}", "replacement_content": "aXa"}}"#);
+        format!(r#"{{"path": "f", "edits": [{}, {}]}}"#, edit("aXaXa"), edit(second))
+    };
+    for (second, data) in [("a", r#"{"count":2,"edit":2}"#), ("Z", r#"{"count":null,"edit":2}"#)] {
+        let failure = work.call("fs.multi_edit", &edits(second)).unwrap_err();
+        assert_eq!(failure.data.unwrap().to_compact(), data, "{second}");
+    }
     let all = r#"{"path": "f", "target_content": "a", "replacement_content": "aa", "replace_all": true}"#;
     assert_eq!(work.ok("fs.edit", all).get("replacements").unwrap().to_compact(), "3");
     assert_eq!(work.get("f"), b"aaXaaXaa");

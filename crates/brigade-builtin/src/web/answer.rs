@@ -2,11 +2,29 @@
 
 use brigade_core::json::Dialect;
 use brigade_core::{Json, codes};
+use serde::Serialize;
 
 use crate::context::{Failure, Output};
 
 /// The longest text of one result, in bytes.
 const LONGEST: usize = 2_000;
+
+/// The result of `web.search`.
+#[derive(Serialize)]
+pub(super) struct SearchFound<'a> {
+    pub(super) query: &'a str,
+    pub(super) results: Vec<SearchRow>,
+    /// Not everything was searched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) truncated: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct SearchRow {
+    pub(super) title: String,
+    pub(super) url: String,
+    pub(super) snippet: String,
+}
 
 /// Reads what a search program printed: a list of objects with `title`, `url` and `snippet`, or an object whose
 /// `results` is such a list. What is more than `most` is left out.
@@ -22,24 +40,20 @@ pub fn search_answer(query: &str, most: usize, printed: &str) -> Result<Output, 
     let printed = printed.map_err(|error| failed(&error.to_string()))?;
     let list = printed.as_array().or_else(|| printed.get("results")?.as_array());
     let list = list.ok_or_else(|| failed("expected a list, or an object with `results`"))?;
-    let rows: Option<Vec<Json>> = list.iter().take(most).map(row).collect();
+    let rows: Option<Vec<SearchRow>> = list.iter().take(most).map(row).collect();
     let rows =
         rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
-    Ok(Output::new([("query", Json::from(query)), ("results", Json::from(rows))]))
+    Ok(Output::of(&SearchFound { query, results: rows, truncated: false }))
 }
 
-fn row(found: &Json) -> Option<Json> {
+fn row(found: &Json) -> Option<SearchRow> {
     let cut = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
     let text = |name: &str| found.get(name).and_then(Json::as_str).map(cut);
     let snippet = match found.get("snippet") {
         None | Some(Json::Null) => String::new(),
         Some(_) => text("snippet")?,
     };
-    Some(Json::object([
-        ("title", Json::from(text("title")?)),
-        ("url", Json::from(text("url")?)),
-        ("snippet", Json::from(snippet)),
-    ]))
+    Some(SearchRow { title: text("title")?, url: text("url")?, snippet })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use brigade_store::memory::{blank, search_words};
 use brigade_store::texts::{Section, TextIndex};
 use serde::Deserialize;
 
+use super::answer::{SearchFound, SearchRow};
 use crate::context::{Context, Failure, Output, Touched};
 use crate::docs::sections;
 use crate::files::{Texts, texts_beneath};
@@ -50,7 +51,7 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         }
         most *= 8;
     };
-    let mut rows: Vec<Json> = Vec::new();
+    let mut rows: Vec<SearchRow> = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for section in &found {
         let path = &file(section);
@@ -58,18 +59,17 @@ pub(super) fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, 
             continue;
         }
         seen.push(path.to_owned());
-        rows.push(Json::object([
-            ("title", Json::from(section.title.as_str())),
-            ("url", Json::from(section.key.as_str())),
-            ("snippet", Json::from(snippet(&section.text, &words, context.redactor))),
-        ]));
+        rows.push(SearchRow {
+            title: section.title.clone(),
+            url: section.key.clone(),
+            snippet: snippet(&section.text, &words, context.redactor),
+        });
     }
     for (path, text) in texts.iter().filter(|(path, _)| seen.contains(path)) {
         let hash = Some(Fingerprint::of_bytes(text.as_bytes()));
         context.touched.push(Touched { path: path.clone(), before: hash, after: hash });
     }
-    let output = Output::new([("query", Json::from(query)), ("results", Json::from(rows))]);
-    Ok(if is_all { output } else { output.with("truncated", Json::from(true)) })
+    Ok(Output::of(&SearchFound { query: &query, results: rows, truncated: !is_all }))
 }
 
 /// Gives the beginning of a document without a heading the name of its file.

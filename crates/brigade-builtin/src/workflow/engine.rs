@@ -16,6 +16,7 @@ use brigade_manifest::{
 };
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
+use brigade_store::events::Event;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::flows::{Flow, FlowStatus, Follows, Held, Transit};
 use brigade_store::questions::QuestionStatus;
@@ -382,9 +383,8 @@ impl Engine<'_> {
                 ),
             }
         }
-        let payload = Json::object([("answer", Json::from(said))]);
-        let event = ("outcome_told", &payload);
-        let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), event, self.clock.now())?;
+        let (event, now) = (Event::OutcomeTold { answer: &said }, self.clock.now());
+        let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), &event, now)?;
         Ok(Some(held.into()))
     }
 
@@ -399,7 +399,7 @@ impl Engine<'_> {
         })
     }
 
-    fn save(&self, flow: &Flow, all: &[Branch], event: Option<(&str, &Json)>) -> Result<Reached, Failure> {
+    fn save(&self, flow: &Flow, all: &[Branch], event: Option<&Event<'_>>) -> Result<Reached, Failure> {
         let step = to_step(all);
         Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
     }
@@ -430,12 +430,9 @@ impl Engine<'_> {
                     Ok(Reached::Later)
                 }
                 AskedCall::Queued(call) => {
-                    let payload = Json::object([
-                        ("call_id", Json::from(call.as_str())),
-                        ("tool", Json::from(order.tool.as_str())),
-                    ]);
-                    all[index].call = Some(call);
-                    self.save(flow, all, Some(("call_asked", &payload)))
+                    all[index].call = Some(call.clone());
+                    let event = Event::CallAsked { call_id: call.as_str(), tool: &order.tool };
+                    self.save(flow, all, Some(&event))
                 }
                 AskedCall::Later => Ok(Reached::Later),
                 AskedCall::Done(result) => self.ended(flow, order, all, index, result),
@@ -448,8 +445,8 @@ impl Engine<'_> {
             Stands::Ready => {
                 let call = call.clone();
                 all[index].is_begun = true;
-                let payload = Json::object([("call_id", Json::from(call.as_str()))]);
-                if let Reached::Lost = self.save(flow, all, Some(("call_begun", &payload)))? {
+                let event = Event::CallBegun { call_id: call.as_str() };
+                if let Reached::Lost = self.save(flow, all, Some(&event))? {
                     return Ok(Reached::Lost);
                 }
                 let timeout = order.timeout.filter(|_| order.then == Then::Result);

@@ -9,15 +9,15 @@ use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus, NewFlow};
 use brigade_store::manifests::{Deployed, Revision};
 use brigade_store::questions::Given;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::WORKFLOWS;
 use super::engine::{calls_of, end_tree};
-use crate::agent::{event, page, without_faults};
+use crate::agent::{EventRow, event, page, without_faults};
 use crate::context::{Context, Failure, Output, Started};
 use crate::run::arguments;
 use crate::shipped::is_shipped;
-use crate::stored::at;
+use crate::task::results::{Cancelled, ExecutionLogs, Removed};
 use crate::task::{LONGEST, LOOK, Tasks};
 
 /// The most rows or events of one answer.
@@ -203,16 +203,101 @@ pub(crate) fn shown(flow: &Flow, context: &Context<'_>) -> &'static str {
     }
 }
 
-/// Writes how an execution stands.
-fn standing(flow: &Flow, context: &Context<'_>) -> Vec<(&'static str, Json)> {
-    vec![
-        ("execution_id", Json::from(flow.id.as_str())),
-        ("workflow_id", Json::from(flow.manifest.as_str())),
-        ("status", Json::from(shown(flow, context))),
-        ("current_state", Json::from(flow.state.as_str())),
-        ("started_at", at(flow.started_at)),
-        ("last_transition_at", at(flow.ended_at.unwrap_or(flow.entered_at))),
-    ]
+/// An execution, as a row of `workflow.executions.list`.
+#[derive(Serialize)]
+struct FlowRow {
+    execution_id: String,
+    workflow_id: String,
+    status: &'static str,
+    current_state: String,
+    started_at: Timestamp,
+}
+
+impl FlowRow {
+    fn of(flow: &Flow, context: &Context<'_>) -> FlowRow {
+        FlowRow {
+            execution_id: flow.id.clone(),
+            workflow_id: flow.manifest.clone(),
+            status: shown(flow, context),
+            current_state: flow.state.clone(),
+            started_at: flow.started_at,
+        }
+    }
+}
+
+/// How an execution stands: the result of `workflow.status`.
+#[derive(Serialize)]
+struct FlowStanding {
+    #[serde(flatten)]
+    row: FlowRow,
+    last_transition_at: Timestamp,
+}
+
+impl FlowStanding {
+    fn of(flow: &Flow, context: &Context<'_>) -> FlowStanding {
+        let last_transition_at = flow.ended_at.unwrap_or(flow.entered_at);
+        FlowStanding { row: FlowRow::of(flow, context), last_transition_at }
+    }
+}
+
+/// The result of `workflow.executions.get`.
+#[derive(Serialize)]
+struct FlowShown {
+    #[serde(flatten)]
+    standing: FlowStanding,
+    input: Json,
+    blackboard: Json,
+    state_outputs: Json,
+}
+
+#[derive(Serialize)]
+struct FlowList {
+    executions: Vec<FlowRow>,
+    total: usize,
+    limit: usize,
+    offset: usize,
+}
+
+#[derive(Serialize)]
+struct FlowEvent {
+    sequence: i64,
+    state_name: Option<String>,
+    iteration_number: i64,
+    #[serde(flatten)]
+    event: EventRow,
+}
+
+/// The result of `workflow.wait`.
+#[derive(Serialize)]
+struct FlowWaited {
+    #[serde(flatten)]
+    standing: FlowStanding,
+    timed_out: bool,
+    blackboard: Json,
+    /// The blackboard is larger than a result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    blackboard_truncated: bool,
+}
+
+/// The result of `workflow.signal`.
+#[derive(Serialize)]
+struct Signalled {
+    signalled: bool,
+    execution_id: String,
+}
+
+/// The result of `workflow.pause` and `workflow.resume`.
+#[derive(Serialize)]
+struct Paused {
+    status: &'static str,
+    execution_id: String,
+}
+
+/// The result of `workflow.put`.
+#[derive(Serialize)]
+struct Put {
+    execution_id: String,
+    blackboard: Json,
 }
 
 fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
@@ -221,18 +306,17 @@ fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
 }
 
 pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
-    Ok(Output::new(standing(&named(input, context)?, context)))
+    Ok(Output::of(&FlowStanding::of(&named(input, context)?, context)))
 }
 
 pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let flow = named(input, context)?;
-    let mut members = standing(&flow, context);
-    members.extend([
-        ("input", context.redactor.redact_json(&flow.input)),
-        ("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))),
-        ("state_outputs", context.redactor.redact_json(&Json::Object(flow.outputs))),
-    ]);
-    Ok(Output::new(members))
+    Ok(Output::of(&FlowShown {
+        standing: FlowStanding::of(&flow, context),
+        input: context.redactor.redact_json(&flow.input),
+        blackboard: context.redactor.redact_json(&Json::Object(flow.blackboard)),
+        state_outputs: context.redactor.redact_json(&Json::Object(flow.outputs)),
+    }))
 }
 
 pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -242,21 +326,8 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         Some(store) => store.flows(context.agent(), workflow_id.as_deref(), limit, offset)?,
         None => (Vec::new(), 0),
     };
-    let row = |flow: &Flow| {
-        Json::object([
-            ("execution_id", Json::from(flow.id.as_str())),
-            ("workflow_id", Json::from(flow.manifest.as_str())),
-            ("status", Json::from(shown(flow, context))),
-            ("current_state", Json::from(flow.state.as_str())),
-            ("started_at", at(flow.started_at)),
-        ])
-    };
-    Ok(Output::new([
-        ("executions", Json::from(flows.iter().map(row).collect::<Vec<_>>())),
-        ("total", Json::from(total)),
-        ("limit", Json::from(limit)),
-        ("offset", Json::from(offset)),
-    ]))
+    let executions = flows.iter().map(|flow| FlowRow::of(flow, context)).collect();
+    Ok(Output::of(&FlowList { executions, total, limit, offset }))
 }
 
 pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -265,25 +336,14 @@ pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     found(&execution_id, context)?;
     let store = context.stored()?.ok_or_else(not_found)?;
     let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
-    let rows = events.iter().map(|one| match event(one) {
-        Json::Object(mut members) => {
-            let state = one.visited.state.as_deref().map_or(Json::Null, Json::from);
-            members.insert("sequence".to_owned(), Json::from(one.sequence));
-            members.insert("state_name".to_owned(), state);
-            let visit = one.visited.visit.unwrap_or_default();
-            members.insert("iteration_number".to_owned(), Json::from(visit));
-            Json::Object(members)
-        }
-        other => other,
+    let rows = events.into_iter().map(|mut one| FlowEvent {
+        sequence: one.sequence,
+        state_name: one.visited.state.take(),
+        iteration_number: one.visited.visit.unwrap_or_default(),
+        event: event(one),
     });
-    Ok(Output::new([
-        ("execution_id", Json::from(flow.id.as_str())),
-        ("status", Json::from(shown(&flow, context))),
-        ("events", Json::from(rows.collect::<Vec<_>>())),
-        ("total", Json::from(total)),
-        ("limit", Json::from(limit)),
-        ("offset", Json::from(offset)),
-    ]))
+    let (events, status) = (rows.collect(), shown(&flow, context));
+    Ok(Output::of(&ExecutionLogs { execution_id: flow.id, status, events, total, limit, offset }))
 }
 
 pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -308,14 +368,12 @@ pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
         flow = found(&execution_id, context)?;
     }
-    let mut members = standing(&flow, context);
-    members.push(("timed_out", Json::from(timed_out)));
+    let standing = FlowStanding::of(&flow, context);
     let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
     // A result that is cut off would not even say how the execution stands.
     let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
-    members.push(("blackboard", if fits { blackboard } else { Json::Object(Object::new()) }));
-    let output = Output::new(members);
-    Ok(if fits { output } else { output.with("blackboard_truncated", Json::from(true)) })
+    let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
+    Ok(Output::of(&FlowWaited { standing, timed_out, blackboard, blackboard_truncated: !fits }))
 }
 
 pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -330,7 +388,7 @@ pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     end_tree(&store, tasks, &flow, now)?;
     // One of another process is ended by it as soon as it sees that.
     tasks.cancel(&flow.id);
-    Ok(Output::new([("cancelled", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+    Ok(Output::of(&Cancelled { execution_id: flow.id, cancelled: true }))
 }
 
 pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -351,21 +409,21 @@ pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         context.redactor,
         context.clock.now(),
     )?;
-    Ok(Output::new([("signalled", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+    Ok(Output::of(&Signalled { signalled: true, execution_id: flow.id }))
 }
 
 pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     found(&execution_id, context)?;
     let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
-    Ok(Output::new([("removed", Json::from(true)), ("execution_id", Json::from(flow.id))]))
+    Ok(Output::of(&Removed { execution_id: flow.id, removed: true }))
 }
 
 fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
     let IdArgs { execution_id, .. } = arguments(input)?;
     found(&execution_id, context)?;
     let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
-    Ok(Output::new([("status", Json::from(shown(&flow, context))), ("execution_id", Json::from(flow.id))]))
+    Ok(Output::of(&Paused { status: shown(&flow, context), execution_id: flow.id }))
 }
 
 pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -382,8 +440,6 @@ pub(super) fn put(input: &Json, context: &mut Context<'_>) -> Result<Output, Fai
     let members = context.redactor.redact_json(&Json::Object(object("members", Some(members))?));
     let members = members.as_object().cloned().unwrap_or_default();
     let flow = context.store()?.put_in_flow(context.agent(), &execution_id, &members, context.clock.now())?;
-    Ok(Output::new([
-        ("execution_id", Json::from(flow.id)),
-        ("blackboard", context.redactor.redact_json(&Json::Object(flow.blackboard))),
-    ]))
+    let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
+    Ok(Output::of(&Put { execution_id: flow.id, blackboard }))
 }

@@ -8,7 +8,7 @@ use brigade_fs::{DiskFs, FileMode, Fs, RelPath};
 use brigade_manifest::{Manifest, Workflow, read};
 use brigade_profile::builtin::workflow_scope;
 use brigade_store::manifests::{Deployed, NewManifest};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::WORKFLOWS;
 use crate::agent::without_faults;
@@ -255,13 +255,27 @@ fn own(name: &str, context: &Context<'_>) -> Result<Deployed, Failure> {
     }
 }
 
-fn output(workflow: &Deployed, done: &str, target: Scope) -> Output {
-    Output::new([
-        ("workflow_id", Json::from(workflow.id.as_str())),
-        ("name", Json::from(workflow.name.as_str())),
-        (done, Json::from(true)),
-        ("target_scope", Json::from(target.as_str())),
-    ])
+/// The result of `workflow.promote` and `workflow.demote`.
+#[derive(Serialize)]
+struct ScopeChanged {
+    workflow_id: String,
+    name: String,
+    #[serde(flatten)]
+    done: Way,
+    target_scope: &'static str,
+}
+
+/// Which of them it was. The member with its name is true.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    Promoted(bool),
+    Demoted(bool),
+}
+
+fn output(workflow: Deployed, done: Way, target: Scope) -> Output {
+    let Deployed { id, name, .. } = workflow;
+    Output::of(&ScopeChanged { workflow_id: id, name, done, target_scope: target.as_str() })
 }
 
 pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -304,7 +318,7 @@ pub(super) fn promote(input: &Json, context: &mut Context<'_>) -> Result<Output,
         written.map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
     }
     let workflow = store.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
-    Ok(output(&workflow, "promoted", target))
+    Ok(output(workflow, Way::Promoted(true), target))
 }
 
 pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
@@ -337,5 +351,5 @@ pub(super) fn demote(input: &Json, context: &mut Context<'_>) -> Result<Output, 
     }
     let workflow =
         context.store()?.set_scope(&workflow.id, target.as_str(), &context.owner(), context.clock.now())?;
-    Ok(output(&workflow, "demoted", target))
+    Ok(output(workflow, Way::Demoted(true), target))
 }

@@ -46,21 +46,13 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
     let arguments = BTreeMap::new();
     let contract = ContractLabels::missing();
     let (projection_summary, projections) = summarise(&[]);
-    let binding = Binding {
-        args: args_fingerprint(&args, &arguments),
-        contract: missing_contract(&tool_id),
-        source: String::new(),
+    let binding = Binding::new(
+        args_fingerprint(&args, &arguments),
+        missing_contract(&tool_id),
         projections,
-        policy: decision.fingerprint(),
-        program: None,
-        files: BTreeMap::new(),
-        directory: None,
-        pin: None,
-        server: None,
+        decision.fingerprint(),
         caller,
-        session: None,
-        named: BTreeMap::new(),
-    };
+    );
     Plan {
         kind: brigade_policy::CallKind::Run,
         call_fingerprint: call_fingerprint(&tool_id, "", binding.args, binding.contract, "", None),

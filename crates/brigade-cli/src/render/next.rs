@@ -40,6 +40,7 @@ impl Spell for CommandLine {
             NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
             NextStep::AgentGoesOn(agent) => format!("wait for agent {agent}"),
             NextStep::Replace => "--force replaces it".to_owned(),
+            NextStep::NameFile => "--out FILE names another file".to_owned(),
             NextStep::GiveReason => "--reason \"why\"".to_owned(),
             NextStep::ArgumentsFrom(file) => format!("`--args-json {file}` reads the arguments from a file"),
             NextStep::UseFileOfUser => "--scope user writes the file of the user".to_owned(),
@@ -437,6 +438,7 @@ mod tests {
     fn what_is_done_again_is_an_option_of_the_command_that_was_typed() {
         let spell = |step: NextStep| CommandLine::typed_in(Path::new("/else"), true).spell(&step, Some("/w"));
         assert_eq!(spell(NextStep::Replace), "--force replaces it");
+        assert_eq!(spell(NextStep::NameFile), "--out FILE names another file");
         assert_eq!(spell(NextStep::GiveReason), "--reason \"why\"");
         assert_eq!(spell(NextStep::UseFileOfUser), "--scope user writes the file of the user");
         let from = spell(NextStep::ArgumentsFrom("args.json".to_owned()));

@@ -1,11 +1,11 @@
 //! Where a PRD stands: the file, who would work on it, what its journal says, and who serves it.
 
-use brigade_core::{Fingerprint, Json};
+use brigade_core::Fingerprint;
 use brigade_fs::RelPath;
 use brigade_kitchen::PrdName;
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::config::Switch;
-use brigade_kitchen::life::{Life, Limits, Workplace};
+use brigade_kitchen::life::{Life, Limits, TheirState, Workplace};
 use brigade_kitchen::prd::{Lints, ValidPrd};
 use brigade_kitchen::show::View;
 use brigade_policy::Failure;
@@ -22,7 +22,7 @@ pub(crate) struct Known {
     pub(crate) life: Life,
     exists: bool,
     faults: Vec<JournalFault>,
-    foreign_state: Option<Json>,
+    foreign_state: Option<TheirState>,
     state_problem: Option<UnusableState>,
 }
 
@@ -49,7 +49,7 @@ pub struct Standing {
     /// What is wrong with the state file of a PRD without a journal.
     pub(crate) state_problem: Option<UnusableState>,
     /// The state file of another program, if there is one and no journal.
-    pub foreign_state: Option<Json>,
+    pub foreign_state: Option<TheirState>,
     /// Who serves it now.
     pub holder: Option<Holder>,
     /// Where its tasks are worked on.

@@ -2,7 +2,6 @@
 
 mod commands;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -534,23 +533,9 @@ fn calls_that_need_someone_are_found() {
 
 #[test]
 fn an_approved_call_says_what_changed() {
-    let print = || Fingerprint::of_bytes(b"");
-    let binding = Binding {
-        args: print(),
-        contract: print(),
-        source: String::new(),
-        projections: print(),
-        policy: print(),
-        program: None,
-        files: BTreeMap::new(),
-        directory: None,
-        pin: None,
-        server: None,
-        caller: Caller::from_record(None),
-        session: None,
-        named: BTreeMap::new(),
-    };
-    let approval = Approval { fingerprint: print(), binding, by: ApprovedBy::command_line() };
+    let print = Fingerprint::of_bytes(b"");
+    let binding = Binding::new(print, print, print, print, Caller::from_record(None));
+    let approval = Approval { fingerprint: print, binding, by: ApprovedBy::command_line() };
     let approved = [Call { approval: Some(approval), ..call("a", CallStatus::Approved) }];
     check_calls(&approved, RunnerState::NotChecked, &[], &[]);
     check_calls(

@@ -1,11 +1,11 @@
 //! Takes over the state file of another program.
 
 use brigade_core::json::from_json;
-use brigade_core::{Json, Timestamp};
+use brigade_core::{Json, Object, Timestamp};
 use serde::Deserialize;
 
 use super::record::{Record, TaskOutcome};
-use super::{Life, Stage};
+use super::{Life, Stage, TheirState};
 use crate::names::{TaskId, Tier};
 use crate::prd::ValidPrd;
 
@@ -32,14 +32,14 @@ struct ReviewRow {
     result: String,
 }
 
-fn rows<T: serde::de::DeserializeOwned>(state: &Json, list: &str) -> Vec<T> {
-    let rows = state.get(list).and_then(Json::as_array).into_iter().flatten();
-    rows.filter_map(|row| from_json(row).ok()).collect()
+/// Reads rows of a state that was taken over. A row that has other types is left out.
+pub(crate) fn rows<T: serde::de::DeserializeOwned>(list: &[Object]) -> Vec<T> {
+    list.iter().filter_map(|row| from_json(&Json::Object(row.clone())).ok()).collect()
 }
 
 impl Life {
     /// Returns what the files say about a PRD without a journal: `passes`, and the state of another program.
-    pub fn before_approval(prd: &ValidPrd, state: Option<Json>, at: Timestamp) -> Life {
+    pub fn before_approval(prd: &ValidPrd, state: Option<TheirState>, at: Timestamp) -> Life {
         let mut life = Life::default();
         if let Some(state) = state {
             life.apply(at, &Record::Adopted { state });
@@ -51,20 +51,21 @@ impl Life {
     }
 
     /// Takes the state of another program over: at which tier tasks stand, and what ran when it ended.
-    pub(super) fn adopt(&mut self, state: &Json) {
-        for row in rows::<HistoryRow>(state, "taskHistory") {
+    pub(super) fn adopt(&mut self, state: &TheirState) {
+        let theirs = state.file();
+        for row in rows::<HistoryRow>(&theirs.task_history) {
             let life = self.tasks.entry(row.task_id).or_default();
             life.tier = row.worker.or(life.tier);
             life.attempts += u64::from(row.status == "started");
         }
-        for row in rows::<EscalationRow>(state, "escalations") {
+        for row in rows::<EscalationRow>(&theirs.escalations) {
             let life = self.tasks.entry(row.task_id).or_default();
             (life.tier, life.escalated) = (Some(row.to), true);
         }
-        for row in rows::<ReviewRow>(state, "reviews") {
+        for row in rows::<ReviewRow>(&theirs.reviews) {
             self.tasks.entry(row.task_id).or_default().reviewed = row.result == "PASS";
         }
-        if let Some(task) = state.get("currentTask").and_then(Json::as_str).and_then(|id| id.parse().ok()) {
+        if let Some(task) = theirs.current_task.as_deref().and_then(|id| id.parse().ok()) {
             self.tasks.entry(task).or_default().interrupted = true;
         }
         self.history.adopted = Some(state.clone());

@@ -7,6 +7,7 @@ use brigade_core::{Fingerprint, Json, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Answer, Decision, DecisionId};
+use super::state::TheirState;
 use crate::adapter::Tokens;
 use crate::names::{TaskId, Tier};
 use crate::service::Outcome;
@@ -615,6 +616,6 @@ records! {
     /// The state file of another program was taken over.
     Adopted = "adopted" {
         /// Its members.
-        state: Json,
+        state: TheirState,
     }
 }

@@ -323,7 +323,7 @@ fn two_unclear_reviews_are_a_failure() {
         book.life.history.reviews.iter().map(|(.., result, why)| (*result, why.as_str())).collect();
     let fail = (ReviewResult::Fail, "the review gave no clear verdict twice");
     assert_eq!(reviews, [(ReviewResult::Unclear, ""), fail]);
-    let state = crate::show::StateFile::of(&book.life);
+    let state = StateFile::of(&book.life);
     assert_eq!(state.reviews.len(), 1);
     let name = "prd-x".parse().unwrap();
     let events = crate::show::events(&name, &book.prd, &book.life, book.lines.last().unwrap());

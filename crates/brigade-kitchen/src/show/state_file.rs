@@ -1,46 +1,8 @@
 //! `prd-X.state.json`: the state file that other programs read and wrote.
 
-use std::collections::BTreeMap;
+use brigade_core::{Json, Object, Timestamp};
 
-use brigade_core::json::from_json;
-use brigade_core::{Dialect, Json, Object, Timestamp};
-use serde::{Deserialize, Serialize};
-
-use crate::life::{Life, MAX_HISTORY, Stage};
-
-/// The state of a PRD in the form of the state file. It holds the newest 1,000 entries of each list.
-///
-/// Its rows are objects as they were read or made, because rows of other programs have members that Brigade does not
-/// know.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct StateFile {
-    /// The last service.
-    pub session_id: Option<String>,
-    /// When the first service began.
-    pub started_at: Option<String>,
-    /// When the last one began.
-    pub last_start_time: Option<String>,
-    /// The task that runs or waits.
-    pub current_task: Option<String>,
-    /// What happened to tasks.
-    pub task_history: Vec<Object>,
-    /// Escalations.
-    pub escalations: Vec<Object>,
-    /// Reviews.
-    pub reviews: Vec<Object>,
-    /// Absorptions.
-    pub absorptions: Vec<Object>,
-    /// Reviews of the PRD.
-    pub phase_reviews: Vec<Object>,
-    /// Decisions about scope.
-    pub scope_decisions: Vec<Object>,
-    /// Decisions about failures that no person made.
-    pub walkaway_decisions: Vec<Object>,
-    /// Members of other programs, as they were taken over.
-    #[serde(flatten)]
-    pub others: BTreeMap<String, Json>,
-}
+use crate::life::{Life, MAX_HISTORY, Stage, StateFile};
 
 /// Makes a row; members without a value are left out.
 fn row<const N: usize>(members: [(&str, Json); N]) -> Object {
@@ -64,8 +26,7 @@ impl StateFile {
     /// Makes the state file of a life.
     pub fn of(life: &Life) -> StateFile {
         let history = &life.history;
-        let adopted: StateFile =
-            history.adopted.as_ref().and_then(|state| from_json(state).ok()).unwrap_or_default();
+        let adopted = history.adopted.as_ref().map(|theirs| theirs.file().clone()).unwrap_or_default();
         let tasks = history.tasks.iter().map(|event| {
             row([
                 ("taskId", Json::from(event.task.as_str())),
@@ -153,19 +114,6 @@ impl StateFile {
             walkaway_decisions: joined(adopted.walkaway_decisions, walkaway),
             others: adopted.others,
         }
-    }
-
-    /// Reads what another program wrote.
-    ///
-    /// # Errors
-    /// Fails if it is no state file, with what is wrong, without a final stop.
-    pub fn read(bytes: &[u8]) -> Result<Json, String> {
-        let json = Json::parse_bytes(bytes, Dialect::Lenient)
-            .map_err(|error| format!("line {}, column {}: not JSON", error.line, error.column))?;
-        if json.as_object().is_none() {
-            return Err("it is not an object".to_owned());
-        }
-        from_json::<StateFile>(&json).map(|_| json).map_err(|error| error.to_string())
     }
 
     /// Writes the file: indented, in the order of the members above.

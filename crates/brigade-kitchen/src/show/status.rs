@@ -1,7 +1,6 @@
 //! Where a PRD stands: the document of `status`, and the object of its brief form.
 
-use brigade_core::json::from_json;
-use brigade_core::{Fingerprint, Json, Report, SchemaId, Timestamp};
+use brigade_core::{Fingerprint, Object, Report, SchemaId, Timestamp};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +8,8 @@ use super::brief::Glance;
 use crate::approval::Taken;
 use crate::config::Settings;
 use crate::life::{
-    AnsweredBy, Decided, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, TaskLife, TaskOutcome,
-    Workplace, is_reviewed, progress, unreachable,
+    AnsweredBy, Decided, DecisionId, DecisionKind, Life, Limits, RunSet, Stage, StateFile, TaskLife,
+    TaskOutcome, Workplace, adopt::rows, is_reviewed, progress, unreachable,
 };
 use crate::names::{PrdName, TaskId, Tier};
 use crate::prd::{Complexity, Task, ValidPrd};
@@ -342,10 +341,9 @@ pub fn decision_row(prd: &PrdName, decided: &Decided) -> DecisionRow {
     }
 }
 
-/// Reads rows of the state that was taken over. A row that has other types is left out.
-fn adopted<T: serde::de::DeserializeOwned>(life: &Life, list: &str) -> Vec<T> {
-    let rows = life.history.adopted.as_ref().and_then(|state| state.get(list)).and_then(Json::as_array);
-    rows.into_iter().flatten().filter_map(|row| from_json(row).ok()).collect()
+/// Reads rows of the state that was taken over.
+fn adopted<T: serde::de::DeserializeOwned>(life: &Life, list: fn(&StateFile) -> &[Object]) -> Vec<T> {
+    life.history.adopted.as_ref().map(|theirs| rows(list(theirs.file()))).unwrap_or_default()
 }
 
 /// A row of the state file of another program.
@@ -373,12 +371,14 @@ struct AdoptedPhase {
 
 /// Lists the newest escalations, those of another program first.
 fn escalations(life: &Life) -> Vec<EscalationRow> {
-    let before = adopted::<AdoptedEscalation>(life, "escalations").into_iter().map(|row| EscalationRow {
-        task: row.task_id,
-        from: row.from,
-        to: row.to,
-        reason: row.reason,
-        timestamp: row.timestamp,
+    let before = adopted::<AdoptedEscalation>(life, |theirs| &theirs.escalations).into_iter().map(|row| {
+        EscalationRow {
+            task: row.task_id,
+            from: row.from,
+            to: row.to,
+            reason: row.reason,
+            timestamp: row.timestamp,
+        }
     });
     let ours = life.history.escalations.iter().map(|(at, task, from, to, reason)| EscalationRow {
         task: task.clone(),
@@ -392,13 +392,14 @@ fn escalations(life: &Life) -> Vec<EscalationRow> {
 
 /// Lists the newest reviews of the PRD, those of another program first.
 fn phases(life: &Life) -> Vec<PhaseRow> {
-    let before = adopted::<AdoptedPhase>(life, "phaseReviews").into_iter().map(|row| PhaseRow {
-        completed_tasks: row.completed_tasks,
-        total_tasks: row.total_tasks,
-        status: row.status,
-        content: row.content,
-        timestamp: row.timestamp,
-    });
+    let before =
+        adopted::<AdoptedPhase>(life, |theirs| &theirs.phase_reviews).into_iter().map(|row| PhaseRow {
+            completed_tasks: row.completed_tasks,
+            total_tasks: row.total_tasks,
+            status: row.status,
+            content: row.content,
+            timestamp: row.timestamp,
+        });
     let ours = life.history.phase_reviews.iter().map(|event| PhaseRow {
         completed_tasks: event.completed,
         total_tasks: event.total,

@@ -342,7 +342,10 @@ fn the_state_of_another_program_is_kept_before_ours() {
     let theirs = r#"{"sessionId":"old","startedAt":"2025-12-01T00:00:00Z","taskHistory":[{"taskId":"US-0","worker":"line",
         "status":"complete","timestamp":"x","theirs":1}],"escalations":[],"unknown":{"a":1}}"#;
     let mut lines = journal();
-    lines.insert(0, Line::new(0, at(-1), Record::Adopted { state: Json::parse(theirs).unwrap() }));
+    lines.insert(
+        0,
+        Line::new(0, at(-1), Record::Adopted { state: Json::parse(theirs).unwrap().try_into().unwrap() }),
+    );
     let state = StateFile::of(&life(&lines));
     assert_eq!(state.started_at.as_deref(), Some("2025-12-01T00:00:00Z"));
     assert_eq!(state.session_id.as_deref(), Some("s1"));

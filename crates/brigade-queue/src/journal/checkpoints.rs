@@ -84,22 +84,23 @@ fn members(checkpoint: &Checkpoint) -> Object {
 
 /// Lists the earlier states of a checkpoint, in which a crash may have left its file.
 fn earlier(recorded: &Checkpoint) -> Vec<Checkpoint> {
-    let approved = Checkpoint { status: CheckpointStatus::Approved, resume_run_id: None, ..recorded.clone() };
-    let pending = Checkpoint {
-        status: CheckpointStatus::Pending,
-        selected_choice: None,
-        reviewed_at: None,
-        review_reason: None,
-        ..approved.clone()
+    let with = |status| {
+        let mut earlier = recorded.clone();
+        earlier.status = status;
+        earlier
     };
+    let mut approved = with(CheckpointStatus::Approved);
+    approved.resume_run_id = None;
+    let mut pending = approved.clone();
+    pending.status = CheckpointStatus::Pending;
+    pending.selected_choice = None;
+    pending.reviewed_at = None;
+    pending.review_reason = None;
     match recorded.status {
         CheckpointStatus::Pending | CheckpointStatus::Other(_) => Vec::new(),
         CheckpointStatus::Approved | CheckpointStatus::Rejected => vec![pending],
         CheckpointStatus::Resumed => vec![pending, approved],
-        CheckpointStatus::Failed => {
-            let resumed = Checkpoint { status: CheckpointStatus::Resumed, ..recorded.clone() };
-            vec![pending, approved, resumed]
-        }
+        CheckpointStatus::Failed => vec![pending, approved, with(CheckpointStatus::Resumed)],
     }
 }
 

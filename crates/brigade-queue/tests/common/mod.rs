@@ -3,14 +3,13 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, CheckpointStatus, Claim, Receipt, Runner};
+use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, Claim, Receipt, Runner};
 use brigade_core::json::{Shown, reprint};
-use brigade_core::{CallId, Dialect, Extra, Fingerprint, IdPrefix, Json, RunId, Timestamp};
+use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
     Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, ListedCall, LockedQueue, Match,
@@ -55,21 +54,7 @@ pub fn call(id: &str, subject: &str, second: i64) -> Call {
 
 pub fn binding() -> Binding {
     let mark = Fingerprint::of_bytes(b"bound");
-    Binding {
-        args: mark,
-        contract: mark,
-        source: String::new(),
-        projections: mark,
-        policy: mark,
-        program: None,
-        files: BTreeMap::new(),
-        directory: None,
-        pin: None,
-        server: None,
-        caller: Caller::CommandLine,
-        session: None,
-        named: BTreeMap::new(),
-    }
+    Binding::new(mark, mark, mark, mark, Caller::CommandLine)
 }
 
 pub fn claim(run: &str) -> Claim {
@@ -78,14 +63,12 @@ pub fn claim(run: &str) -> Claim {
 }
 
 pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[Checkpoint]) -> Receipt {
-    let mut receipt = Receipt {
-        schema: None,
-        tool_id: "greet".to_owned(),
-        started_at: Some(at(second)),
-        completed_at: Some(at(second + 1)),
-        exit_code: Some(0),
-        ..Receipt::new(run, call, brigade_call::RunStatus::from_word(status))
-    };
+    let mut receipt = Receipt::new(run, call, brigade_call::RunStatus::from_word(status));
+    receipt.schema = None;
+    receipt.tool_id = "greet".to_owned();
+    receipt.started_at = Some(at(second));
+    receipt.completed_at = Some(at(second + 1));
+    receipt.exit_code = Some(0);
     if !checkpoints.is_empty() {
         receipt.checkpoint_ids =
             Some(checkpoints.iter().map(|checkpoint| checkpoint.id.to_string()).collect());
@@ -94,26 +77,12 @@ pub fn receipt(call: &str, run: &str, status: &str, second: i64, checkpoints: &[
 }
 
 pub fn checkpoint(id: &str, call: &str, run: &str) -> Checkpoint {
-    Checkpoint {
-        id: id.parse().unwrap(),
-        status: CheckpointStatus::Pending,
-        tool_id: "greet".to_owned(),
-        call_id: call.to_owned(),
-        run_id: run.to_owned(),
-        reason: None,
-        requested_action: None,
-        prompt: Some("go on?".to_owned()),
-        context: Json::Null,
-        choices: vec!["yes".to_owned(), "no".to_owned()],
-        selected_choice: None,
-        created_at: Some(at(5)),
-        expires_at: None,
-        reviewed_at: None,
-        review_reason: None,
-        resume_run_id: None,
-        checkpoint_path: None,
-        extra: Extra::default(),
-    }
+    let mut checkpoint = Checkpoint::new(id.parse().unwrap(), call, run);
+    checkpoint.tool_id = "greet".to_owned();
+    checkpoint.prompt = Some("go on?".to_owned());
+    checkpoint.choices = vec!["yes".to_owned(), "no".to_owned()];
+    checkpoint.created_at = Some(at(5));
+    checkpoint
 }
 
 /// A host whose runners are all alive or all gone.

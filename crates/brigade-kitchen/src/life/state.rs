@@ -1,0 +1,103 @@
+//! The state file beside a PRD, and one of another program that is taken over.
+
+use std::collections::BTreeMap;
+
+use brigade_core::json::{Mismatch, from_json};
+use brigade_core::{Dialect, Json, Object};
+use serde::{Deserialize, Serialize};
+
+/// The state of a PRD in the form of the state file. It holds the newest 1,000 entries of each list.
+///
+/// Its rows are objects as they were read or made, because rows of other programs have members that Brigade does not
+/// know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StateFile {
+    /// The last service.
+    pub session_id: Option<String>,
+    /// When the first service began.
+    pub started_at: Option<String>,
+    /// When the last one began.
+    pub last_start_time: Option<String>,
+    /// The task that runs or waits.
+    pub current_task: Option<String>,
+    /// What happened to tasks.
+    pub task_history: Vec<Object>,
+    /// Escalations.
+    pub escalations: Vec<Object>,
+    /// Reviews.
+    pub reviews: Vec<Object>,
+    /// Absorptions.
+    pub absorptions: Vec<Object>,
+    /// Reviews of the PRD.
+    pub phase_reviews: Vec<Object>,
+    /// Decisions about scope.
+    pub scope_decisions: Vec<Object>,
+    /// Decisions about failures that no person made.
+    pub walkaway_decisions: Vec<Object>,
+    /// Members of other programs, as they were taken over.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, Json>,
+}
+
+/// The state of another program: a state file, with its members as they were written. Nothing else is recorded as one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Json", into = "Json")]
+pub struct TheirState {
+    json: Json,
+    file: Box<StateFile>,
+}
+
+impl TryFrom<Json> for TheirState {
+    type Error = Mismatch;
+
+    fn try_from(json: Json) -> Result<TheirState, Mismatch> {
+        Ok(TheirState { file: Box::new(from_json(&json)?), json })
+    }
+}
+
+impl From<TheirState> for Json {
+    fn from(state: TheirState) -> Json {
+        state.json
+    }
+}
+
+impl TheirState {
+    /// Reads what another program wrote.
+    ///
+    /// # Errors
+    /// Fails if it is no state file, with what is wrong, without a final stop.
+    pub fn read(bytes: &[u8]) -> Result<TheirState, String> {
+        let json = Json::parse_bytes(bytes, Dialect::Lenient)
+            .map_err(|error| format!("line {}, column {}: not JSON", error.line, error.column))?;
+        if json.as_object().is_none() {
+            return Err("it is not an object".to_owned());
+        }
+        TheirState::try_from(json).map_err(|error| error.to_string())
+    }
+
+    /// Returns the state file that it is.
+    pub fn file(&self) -> &StateFile {
+        &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::life::Record;
+
+    #[test]
+    fn nothing_but_a_state_file_is_recorded_as_taken_over() {
+        let record = |state: &str| {
+            let text = format!(r#"{{"kind":"adopted","state":{state}}}"#);
+            from_json::<Record>(&Json::parse(&text).unwrap()).map_err(|error| error.to_string())
+        };
+        let theirs = r#"{"escalations":[{"theirs":1.50}],"unknown":{"a":1}}"#;
+        let read = record(theirs).unwrap();
+        assert!(brigade_core::json::to_json(&read).unwrap().to_compact().ends_with(&format!("{theirs}}}")));
+        // What cannot be read does not silently become an empty state, which ours would be written over.
+        assert!(record(r#"{"escalations":"none"}"#).is_err());
+        assert!(record("[]").is_err());
+    }
+}
