@@ -77,7 +77,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         timeout: Some(Number::from(parts.call.decision().effective_timeout.get())),
         command_label: plan.command().map(str::to_owned),
         argv: argv.iter().map(|word| word.short(160).as_str().to_owned()).collect(),
-        cwd: Some(parts.directory.to_owned()),
+        cwd: Some(parts.redactor.redact_str(parts.directory)),
         args: plan.args().clone(),
         arguments: plan.arguments().clone(),
         failure: parts.failure.map(str::to_owned),
@@ -100,7 +100,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
         output_compaction: compaction(parts.stdout, parts.stderr, outcome),
         sandbox: parts.sandbox,
         observed: parts.observed,
-        ..Receipt::of_call(call, plan.contract(), parts.run_id, parts.status)
+        ..Receipt::of_call(call, plan.shown_contract(), parts.run_id, parts.status)
     };
     match parts.call.resume() {
         Some(resume) => resumed(receipt, resume),

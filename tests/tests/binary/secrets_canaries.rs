@@ -27,7 +27,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The value as it is and in the encodings that are promised to be found.
-fn forms(secret: &str) -> Vec<String> {
+pub(crate) fn forms(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let url: String = secret
         .bytes()
@@ -46,7 +46,7 @@ fn forms(secret: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn holds_none(run: &Run, secret: &str) {
+pub(crate) fn holds_none(run: &Run, secret: &str) {
     for form in forms(secret) {
         for stream in [&run.stdout, &run.stderr] {
             let holds = stream.windows(form.len()).any(|part| part == form.as_bytes());
