@@ -298,7 +298,7 @@ impl<'f, 'a> Planner<'f, 'a> {
             name: tool.masks.shown(&tool.name),
             family: tool.family,
             harness: target.harness.to_owned(),
-            source_path: tool.source_path.clone(),
+            source_path: tool.source_path.as_deref().map(|path| tool.masks.shown(path)),
             projection_path: target.path.as_deref().map(str::to_owned),
             action: self.action(&verdict, target, misplaced.is_some()),
             header: verdict.managed.map(|managed| managed.header),

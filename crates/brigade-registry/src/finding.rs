@@ -317,7 +317,8 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         None => return Ok(vec![StateReason::new("not_executable", "nothing runs tools of its family")]),
     }
     let planned = facts.deepen(&facts.read(tool, Depth::Summary), Caller::CommandLine)?;
-    Ok(standing_blockers(&planned).iter().map(StateReason::from).collect())
+    let reason = |blocker| StateReason::from(blocker).masked_by(&tool.masks);
+    Ok(standing_blockers(&planned).iter().map(reason).collect())
 }
 
 /// Returns the names of the tools that were imported from the server of an entry that is a whole server.

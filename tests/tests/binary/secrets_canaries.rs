@@ -46,7 +46,7 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
 }
 
 #[track_caller]
-pub(crate) fn holds_none(run: &Run, secret: &str) {
+fn holds_none(run: &Run, secret: &str) {
     for form in forms(secret) {
         for stream in [&run.stdout, &run.stderr] {
             let holds = stream.windows(form.len()).any(|part| part == form.as_bytes());
