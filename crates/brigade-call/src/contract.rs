@@ -201,6 +201,7 @@ impl ContractLabels {
 
 #[cfg(test)]
 mod tests {
+    use super::ContractLabels;
     use crate::cases::{Case, mark};
     use crate::facts::FileFact;
 

@@ -204,6 +204,12 @@ mod tests {
             "docker run -e PORT=8080 -e NODE_ENV=production -e TZ=Europe/Berlin -e V=v1.20.3 i",
             "docker run -e URL=https://a1b2c3d4.example/x -e DIR=/srv/a1b2c3d4e5 -u 1000:staff i",
             "x -u localhost:8080 -u db.example:5432 --user node:node --session main --key primary",
+            "date -u +%Y-%m-%dT%H:%M:%SZ",
+            "ffmpeg -i a.mp4 -pass 1 b.mp4",
+            "sort -u --key=2,3n a.txt",
+            "openssl enc -pass stdin -in a",
+            "chroot --user root:wheel /x",
+            "sort -u C:\\x",
             "node --inspect server.js --path /x --pattern foo --sasl plain --otp-length 6",
         ] {
             check(line, line);

@@ -52,7 +52,12 @@ pub fn is_secret_by_option(name: &str, value: &str) -> bool {
 }
 
 fn is_secret_of(sureness: Sureness, value: &str) -> bool {
-    let says_enough = sureness == Sureness::Sure || !reads_like_words(value);
+    // `ffmpeg -pass 1`, `sort --key=2,3n`.
+    let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let says_enough = match sureness {
+        Sureness::Sure => !is_digit,
+        Sureness::Unsure => !reads_like_words(value) && !is_column(value),
+    };
     says_enough && may_be_secret(value) && !names_a_file(value) && !is_known_word(value)
 }
 
@@ -104,6 +109,16 @@ fn is_glued_pass(name: &str) -> bool {
     is_word && name.len() > 4 && name.ends_with("pass") && !PASSES.contains(&name)
 }
 
+/// Returns whether a value is a column of a line, as `sort` takes it: `2n`, `1.2,3nr`.
+fn is_column(value: &str) -> bool {
+    value.split([',', '.']).all(|part| {
+        let letters = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        (1..=2).contains(&(part.len() - letters.len()))
+            && letters.len() <= 2
+            && letters.bytes().all(|byte| b"bdfghiMnrRV".contains(&byte))
+    })
+}
+
 fn may_be_secret(value: &str) -> bool {
     !value.is_empty()
         && value != MARK
@@ -118,7 +133,8 @@ fn is_known_word(value: &str) -> bool {
 
 /// Returns whether a value names a file in which a secret is kept.
 fn names_a_file(value: &str) -> bool {
-    ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
+    value == "stdin"
+        || ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
         || KEPT_IN.iter().any(|end| value.ends_with(end))
 }
 
@@ -186,7 +202,11 @@ pub(crate) fn password_of_user(before: &str, word: &str) -> Option<usize> {
     let is_host = is_id(password) && password.len() <= 5 && (user == "localhost" || user.contains('.'));
     let is_group =
         is_host || user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
-    let is_password = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
+    // A user of the system before a word; `date -u +%H:%M:%S`, `C:\x`.
+    let is_system = ["nobody", "root", "www-data"].contains(&user) && reads_like_words(password);
+    let is_group = is_group || is_system;
+    let is_name = user.starts_with(|c: char| c.is_alphanumeric() || c == '_') && !user.contains('%');
+    let is_password = is_name && !password.is_empty() && !password.starts_with('\\');
     (is_password && !is_group && may_be_secret(password)).then(|| word.len() - password.len())
 }
 

@@ -1,8 +1,6 @@
 //! A bound value in every kind of text of entries, runtimes, schemas and files of agent programs is shown and stored
 //! nowhere, and what runs gets it as it is written.
 
-use std::path::Path;
-
 use brigade_tests::Site;
 use serde_json::{Value, json};
 
