@@ -148,6 +148,35 @@ impl ContractLabels {
         ContractLabels { approval_mode, approval_required: true, ..ContractLabels::default() }
     }
 
+    /// Returns whether stored labels are these, where `is_shown` tells whether a stored text shows an exact one. Only
+    /// texts that are masked in records are compared so.
+    pub(crate) fn is_shown_by(&self, stored: &ContractLabels, is_shown: impl Fn(&str, &str) -> bool) -> bool {
+        let is_text = |stored: &Option<String>, exact: &Option<String>| match (stored, exact) {
+            (Some(stored), Some(exact)) => is_shown(stored, exact),
+            (stored, exact) => stored == exact,
+        };
+        let is_list = |stored: &Vec<String>, exact: &Vec<String>| {
+            stored.len() == exact.len()
+                && stored.iter().zip(exact).all(|(stored, exact)| is_shown(stored, exact))
+        };
+        let is_masked_text = is_text(&stored.cwd, &self.cwd)
+            && is_text(&stored.auth_label, &self.auth_label)
+            && is_text(&stored.runtime_health_path, &self.runtime_health_path)
+            && is_list(&stored.effects, &self.effects)
+            && is_list(&stored.permissions, &self.permissions)
+            && is_list(&stored.env_labels, &self.env_labels);
+        let others = ContractLabels {
+            cwd: self.cwd.clone(),
+            auth_label: self.auth_label.clone(),
+            runtime_health_path: self.runtime_health_path.clone(),
+            effects: self.effects.clone(),
+            permissions: self.permissions.clone(),
+            env_labels: self.env_labels.clone(),
+            ..stored.clone()
+        };
+        is_masked_text && others == *self
+    }
+
     /// Returns the labels of a tool.
     pub(crate) fn of(tool: &Tool) -> ContractLabels {
         ContractLabels {
@@ -172,6 +201,7 @@ impl ContractLabels {
 
 #[cfg(test)]
 mod tests {
+    use super::ContractLabels;
     use crate::cases::{Case, mark};
     use crate::facts::FileFact;
 
@@ -230,5 +260,15 @@ mod tests {
             check(|case| case.set(field, value), false);
         }
         check(|case| case.source = FileFact::Present(mark("other")), false);
+    }
+
+    #[test]
+    fn stored_labels_show_a_contract_with_a_masked_directory() {
+        let exact = ContractLabels { cwd: Some("a/Zq7tail".to_owned()), ..ContractLabels::default() };
+        let masked = ContractLabels { cwd: Some("a/[redacted]".to_owned()), ..exact.clone() };
+        let other = ContractLabels { cwd: Some("b/[redacted]".to_owned()), ..exact.clone() };
+        let more = ContractLabels { runtime_id: Some("r".to_owned()), ..exact.clone() };
+        let is_shown = |stored: &ContractLabels| exact.is_shown_by(stored, brigade_redact::shows);
+        assert_eq!([&exact, &masked, &other, &more].map(is_shown), [true, true, false, false]);
     }
 }

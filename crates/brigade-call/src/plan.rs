@@ -277,7 +277,10 @@ fn finish(
         text
     };
     let mut blockers = blockers;
-    blockers.iter_mut().for_each(|blocker| masks.hide(&mut blocker.message));
+    for blocker in &mut blockers {
+        masks.hide(&mut blocker.message);
+        blocker.hint = blocker.hint.take().map(|hint| hint.map_texts(|text| masks.shown(text)));
+    }
     let summary = PlanSummary {
         tool_id: tool.id.as_str().to_owned(),
         family: Some(family.clone()),
@@ -285,7 +288,7 @@ fn finish(
         args: args.clone(),
         arguments: arguments.iter().map(|(name, text)| (name.clone(), shown(text))).collect(),
         effective_timeout: Number::from(facts.decision.effective_timeout.get()),
-        contract: contract.clone(),
+        contract: ContractLabels::of(&tool.masked_by(&masks)),
     };
     Plan {
         kind,

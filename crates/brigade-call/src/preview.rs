@@ -104,7 +104,7 @@ impl Difference {
             call_id: earlier.id.clone(),
             reviewed_at: earlier.reviewed_at,
             arguments: differing(before, now),
-            contract: differing(&earlier.contract.to_members(), &plan.contract().to_members()),
+            contract: differing(&earlier.contract.to_members(), &plan.shown_contract().to_members()),
             changed: changed.map(ToString::to_string).collect(),
             is_unbound: approval.is_none(),
         })

@@ -49,7 +49,7 @@ impl Plan {
             command: self.command().map(str::to_owned),
             args: self.args().clone(),
             arguments: self.arguments().clone(),
-            contract: self.contract().clone(),
+            contract: self.shown_contract().clone(),
             blockers: self.blockers().to_vec(),
             policy: Some(self.policy().clone()),
             projection_summary: Some(self.projection_summary().clone()),
@@ -153,7 +153,7 @@ impl Plan {
             changes.push(Change::Args);
         }
         let [contract, source] = call.fingerprints_differ(self.binding());
-        if contract || call.contract != *self.contract() {
+        if contract || !self.has_contract(call) {
             changes.push(Change::Contract);
         }
         if source {

@@ -7,7 +7,7 @@ use brigade_command::Argv;
 use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_redact::Redactor;
 
-use crate::model::{Family, Tool, ToolSource, Version};
+use crate::model::{Family, Masks, Tool, ToolSource, Version};
 
 /// Whether a tool is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,6 +141,17 @@ pub struct Presence {
 }
 
 impl Presence {
+    /// Returns it without bound values in its texts.
+    #[must_use]
+    pub fn masked_by(mut self, masks: &Masks) -> Presence {
+        for reason in &mut self.reasons {
+            masks.hide(&mut reason.message);
+            reason.hint = reason.hint.take().map(|hint| hint.map_texts(|text| masks.shown(text)));
+        }
+        self.program.iter_mut().for_each(|program| masks.hide(program));
+        self
+    }
+
     /// Returns the presence of a tool that lacks this, too.
     #[must_use]
     pub fn without(mut self, reason: Reason) -> Presence {

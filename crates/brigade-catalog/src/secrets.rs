@@ -89,6 +89,13 @@ impl Tool {
         };
         shown.commands_mut().for_each(|command| *command = shown_command(command).into_owned());
         let labels = [
+            &mut shown.source_path,
+            &mut shown.manifest_path,
+            &mut shown.schema_path,
+            &mut shown.health_path,
+            &mut shown.input_schema_path,
+            &mut shown.output_schema_path,
+            &mut shown.examples_path,
             &mut shown.cwd,
             &mut shown.runtime_id,
             &mut shown.runtime_health_path,
@@ -114,7 +121,8 @@ impl Tool {
     }
 
     /// Returns the tool as reports show it: [without its secrets](Tool::without_secrets), and with its
-    /// [masks](Tool::masks) over commands, templates and prose. Labels and paths stay what they are.
+    /// [masks](Tool::masks) over every text of the entry. Its id and those of its runtime and server stay what they
+    /// are, as do names that decide something: of harnesses and of arguments.
     pub fn shown(&self) -> Cow<'_, Tool> {
         self.masked_by(&self.masks)
     }
@@ -126,10 +134,7 @@ impl Tool {
             return shown;
         }
         let mut shown = shown.into_owned();
-        let prose =
-            [&mut shown.description, &mut shown.domain].into_iter().flatten().chain([&mut shown.name]);
-        prose.for_each(|text| masks.hide(text));
-        shown.argument_template.values_mut().for_each(|text| masks.hide(text));
+        shown.texts_mut().for_each(|(_, text)| masks.hide(text));
         details_mut(&mut shown.source, &mut shown.install, &mut shown.cost).for_each(|text| masks.hide(text));
         shown.commands_mut().for_each(|text| masks.hide(text));
         Cow::Owned(shown)
@@ -141,6 +146,43 @@ impl Tool {
         mask(&Redactor::new(&[]), is_secret_prose, &mut text);
         self.masks.hide(&mut text);
         Some(text)
+    }
+
+    /// Returns the texts of the entry that may hold a bound value, with their fields, to change them: all but commands
+    /// and the texts of the tables about source, installation and cost.
+    fn texts_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut String)> {
+        let texts = [
+            ("description", &mut self.description),
+            ("domain", &mut self.domain),
+            ("source_path", &mut self.source_path),
+            ("manifest_path", &mut self.manifest_path),
+            ("schema_path", &mut self.schema_path),
+            ("auth_label", &mut self.auth_label),
+            ("health_path", &mut self.health_path),
+            ("input_schema_path", &mut self.input_schema_path),
+            ("output_schema_path", &mut self.output_schema_path),
+            ("examples_path", &mut self.examples_path),
+            ("cwd", &mut self.cwd),
+            ("runtime_health_path", &mut self.runtime_health_path),
+        ];
+        let lists = [
+            ("permissions", &mut self.permissions),
+            ("effects", &mut self.effects),
+            ("env_labels", &mut self.env_labels),
+            ("capability", &mut self.capability),
+            ("code", &mut self.code),
+            ("data", &mut self.data),
+            ("aliases", &mut self.aliases),
+            ("categories", &mut self.categories),
+            ("capabilities", &mut self.capabilities),
+        ];
+        let maps =
+            [("argument_template", &mut self.argument_template), ("projections", &mut self.projections)];
+        let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
+        let lists =
+            lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
+        let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
+        texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }
 
     /// Returns every command line of the entry, to change it.
@@ -189,9 +231,16 @@ impl Tool {
         texts
     }
 
-    /// Returns the texts of the contract that are neither lists, tables nor commands.
-    fn contract_texts(&self) -> [(&'static str, &Option<String>); 5] {
+    /// Returns the texts of the contract that are neither lists, tables nor commands, and the other paths.
+    fn contract_texts(&self) -> [(&'static str, &Option<String>); 12] {
         [
+            ("source_path", &self.source_path),
+            ("manifest_path", &self.manifest_path),
+            ("schema_path", &self.schema_path),
+            ("health_path", &self.health_path),
+            ("input_schema_path", &self.input_schema_path),
+            ("output_schema_path", &self.output_schema_path),
+            ("examples_path", &self.examples_path),
             ("cwd", &self.cwd),
             ("runtime_id", &self.runtime_id),
             ("runtime_health_path", &self.runtime_health_path),
@@ -201,7 +250,37 @@ impl Tool {
     }
 }
 
+impl Tool {
+    /// Lists the fields that hold a bound value.
+    pub fn bound_texts(&self, masks: &Masks) -> Vec<String> {
+        if masks.is_empty() {
+            return Vec::new();
+        }
+        let commands = self.commands().into_iter().filter(|(_, command)| !masks.shows(command));
+        let mut found: Vec<String> = commands.map(|(field, _)| field).collect();
+        let mut tool = self.clone();
+        let texts = tool.texts_mut().filter(|(_, text)| !masks.shows(text));
+        found.extend(texts.map(|(field, _)| field.to_owned()));
+        let details = self.detail_texts().into_iter();
+        let details = details.filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
+        found.extend(details.map(|(field, _)| field.to_owned()));
+        found
+    }
+}
+
 impl Runtime {
+    /// Lists the fields that hold a bound value.
+    pub fn bound_texts(&self, masks: &Masks) -> Vec<&'static str> {
+        let fields = [
+            ("command", Some(&self.command)),
+            ("cwd", self.cwd.as_ref()),
+            ("health_command", self.health_command.as_ref()),
+            ("health_path", self.health_path.as_ref()),
+        ];
+        let found = fields.into_iter().filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
+        found.map(|(field, _)| field).collect()
+    }
+
     /// Lists the commands that appear to contain a secret.
     pub fn secret_commands(&self) -> Vec<&'static str> {
         let commands =
@@ -339,6 +418,11 @@ mod tests {
         check("permissions = [\"read\", \"token=hunter2abc\"]", &["permissions[2]"]);
         check("mcp_server_id = \"https://u:hunter2@host\"", &["mcp_server_id"]);
         check("cwd = \"password=hunter2\"", &["cwd"]);
+        check(&format!("input_schema_path = \"schemas/{TOKEN}.json\""), &["input_schema_path"]);
+        check(
+            "command = \"x --pat hunter2\"\nversion_command = \"x -u bob:hunter2\"",
+            &["command", "version_command"],
+        );
         check("capability = [\"password=hunter2\"]", &["capability[1]"]);
         check(
             "[tool.argument_template]\na = \"--password=hunter2\"\npassword = \"hunter2\"",
@@ -375,6 +459,7 @@ mod tests {
         let text = "[[tool]]\nid = \"t\"\nname = \"T hunter2ab\"\nfamily = \"script\"\n\
                     command = \"x hunter2ab\"\nversion_command = \"x -V hunter2ab\"\n\
                     description = \"as hunter2ab\"\ncwd = \"hunter2ab\"\n\
+                    aliases = [\"t-hunter2ab\"]\npermissions = [\"read\", \"read:hunter2ab\"]\n\
                     [tool.argument_template]\na = \"{a}hunter2ab\"\n\
                     [tool.install]\ncheck = \"x hunter2ab\"\ncommand = [\"y hunter2ab\"]\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
@@ -387,10 +472,15 @@ mod tests {
             shown.commands().iter().map(|(_, line)| *line).collect::<Vec<_>>(),
             ["x [redacted]", "x -V [redacted]", "x [redacted]", "y [redacted]"]
         );
+        assert_eq!((&shown.aliases[0][..], &shown.permissions[1][..]), ("t-[redacted]", "read:[redacted]"));
+        let fields = ["command", "version_command", "install.check", "install.command", "description", "cwd"];
+        let bound = plain.bound_texts(&tool.masks);
+        assert!(fields.iter().all(|field| bound.iter().any(|found| found == field)), "{bound:?}");
+        assert_eq!(plain.bound_texts(&Masks::default()), Vec::<String>::new());
         assert_eq!((&*shown.name, shown.description.as_deref()), ("T [redacted]", Some("as [redacted]")));
         assert_eq!(
             (&*shown.argument_template["a"], shown.cwd.as_deref()),
-            ("{a}[redacted]", Some("hunter2ab"))
+            ("{a}[redacted]", Some("[redacted]"))
         );
         assert_eq!(tool.shown_description(), shown.description);
     }

@@ -56,6 +56,25 @@ pub struct DiscoveredEntry {
     pub origins: Vec<EntryOrigin>,
 }
 
+impl DiscoveredEntry {
+    /// Returns every text that may hold a bound value, to mask it. Names and places lead to the definition, and stay
+    /// what they are.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let texts = [&mut self.description, &mut self.cwd, &mut self.url_host];
+        let lists = [
+            &mut self.command,
+            &mut self.env_labels,
+            &mut self.header_names,
+            &mut self.tools_allowed,
+            &mut self.tools_denied,
+            &mut self.unresolved,
+            &mut self.unknown_keys,
+            &mut self.literal_secrets,
+        ];
+        texts.into_iter().flatten().chain(lists.into_iter().flatten())
+    }
+}
+
 /// A place where an entry is defined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use brigade_redact::MARK;
+use brigade_redact::{MARK, options_of_container};
 
 use crate::spelling::is_variable;
 use crate::urls::may_hold_secret;
-use crate::values::{Held, ValueKind, options_of_container};
+use crate::values::{Held, ValueKind};
 use crate::variables::references;
 
 /// What starts a server, without any value of its file.

@@ -356,7 +356,7 @@ impl Reader<'_> {
     fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
         let written: Vec<String> = found.iter().map(|found| found.shown.clone().into_owned()).collect();
-        let masked = self.redactor.redact_argv(&written);
+        let masked = self.redactor.redact_command(&written);
         let mut is_secret_word = vec![false; words.len()];
         for (index, found) in found.into_iter().enumerate() {
             let is_masked =
@@ -382,7 +382,7 @@ impl Reader<'_> {
             .zip(written)
             .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown.into_owned()))
             .collect();
-        let shown = self.redactor.redact_argv(&plain);
+        let shown = self.redactor.redact_command(&plain);
         (shown.iter().map(|word| cut(word.as_str())).collect(), is_secret_word)
     }
 

@@ -6,10 +6,7 @@
 use std::ops::Range;
 
 use brigade_core::{Dialect, Json};
-use brigade_redact::{
-    MARK, is_password_behind_user, is_token_of_scheme, password_before_host, password_of_user,
-    secret_of_option, secret_property,
-};
+use brigade_redact::{MARK, container_options, is_of_bundle, is_program, key_in};
 
 use crate::spelling::{is_secret, is_variable};
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
@@ -45,66 +42,6 @@ const VARIABLE_OPTIONS: &[&str] = &[
     "--setenv",
     "-env",
 ];
-
-/// Options without a value of what runs a container, which may stand before `e` in one word.
-const BUNDLED: &str = "itdPq";
-
-/// Programs that give a variable of their own to a container where only its name is written.
-const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
-
-/// Options of `docker run`, `create` and `exec` without a value.
-const FLAGS: &[&str] = &[
-    "--detach",
-    "--init",
-    "--interactive",
-    "--no-healthcheck",
-    "--privileged",
-    "--publish-all",
-    "--quiet",
-    "--read-only",
-    "--rm",
-    "--tty",
-];
-
-/// Options of `docker run`, `create` and `exec` that take the next word.
-const VALUED: &[&str] = &[
-    "--add-host",
-    "--cap-add",
-    "--cap-drop",
-    "--cpus",
-    "--device",
-    "--dns",
-    "--entrypoint",
-    "--env",
-    "--env-file",
-    "--gpus",
-    "--hostname",
-    "--ipc",
-    "--label",
-    "--log-driver",
-    "--log-opt",
-    "--memory",
-    "--mount",
-    "--name",
-    "--net",
-    "--network",
-    "--pid",
-    "--platform",
-    "--publish",
-    "--pull",
-    "--restart",
-    "--security-opt",
-    "--shm-size",
-    "--tmpfs",
-    "--ulimit",
-    "--user",
-    "--userns",
-    "--volume",
-    "--workdir",
-];
-
-/// Short options of the same that take the next word.
-const SHORT_VALUED: &str = "evpwuhlmca";
 
 /// Words behind `--env` that name where something runs, and no variable.
 const ENVIRONMENTS: &[&str] = &[
@@ -163,14 +100,14 @@ pub(crate) fn values(words: &[String]) -> Vec<Option<Held>> {
 
 /// Reads words, of which some are at the start of a command in a text for a shell.
 fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
-    let in_container = Container::places(words);
+    let in_container = container_options(words);
     let mut assigns = false;
     let mut is_operand = false;
     let mut found = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         assigns |= starts[at];
         found.push(value_of(words, at, assigns, &in_container, depth));
-        let is_known = is_one_of(word, ASSIGNING);
+        let is_known = is_program(word, ASSIGNING);
         let stays = word.contains('=') || word.starts_with('-') || is_operand;
         is_operand =
             assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");
@@ -208,14 +145,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     if let Some(held) = attached_variable(word) {
         return Some(held);
     }
-    if let Some(from) = secret_of_option(before, word).or_else(|| password(words, at, in_container)) {
-        return key_at(from);
-    }
-    let option = at.checked_sub(2).map_or("", |option| words[option]);
-    if is_token_of_scheme(before, word) || is_password_behind_user(option, before, word) {
-        return key_at(0);
-    }
-    if let Some(from) = secret_property(word).or_else(|| password_before_host(word)) {
+    if let Some(from) = key_in(words, at, in_container) {
         return key_at(from);
     }
     if let Some(held) = object(word, is_variable_option(before)) {
@@ -277,7 +207,7 @@ fn kind_of_pair(words: &[&str], at: usize, in_container: &[bool]) -> Option<Valu
     let is_header_name =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     let is_home =
-        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_one_of(words[at], &["sudo"]));
+        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_program(words[at], &["sudo"]));
     if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
         return Some(ValueKind::Header);
     }
@@ -286,75 +216,6 @@ fn kind_of_pair(words: &[&str], at: usize, in_container: &[bool]) -> Option<Valu
         && !ENVIRONMENTS.contains(&name)
         && !in_container[option_at];
     is_pair.then_some(ValueKind::Variable)
-}
-
-/// Where words stand in a command line that runs a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Container {
-    /// In none.
-    No,
-    /// Behind the program, before `run`, `create` or `exec`.
-    Program,
-    /// Among the options: there a name stands alone, and the image may follow.
-    Options(Skips),
-}
-
-/// Whether the next word belongs to an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Skips {
-    Nothing,
-    Next,
-    /// What follows an option that is not known may be its value.
-    NextUnlessOption,
-}
-
-impl Container {
-    /// Returns for each word, and for the end, whether an option there is one of what runs a container.
-    fn places(words: &[&str]) -> Vec<bool> {
-        let mut place = Container::No;
-        let mut found = Vec::with_capacity(words.len() + 1);
-        for word in words {
-            found.push(matches!(place, Container::Options(_)));
-            place = place.behind(word);
-        }
-        found.push(matches!(place, Container::Options(_)));
-        found
-    }
-
-    fn behind(self, word: &str) -> Container {
-        let is_option = word.starts_with('-');
-        match self {
-            Container::Options(Skips::Next) => return Container::Options(Skips::Nothing),
-            Container::Options(Skips::NextUnlessOption) if !is_option => {
-                return Container::Options(Skips::Nothing);
-            }
-            Container::Options(_) => match taken_by(word) {
-                Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
-                Some(Taken::Next) => return Container::Options(Skips::Next),
-                Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
-                None => {}
-            },
-            Container::Program if ["run", "create", "exec"].contains(&word) => {
-                return Container::Options(Skips::Nothing);
-            }
-            Container::Program | Container::No => {}
-        }
-        let is_program = is_one_of(word, CONTAINERS) || ending(base_name(word), "-compose").is_some();
-        match self {
-            _ if is_program => Container::Program,
-            Container::Program => Container::Program,
-            Container::No | Container::Options(_) => Container::No,
-        }
-    }
-}
-
-/// Returns where the password begins of `USER:PASSWORD` behind an option or in its word. What runs a container takes a
-/// user and a group there.
-fn password(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
-    let before = at.checked_sub(1).map_or("", |before| words[before]);
-    let from = password_of_user(before, words[at])?;
-    let option_at = if words[at].starts_with('-') { at } else { at - 1 };
-    (!in_container[option_at]).then_some(from)
 }
 
 /// Keys of objects whose members are values.
@@ -431,7 +292,7 @@ fn variable(word: &str, from: usize, is_loud: bool) -> Option<Held> {
 fn is_variable_option(option: &str) -> bool {
     let is_bundle = || {
         let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
-        bundle.is_some_and(|bundle| bundle.chars().all(|c| BUNDLED.contains(c)))
+        bundle.is_some_and(|bundle| bundle.chars().all(is_of_bundle))
     };
     VARIABLE_OPTIONS.contains(&option) || is_bundle()
 }
@@ -445,7 +306,7 @@ fn attached_variable(word: &str) -> Option<Held> {
         return variable(word, option.len() + 1, false);
     }
     let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
-    let rest = bundle.trim_start_matches(|c: char| BUNDLED.contains(c)).strip_prefix(['e', 'E'])?;
+    let rest = bundle.trim_start_matches(is_of_bundle).strip_prefix(['e', 'E'])?;
     let rest = rest.strip_prefix('=').unwrap_or(rest);
     variable(word, word.len() - rest.len(), false)
 }
@@ -571,81 +432,6 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     }
     found.extend(current.map(|(start, word)| Token { range: start..text.len(), text: word, starts }));
     Some(found)
-}
-
-/// Returns the options of what runs a container, as far as they are known: before the image, where a variable whose
-/// value is left out is taken from the environment of the program.
-pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
-    let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if !is_one_of(word(0), CONTAINERS) {
-        return 0..0;
-    }
-    let subcommand = if word(1) == "container" { 2 } else { 1 };
-    if !["run", "create", "exec"].contains(&word(subcommand)) {
-        return 0..0;
-    }
-    let start = subcommand + 1;
-    let mut at = start;
-    while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
-        let taken = match taken_by(option) {
-            Some(Taken::Nothing) => 0,
-            Some(Taken::Next) => 1,
-            Some(Taken::Unknown) | None => break,
-        };
-        at += 1 + taken;
-    }
-    start..at.min(words.len())
-}
-
-/// What an option of `docker run`, `create` or `exec` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    Nothing,
-    /// The next word.
-    Next,
-    /// An option that is not known.
-    Unknown,
-}
-
-/// Returns what a word takes of those behind it; `None` if it is no option.
-fn taken_by(option: &str) -> Option<Taken> {
-    if option.len() < 2 || !option.starts_with('-') {
-        return None;
-    }
-    if option.starts_with("--") {
-        let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
-        let is_valued = VALUED.contains(&name);
-        return Some(match (is_valued || FLAGS.contains(&name), is_valued && !has_value) {
-            (false, _) => Taken::Unknown,
-            (true, true) => Taken::Next,
-            (true, false) => Taken::Nothing,
-        });
-    }
-    let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
-    Some(match rest.chars().next() {
-        None => Taken::Nothing,
-        Some(letter) if SHORT_VALUED.contains(letter) && rest.len() == 1 => Taken::Next,
-        Some(letter) if SHORT_VALUED.contains(letter) => Taken::Nothing,
-        Some(_) => Taken::Unknown,
-    })
-}
-
-/// Returns the last part of a program's path, without `.exe`.
-fn base_name(word: &str) -> &str {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    ending(name, ".exe").map_or(name, |at| &name[..at])
-}
-
-/// Returns where an ending begins, in any case of its letters.
-fn ending(name: &str, end: &str) -> Option<usize> {
-    let at = name.len().checked_sub(end.len())?;
-    name.get(at..)?.eq_ignore_ascii_case(end).then_some(at)
-}
-
-/// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
-fn is_one_of(word: &str, programs: &[&str]) -> bool {
-    let name = base_name(word);
-    programs.iter().any(|program| program.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -104,6 +104,8 @@ pub struct RuntimeFacts {
     pub metadata: Option<RuntimeMetadata>,
     /// What is wrong.
     pub issues: Vec<RuntimeIssue>,
+    /// What is masked in its [status](RuntimeFacts::status). Paths are exact here.
+    pub masks: Masks,
 }
 
 impl RuntimeFacts {
@@ -133,6 +135,7 @@ impl RuntimeFacts {
             has_health_file: None,
             metadata: None,
             issues: Vec::new(),
+            masks: masks.clone(),
         }
     }
 
@@ -170,8 +173,8 @@ impl RuntimeFacts {
         }
     }
 
-    /// Returns the record for lists and receipts, with paths relative to the workspace. Like in v0.30, `health_detail`
-    /// is `not configured` if the health is unknown. Next steps are spelled.
+    /// Returns the record for lists and receipts, with paths relative to the workspace and bound values masked. Like in
+    /// v0.30, `health_detail` is `not configured` if the health is unknown. Next steps are spelled.
     pub fn status(&self, speller: &dyn Spell) -> RuntimeStatus {
         // Without a check just now, a running runtime shows its last result, at least that of its start.
         let remembered = self.last_health.as_ref().filter(|_| self.running());
@@ -206,6 +209,7 @@ impl RuntimeFacts {
         status.metadata = self.metadata.clone();
         status.issues = self.issues.iter().map(|issue| issue.to_record(speller)).collect();
         status.issue_count = self.issues.len() as u64;
+        status.texts_mut().for_each(|text| self.masks.hide(text));
         status
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let argv = parts.redactor.redact_argv(parts.call.argv());
     let duration = outcome.map(|outcome| outcome.duration).or(parts.acted).unwrap_or_default();
     let (stderr_summary, output) = (stderr_summary(&parts), output(&parts));
-    let mut receipt = Receipt::of_call(call, plan.contract(), parts.run_id, parts.status);
+    let mut receipt = Receipt::of_call(call, plan.shown_contract(), parts.run_id, parts.status);
     receipt.caller = Some(call.caller.as_record());
     receipt.started_at = Some(parts.started_at);
     receipt.completed_at = Some(parts.completed_at);
@@ -78,7 +78,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     receipt.timeout = Some(Number::from(parts.call.decision().effective_timeout.get()));
     receipt.command_label = plan.command().map(str::to_owned);
     receipt.argv = argv.iter().map(|word| word.short(160).as_str().to_owned()).collect();
-    receipt.cwd = Some(parts.directory.to_owned());
+    receipt.cwd = Some(parts.redactor.redact_str(parts.directory));
     receipt.args = plan.args().clone();
     receipt.arguments = plan.arguments().clone();
     receipt.failure = parts.failure.map(str::to_owned);

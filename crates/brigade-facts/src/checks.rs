@@ -3,15 +3,16 @@
 //!
 //! `tools check --run-checks` and installations start `install.check` and `version_command`. Everything else takes what
 //! they told from `.brigade/tools/checks.json`. The file is a cache: it can be deleted at any time, and a damaged one
-//! tells nothing and is replaced.
+//! tells nothing and is replaced. It names commands and their programs by fingerprints, because a command line may hold
+//! a value that the policy binds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_call::VerifiedStart;
 use brigade_catalog::{Catalog, Version};
 use brigade_core::json::{from_json, to_json};
-use brigade_core::{Dialect, Json, Timestamp};
+use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,7 @@ const LIMIT: u64 = 16 << 20;
 /// A command that was started from more files is not kept.
 const MOST_FILES: usize = 256;
 
-/// What commands told, by command line.
+/// What commands told, by the fingerprint of the command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptChecks {
     commands: BTreeMap<String, KeptCheck>,
@@ -57,8 +58,8 @@ pub struct KeptCheck {
     pub version: Option<String>,
     /// The files that it was started from, its program first.
     files: Vec<Stamp>,
-    /// The programs of the tools that it was asked about, by their words in commands, as they were then: `None` if
-    /// they were not there. A tool that was installed since is another one than was asked about.
+    /// The programs of the tools that it was asked about, by the fingerprints of their words in commands, as they were
+    /// then: `None` if they were not there. A tool that was installed since is another one than was asked about.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     programs: BTreeMap<String, Option<Stamp>>,
 }
@@ -66,6 +67,7 @@ pub struct KeptCheck {
 /// The program of a tool's command, as it is now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolProgram {
+    /// The fingerprint of its word in the command.
     word: String,
     stamp: Option<Stamp>,
 }
@@ -130,7 +132,7 @@ impl KeptChecks {
     /// Returns what a command told, unless a file that it was started from is another one now. `program` is where its
     /// program is found now.
     pub fn of(&self, fs: &dyn Fs, command: &str, program: &Path) -> Option<&KeptCheck> {
-        let kept = self.commands.get(command)?;
+        let kept = self.commands.get(&named(command))?;
         let (first, _) = kept.files.split_first()?;
         let is_same = |was: &Stamp| Stamp::of(fs, &was.path).as_ref() == Some(was);
         (Path::new(&first.path) == program && kept.files.iter().all(is_same)).then_some(kept)
@@ -139,18 +141,19 @@ impl KeptChecks {
     /// Keeps what a command told that was started from these files. They were read before it was started, so a change
     /// in the meantime is one that is seen later.
     pub fn keep(&mut self, command: &str, told: KeptCheck) {
-        self.commands.insert(command.to_owned(), told);
+        self.commands.insert(named(command), told);
     }
 
     /// Notes the program of a tool about which a command was asked, as it was before. Does nothing if the command is
     /// not kept.
     pub fn asked_about(&mut self, command: &str, program: ToolProgram) {
-        if let Some(kept) = self.commands.get_mut(command) {
+        if let Some(kept) = self.commands.get_mut(&named(command)) {
             kept.programs.insert(program.word, program.stamp);
         }
     }
 
-    /// Writes the cache, without commands that no entry has any more. A file of a newer version is left alone.
+    /// Writes the cache, without commands that no entry has any more, and without those that were started from a file
+    /// whose path holds a bound value. A file of a newer version is left alone.
     ///
     /// # Errors
     /// Fails on a disk error. The earlier cache is then as it was.
@@ -159,10 +162,11 @@ impl KeptChecks {
             return Ok(());
         }
         let tools = || catalog.tools().iter().chain(catalog.shadowed().iter().map(|hidden| &hidden.tool));
-        let mut named: Vec<&str> =
-            tools().flat_map(|tool| [tool.check_to_run(), tool.version_to_run()]).flatten().collect();
-        named.sort_unstable();
-        self.commands.retain(|command, _| named.binary_search(&command.as_str()).is_ok());
+        let commands = tools().flat_map(|tool| [tool.check_to_run(), tool.version_to_run()]).flatten();
+        let known: BTreeSet<String> = commands.map(named).collect();
+        let masks = tools().next().map(|tool| tool.masks.clone()).unwrap_or_default();
+        self.commands
+            .retain(|command, kept| known.contains(command) && kept.paths().all(|path| masks.shows(path)));
         let document = Document { schema: SCHEMA.to_owned(), commands: self.commands };
         let text = to_json(&document).expect("what commands told is JSON").to_pretty();
         fs.create_dir_all(&path().parent())?;
@@ -186,6 +190,11 @@ impl KeptCheck {
         })
     }
 
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.iter().chain(self.programs.values().flatten());
+        files.map(|stamp| stamp.path.as_str())
+    }
+
     /// Adds what it told.
     #[must_use]
     pub fn told(self, succeeded: bool, version: Option<&Version>) -> KeptCheck {
@@ -207,7 +216,7 @@ impl ToolProgram {
     /// Looks at the program that a word of a command leads to.
     pub(crate) fn of(fs: &dyn Fs, word: &str, found: Option<&Path>) -> ToolProgram {
         let stamp = found.and_then(Path::to_str).and_then(|path| Stamp::of(fs, path));
-        ToolProgram { word: word.to_owned(), stamp }
+        ToolProgram { word: named(word), stamp }
     }
 }
 
@@ -217,6 +226,11 @@ impl Stamp {
         let metadata = fs.metadata_outside(&fs.root().join(path)).ok()?;
         Some(Stamp { path: path.to_owned(), size: metadata.len, modified: metadata.modified })
     }
+}
+
+/// Returns the name of a text of a command in the file.
+fn named(text: &str) -> String {
+    Fingerprint::builder("brigade.kept-check.v1").text("text", text).finish().to_hex()
 }
 
 fn path() -> RelPath {
@@ -271,6 +285,28 @@ mod tests {
         assert_eq!(kept.of(&fs, "one --version", &one), None);
         fs.remove(&rel("one")).unwrap();
         assert_eq!(kept.of(&fs, "one --version", &one), None);
+    }
+
+    #[test]
+    fn nothing_of_a_command_is_kept_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let text = "[[tool]]\nid = 'one'\nname = 'One'\nfamily = 'script'\nversion_command = 'asks Zq7tail'\n\
+                    [tool.install]\ncheck = 'Zq7tail asks'\n";
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
+        let catalog = catalog.masked_by(&brigade_catalog::Masks::of(&["Zq7tail".into()]));
+        let mut kept = KeptChecks::default();
+        for (name, command) in [("asks", "asks Zq7tail"), ("Zq7tail", "Zq7tail asks")] {
+            fs.write_atomic(&rel(name), b"#!/bin/sh\n", FileMode::Exactly(0o755)).unwrap();
+            kept.keep(command, told(&fs, &fs.root().join(name)));
+            kept.asked_about(command, ToolProgram::of(&fs, "Zq7tail", None));
+        }
+        kept.write(&fs, &catalog).unwrap();
+        let written = String::from_utf8(fs.read(&path(), LIMIT).unwrap()).unwrap();
+        assert!(!written.contains("Zq7tail"), "{written}");
+        let kept = KeptChecks::read(&fs);
+        assert!(kept.of(&fs, "asks Zq7tail", &fs.root().join("asks")).is_some());
+        assert_eq!(kept.commands.len(), 1, "the path of the other program holds the value");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         kept.of(host.fs, command, Path::new(&program))
     }
 
-    /// Looks whether a tool is there, with what was observed of it.
+    /// Looks whether a tool is there, with what was observed of it. Its texts have no bound values.
     pub fn with(&self, tool: &Tool, observed: &Observed) -> Presence {
         let reader = self.facts.reader(tool);
         let answer = |need: Need| {
@@ -82,7 +82,7 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
             (need, answer)
         };
         let presence = presence(tool, needs(tool).into_iter().map(answer).collect(), observed);
-        self.lacking(tool).into_iter().fold(presence, Presence::without)
+        self.lacking(tool).into_iter().fold(presence, Presence::without).masked_by(&tool.masks)
     }
 
     /// Returns what a built-in tool needs and does not find here. Whether an agent has an identity depends on who asks.

@@ -348,16 +348,17 @@ impl DescribedTool {
 }
 
 impl ArgumentDescription {
-    /// Describes the arguments of a tool; empty without a usable input schema.
+    /// Describes the arguments of a tool, without bound values; empty without a usable input schema.
     pub fn all(read: &ToolFacts<'_>) -> Vec<ArgumentDescription> {
         let Some(schema) = read.input_schema() else {
             return Vec::new();
         };
+        let masks = &read.tool.masks;
         let describe = |property: Property<'_>| ArgumentDescription {
-            name: property.name.to_owned(),
-            kind: property.describe_type(),
+            name: masks.shown(property.name),
+            kind: masks.shown(&property.describe_type()),
             required: property.requirement == Requirement::Required,
-            description: property.description.map(str::to_owned),
+            description: property.description.map(|text| masks.shown(text)),
         };
         schema.properties().map(describe).collect()
     }

@@ -3,7 +3,7 @@
 //! | status | action | when, the first that holds |
 //! | --- | --- | --- |
 //! | `missing` | skip | no path is configured for the harness |
-//! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a directory, cannot be read, is what a tool reads or runs, belongs to an earlier tool, or its format has no comments |
+//! | `invalid` | skip | the entry is broken or a path of it leads out of the workspace; the path may not be written, is a directory, cannot be read, is what a tool reads or runs, belongs to an earlier tool, its format has no comments, or its text would hold a bound value |
 //! | `missing_source` | skip | the source gives no text |
 //! | `missing` | create | there is no file |
 //! | `unmanaged` | conflict, update when forced | the file has no valid header |
@@ -272,7 +272,11 @@ impl<'f, 'a> Planner<'f, 'a> {
             && verdict.rendered.is_none()
             && let (Some(path), Ok(source)) = (&target.path, &self.facts.source)
         {
-            verdict.rendered = self.render(target.harness, path, source).ok();
+            match self.render(target.harness, path, source) {
+                Ok(rendered) => verdict.rendered = Some(rendered),
+                Err(Unrenderable::BoundValue) => verdict = Verdict::invalid("bound-value", HOLDS_BOUND),
+                Err(Unrenderable::NoFamily | Unrenderable::NoComment) => {}
+            }
         }
         let mut advice = verdict.rendered.as_ref().map_or_else(Vec::new, |rendered| rendered.advice.clone());
         if let Some(other) = target.path.as_deref().and_then(|path| self.claims.alike(path)) {
@@ -291,10 +295,10 @@ impl<'f, 'a> Planner<'f, 'a> {
         }
         let item = ProjectionItem {
             tool_id: tool.id.clone(),
-            name: tool.name.clone(),
+            name: tool.masks.shown(&tool.name),
             family: tool.family,
             harness: target.harness.to_owned(),
-            source_path: tool.source_path.clone(),
+            source_path: tool.source_path.as_deref().map(|path| tool.masks.shown(path)),
             projection_path: target.path.as_deref().map(str::to_owned),
             action: self.action(&verdict, target, misplaced.is_some()),
             header: verdict.managed.map(|managed| managed.header),
@@ -384,6 +388,7 @@ impl<'f, 'a> Planner<'f, 'a> {
             Ok(rendered) => compare(tool, source, &text, managed, rendered),
             Err(Unrenderable::NoFamily) => Verdict::invalid("broken-entry", "the tool's entry is broken"),
             Err(Unrenderable::NoComment) => Verdict::invalid("no-comment", "the format has no comments"),
+            Err(Unrenderable::BoundValue) => Verdict::invalid("bound-value", HOLDS_BOUND),
         }
     }
 
@@ -403,11 +408,15 @@ impl<'f, 'a> Planner<'f, 'a> {
             Some(content) => content,
             none => none.insert(render::content(tool, source)?),
         };
-        let rendered = Rc::new(render::render_shape(tool, &shape, source, content)?);
+        let rendered = Rc::new(render::render_shape(tool, &shape, source, content)?.without_bound(tool)?);
         self.rendered.push((shape, Rc::clone(&rendered)));
         Ok(rendered)
     }
 }
+
+/// Why a projection is not written whose text holds a bound value.
+const HOLDS_BOUND: &str =
+    "its text would hold a value that the policy binds; take the value out of the entry or its source";
 
 fn compare(
     tool: &Tool,

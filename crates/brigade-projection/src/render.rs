@@ -27,6 +27,9 @@ pub enum Unrenderable {
     NoFamily,
     /// The target's format has no comments, so the header would break the file.
     NoComment,
+    /// It would hold a value that the policy binds. What is written is the same whoever applies it, so nothing is
+    /// masked in it.
+    BoundValue,
 }
 
 /// What a projection consists of.
@@ -125,7 +128,7 @@ pub(crate) fn shape(harness_name: &str, path: &str, source: &SourceText) -> Resu
 /// When the entry is broken or the target's format has no comments.
 pub fn render(tool: &Tool, harness: &str, path: &str, source: &SourceText) -> Result<Rendered, Unrenderable> {
     let tool = &*tool.without_secrets();
-    render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)
+    render_shape(tool, &shape(harness, path, source)?, source, &content(tool, source)?)?.without_bound(tool)
 }
 
 /// Returns what every projection of a tool, which is without its secrets, holds whatever its shape: its source, or the
@@ -140,6 +143,13 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrend
             reference::other(tool, family, source)
         }
     })
+}
+
+impl Rendered {
+    /// Returns it, unless it holds a value that is bound for the tool.
+    pub(crate) fn without_bound(self, tool: &Tool) -> Result<Rendered, Unrenderable> {
+        if tool.masks.shows(&self.body) { Ok(self) } else { Err(Unrenderable::BoundValue) }
+    }
 }
 
 /// Renders one shape of a tool's [`content`]; the tool is without its secrets.

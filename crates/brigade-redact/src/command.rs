@@ -1,11 +1,15 @@
 //! Secrets in commands that are configured as one string.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::anchors::Anchors;
-use super::rules::is_reference;
-use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value, secret_words};
-use brigade_command::{Argv, Program};
+use super::line::has_secret;
+use super::words::LINE_NAMES;
+use super::{MARK, Redacted, Redactor, looks_secret_value};
+use brigade_command::Argv;
 
 /// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
@@ -23,7 +27,7 @@ pub fn is_secret_command(command: &str) -> bool {
         return false;
     }
     match Argv::parse(command) {
-        Ok(argv) => !secret_words(&without_references(argv.words())).is_empty(),
+        Ok(argv) => has_secret(argv.words()),
         Err(_) => looks_secret_value(command).is_some(),
     }
 }
@@ -43,7 +47,7 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     let mut words = argv.words().to_vec();
     // Where a mark takes the place of a program, what follows may read as a secret of the program before it.
     for _ in 0..PASSES {
-        words = redactor.redact_argv(&words).iter().map(Redacted::as_str).map(str::to_owned).collect();
+        words = redactor.redact_command(&words).iter().map(Redacted::as_str).map(str::to_owned).collect();
         match shlex::try_join(words.iter().map(String::as_str)) {
             Ok(shown) if !is_secret_command(&shown) => return Cow::Owned(shown),
             Ok(_) => {}
@@ -84,38 +88,14 @@ pub fn shows(shown: &str, exact: &str) -> bool {
     found.is_some_and(|rest| !rest.is_empty())
 }
 
-/// A fast check whether there may be a secret: an anchor is present, or the command names a program with a flag of
-/// special meaning.
+/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know.
 fn may_hold_secret(command: &str) -> bool {
-    const PROGRAMS: &[&str] = &["auth", "curl", "sshpass", "mysql", "mariadb", "login"];
-    let names_program = || PROGRAMS.iter().any(|word| command.contains(word));
-    !command.is_ascii()
-        || Anchors::new().stand_in(command.as_bytes())
-        || (command.contains('-') && names_program())
-}
-
-/// Removes the words that only refer to a secret.
-fn without_references(words: &[String]) -> Vec<String> {
-    let program = words.first().and_then(|word| Program::of(word));
-    // `--secret NAME` refers to a secret that is stored elsewhere.
-    let stores_secrets = program.is_some_and(Program::stores_secrets);
-    let refers = |flag: &str, value: &str| {
-        is_secret_name(flag.trim_start_matches('-'))
-            && (is_reference(value) || (stores_secrets && flag == "--secret"))
-    };
-    let mut flag: Option<&str> = None;
-    let mut judged = Vec::with_capacity(words.len());
-    for word in words {
-        let before = flag.take();
-        judged.push(match word.split_once('=') {
-            Some((name, value)) if refers(name, value) => format!("{name}={MARK}"),
-            None if before.is_some_and(|flag| refers(flag, word)) => MARK.to_owned(),
-            Some(_) if before.is_some_and(|flag| refers(flag, word)) => MARK.to_owned(),
-            Some(_) | None => word.clone(),
-        });
-        flag = Some(word.as_str()).filter(|word| word.starts_with('-') && !word.contains('='));
-    }
-    judged
+    static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+        let builder = AhoCorasick::builder().ascii_case_insensitive(true).build(LINE_NAMES);
+        builder.expect("a few words fit an automaton")
+    });
+    let names_one = || command.contains(['-', '=', ':', '/']) && NAMES.is_match(command);
+    !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
 }
 
 #[cfg(test)]
@@ -247,7 +227,7 @@ mod tests {
         ) {
             let command = words.join(" ");
             let telling = ["pass", "pwd", "secr", "cred", "toke", "key", "auth", "bear", "curl", "mysql", "maria", "login"];
-            prop_assume!(!telling.iter().any(|word| command.contains(word)));
+            prop_assume!(!telling.iter().chain(LINE_NAMES).any(|word| command.contains(word)));
             prop_assert!(!is_secret_command(&command), "{}", command);
         }
     }

@@ -39,9 +39,11 @@ mod anchors;
 mod argv;
 mod bound;
 mod command;
+mod container;
 mod cut;
 mod excerpt;
 mod json;
+mod line;
 mod name;
 mod option;
 mod redactor;
@@ -55,13 +57,12 @@ mod words;
 
 pub use argv::secret_words;
 pub use command::{is_secret_command, shown_command, shows};
+pub use container::{container_options, is_of_bundle, is_program, options_of_container};
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
+pub use line::key_in;
 pub use name::{is_secret_field, is_secret_name};
-pub use option::{
-    is_password_behind_user, is_secret_by_option, is_token_of_scheme, password_before_host, password_of_user,
-    reads_like_words, secret_of_option, secret_property,
-};
+pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use shape::{SecretKind, looks_secret_value};
 

@@ -114,6 +114,12 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
     if words.last().is_some_and(|word| 1 < words.len() && ABOUT.binary_search(word).is_ok()) {
         return None;
     }
+    // `--api-key-header X-Key` names a header, and `auth-header` is one.
+    if let [.., before, "header"] = words[..]
+        && !["auth", "authorization", "bearer"].contains(&before)
+    {
+        return None;
+    }
     let mut found = None;
     for (index, word) in words.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| words[before]);
@@ -369,6 +375,9 @@ mod tests {
             "secret-read",
             "passwordless",
             "expires_at",
+            "bearer-token-env-var",
+            "apikey-header",
+            "api_key_header",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }

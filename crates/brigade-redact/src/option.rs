@@ -26,16 +26,7 @@ enum Sureness {
 /// `--pat=q1`, `/pass:q1` and `sid=q1`.
 ///
 /// Names of which [`is_secret_name`] knows are left to a [`Redactor`](crate::Redactor).
-///
-/// ```
-/// use brigade_redact::secret_of_option;
-///
-/// assert_eq!((secret_of_option("--dbpass", "q1"), secret_of_option("x", "--PAT=q1")), (Some(0), Some(6)));
-/// assert_eq!(secret_of_option("--session", "9f3c"), Some(0));
-/// assert_eq!(secret_of_option("--session", "main"), None);
-/// assert_eq!(secret_of_option("x", "--key=primary"), None);
-/// ```
-pub fn secret_of_option(before: &str, word: &str) -> Option<usize> {
+pub(crate) fn secret_of_option(before: &str, word: &str) -> Option<usize> {
     let behind = || {
         let is_value = !word.starts_with('-') && !before.contains(['=', ':']);
         Some((0, is_value.then(|| sureness_of(before, " "))??))
@@ -61,8 +52,27 @@ pub fn is_secret_by_option(name: &str, value: &str) -> bool {
 }
 
 fn is_secret_of(sureness: Sureness, value: &str) -> bool {
-    let says_enough = sureness == Sureness::Sure || !reads_like_words(value);
+    // `ffmpeg -pass 1`, `sort --key=2,3n`.
+    let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let says_enough = match sureness {
+        Sureness::Sure => !is_digit,
+        Sureness::Unsure => !reads_like_words(value) && !is_column(value),
+    };
     says_enough && may_be_secret(value) && !names_a_file(value) && !is_known_word(value)
+}
+
+/// Returns whether a value has letters and digits in a row that say nothing, as only secrets and digests have.
+pub(crate) fn is_random(value: &str) -> bool {
+    let is_row = |part: &str| {
+        8 <= part.len()
+            && part.bytes().any(|byte| byte.is_ascii_digit())
+            && part.bytes().any(|byte| byte.is_ascii_alphabetic())
+    };
+    let is_place = value.contains("://") || value.contains('/');
+    !is_place
+        && may_be_secret(value)
+        && !names_a_file(value)
+        && value.split(|c: char| !c.is_ascii_alphanumeric()).any(is_row)
 }
 
 /// Returns how surely a word names a secret: an option, or a variable before `=`.
@@ -99,6 +109,16 @@ fn is_glued_pass(name: &str) -> bool {
     is_word && name.len() > 4 && name.ends_with("pass") && !PASSES.contains(&name)
 }
 
+/// Returns whether a value is a column of a line, as `sort` takes it: `2n`, `1.2,3nr`.
+fn is_column(value: &str) -> bool {
+    value.split([',', '.']).all(|part| {
+        let letters = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        (1..=2).contains(&(part.len() - letters.len()))
+            && letters.len() <= 2
+            && letters.bytes().all(|byte| b"bdfghiMnrRV".contains(&byte))
+    })
+}
+
 fn may_be_secret(value: &str) -> bool {
     !value.is_empty()
         && value != MARK
@@ -113,7 +133,8 @@ fn is_known_word(value: &str) -> bool {
 
 /// Returns whether a value names a file in which a secret is kept.
 fn names_a_file(value: &str) -> bool {
-    ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
+    value == "stdin"
+        || ["./", "../", "~/"].iter().any(|start| value.starts_with(start))
         || KEPT_IN.iter().any(|end| value.ends_with(end))
 }
 
@@ -162,14 +183,7 @@ fn reads_like_a_word(part: &str) -> bool {
 
 /// Returns where the password begins in a word behind an option that takes a name and a password, or in the word of
 /// one: `--user me:q1`, `--proxy-user=me:q1`, `-ume:q1`. A user and its group are no password.
-///
-/// ```
-/// use brigade_redact::password_of_user;
-///
-/// assert_eq!((password_of_user("--login", "me:q1"), password_of_user("x", "-ume:q1")), (Some(3), Some(5)));
-/// assert_eq!((password_of_user("--user", "node:node"), password_of_user("--user", "1000:staff")), (None, None));
-/// ```
-pub fn password_of_user(before: &str, word: &str) -> Option<usize> {
+pub(crate) fn password_of_user(before: &str, word: &str) -> Option<usize> {
     let takes_login = |option: &str| {
         let long = option.strip_prefix("--").or_else(|| option.strip_prefix('-')).unwrap_or_default();
         let last = long.rsplit('-').next().unwrap_or_default();
@@ -184,21 +198,21 @@ pub fn password_of_user(before: &str, word: &str) -> Option<usize> {
     };
     let (user, password) = pair.split_once(':')?;
     let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_group = user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
-    let is_password = !user.is_empty() && !password.is_empty() && !password.starts_with("//");
+    // `localhost:8080`, `db.example:5432`.
+    let is_host = is_id(password) && password.len() <= 5 && (user == "localhost" || user.contains('.'));
+    let is_group =
+        is_host || user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
+    // A user of the system before a word; `date -u +%H:%M:%S`, `C:\x`.
+    let is_system = ["nobody", "root", "www-data"].contains(&user) && reads_like_words(password);
+    let is_group = is_group || is_system;
+    let is_name = user.starts_with(|c: char| c.is_alphanumeric() || c == '_') && !user.contains('%');
+    let is_password = is_name && !password.is_empty() && !password.starts_with('\\');
     (is_password && !is_group && may_be_secret(password)).then(|| word.len() - password.len())
 }
 
 /// Returns whether a word is the password behind an option and a name: `--basic me q1`. Some programs take no value
 /// there, so a path, an address or another option is none.
-///
-/// ```
-/// use brigade_redact::is_password_behind_user;
-///
-/// assert!(is_password_behind_user("--basic", "me", "q1"));
-/// assert!(!is_password_behind_user("--basic", "https://a.example", "https://b.example"));
-/// ```
-pub fn is_password_behind_user(option: &str, user: &str, word: &str) -> bool {
+pub(crate) fn is_password_behind_user(option: &str, user: &str, word: &str) -> bool {
     let name = option.trim_start_matches('-');
     let is_plain = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(['/', '=']);
     name.len() < option.len()
@@ -211,14 +225,7 @@ pub fn is_password_behind_user(option: &str, user: &str, word: &str) -> bool {
 
 /// Returns whether a word is a token behind the name of its scheme: `Bearer q1`, and `Authorization: Bearer q1` in any
 /// number of words.
-///
-/// ```
-/// use brigade_redact::is_token_of_scheme;
-///
-/// assert!(is_token_of_scheme("Bearer", "q1") && is_token_of_scheme("Authorization:Bearer", "open"));
-/// assert!(!is_token_of_scheme("--bearer", "q1") && !is_token_of_scheme("bearer", "tokens"));
-/// ```
-pub fn is_token_of_scheme(before: &str, word: &str) -> bool {
+pub(crate) fn is_token_of_scheme(before: &str, word: &str) -> bool {
     let scheme = before.rsplit([' ', ':', '=']).next().unwrap_or_default();
     let is_scheme = ["bearer", "basic"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     is_scheme
@@ -228,14 +235,7 @@ pub fn is_token_of_scheme(before: &str, word: &str) -> bool {
 }
 
 /// Returns where the value begins in a word that defines a property with a secret name, such as `-DAPI_KEY=q1`.
-///
-/// ```
-/// use brigade_redact::secret_property;
-///
-/// assert_eq!(secret_property("-DAPI_KEY=q1"), Some(10));
-/// assert_eq!(secret_property("-Dmax_tokens=5"), None);
-/// ```
-pub fn secret_property(word: &str) -> Option<usize> {
+pub(crate) fn secret_property(word: &str) -> Option<usize> {
     let (name, value) = word.strip_prefix('-')?.split_once('=')?;
     let is_letter = |c: char| c.is_ascii_alphabetic();
     let name = name.strip_prefix(is_letter)?;
@@ -244,14 +244,7 @@ pub fn secret_property(word: &str) -> Option<usize> {
 
 /// Returns where the password begins in a word of the form `user:password@host` that has no scheme, alone or attached
 /// to an option. Names of packages and images are none.
-///
-/// ```
-/// use brigade_redact::password_before_host;
-///
-/// assert_eq!(password_before_host("--dsn=root:q1@tcp(db:3306)/app"), Some(11));
-/// assert_eq!(password_before_host("npm:left-pad@1.3.0"), None);
-/// ```
-pub fn password_before_host(word: &str) -> Option<usize> {
+pub(crate) fn password_before_host(word: &str) -> Option<usize> {
     let text = if word.starts_with('-') { word.split_once('=')?.1 } else { word };
     let (user, rest) = text.split_once(':')?;
     let (password, host) = rest.rsplit_once('@')?;

@@ -103,6 +103,11 @@ impl Redactor {
         Redactor::with_scope(bound_values, Scope::BoundOnly)
     }
 
+    /// Returns the same values without the other rules.
+    pub(crate) fn bound_alone(&self) -> Redactor {
+        Redactor { bound: self.bound.clone(), scope: Scope::BoundOnly, stream: Stream::new(Scope::BoundOnly) }
+    }
+
     fn with_scope(bound_values: &[SecretValue], scope: Scope) -> Redactor {
         let bound = Bound::new(bound_values).map(Arc::new);
         Redactor { bound, scope, stream: Stream::new(scope) }

@@ -22,7 +22,7 @@ pub(crate) const ABOUT: &[&str] = &[
     "position", "prefix", "prompt", "provider", "rate", "read", "ref", "required", "requirements", "reset",
     "rotation", "rules", "scope", "scopes", "size", "span", "status", "stdin", "store", "strategy", "stream",
     "strength", "suffix", "timeout", "total", "ttl", "type", "types", "uri", "url", "usage", "used", "valid",
-    "validator", "version", "write",
+    "validator", "var", "variable", "variables", "vars", "version", "write",
 ];
 
 /// Words that make a following `token` harmless: counters, cursors and special tokens of tokenizers.
@@ -75,8 +75,8 @@ pub(crate) const SCHEMES: &[&str] = &[
 /// Words that are not secret: types, switches and absent values.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_WORDS: &[&str] = &[
-    "any", "bool", "boolean", "byte", "bytes", "char", "false", "int", "integer", "nil", "no", "none", "null",
-    "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
+    "any", "bool", "boolean", "byte", "bytes", "char", "disabled", "enabled", "false", "int", "integer", "nil", "no",
+    "none", "null", "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
     "yes",
 ];
 
@@ -134,6 +134,12 @@ pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemon
 #[rustfmt::skip]
 pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
 
+/// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
+#[rustfmt::skip]
+pub(crate) const LINE_NAMES: &[&str] = &[
+    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "hmac", "jwt", "key", "login", "mariadb",
+    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
+];
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]
 pub(crate) const LOGIN_OPTIONS: &[&str] = &["basic", "login", "user"];

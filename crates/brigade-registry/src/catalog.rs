@@ -129,6 +129,9 @@ pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
     let read = read.remove(0);
     let reader = ToolReader { host: seams.host(), tool, outside: &[] };
     let issues = shown_issues(seams, issues.iter().filter(|issue| concerns(issue, tool)));
+    let examples = reader.document(tool.examples_path.as_deref());
+    let mut examples = examples.bytes().and_then(|bytes| parse_json(bytes).ok()).unwrap_or_default();
+    tool.masks.hide_json(&mut examples);
     Ok(DescribeReport {
         schema: DescribeReport::SCHEMA,
         target: seams.target(),
@@ -137,11 +140,7 @@ pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
         errors,
         arguments: ArgumentDescription::all(&read),
         tool: DescribedTool::of(&read, |path| seams.absolute(path)),
-        examples: reader
-            .document(tool.examples_path.as_deref())
-            .bytes()
-            .and_then(|bytes| parse_json(bytes).ok())
-            .unwrap_or_default(),
+        examples,
         issue_count: issues.len(),
         issues,
         error: Unfilled::default(),

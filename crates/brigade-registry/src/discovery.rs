@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
-use brigade_catalog::{Catalog, Runtimes, Tool};
+use brigade_catalog::{Catalog, Masks, Runtimes, Tool};
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
@@ -49,7 +49,8 @@ pub fn discover(seams: &Seams, request: &Look) -> Result<DiscoveryReport, Failur
 pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
     let Discovered { mut entries, mut issues, .. } = look(seams, &Look::default())?;
     let nothing = || Remembered::new(seams.now(), Vec::new(), Vec::new());
-    let memory = remembered(&*seams.fs)?;
+    // What is in the file is compared with what would be: what was written without a mask is written anew.
+    let memory = remembered(&*seams.fs, &Masks::default())?;
     let is_damaged = memory == Memory::Unfit(NotRemembered::Damaged);
     let (before, is_new) = match memory {
         Memory::Found(found) => (*found, false),
@@ -66,6 +67,7 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
     fit_to_remember(&mut found);
     let catalog = load::catalog(seams)?;
     let registered = registered_from(&*seams.fs, seams.environment.config_folder().as_deref(), &catalog);
+    let masks = load::masks_of(seams);
     let told: Vec<DiscoveryIssue> = source_changes(
         &catalog,
         Some(&load::runtimes(seams)?),
@@ -74,9 +76,12 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         &found.issues,
     )
     .iter()
-    .map(source_issue)
+    .map(|change| source_issue(change, &masks))
     .collect();
-    let difference = before.compare(&found.entries);
+    let difference = match remembered(&*seams.fs, &masks)? {
+        Memory::Found(before) if !is_new => before.compare(&found.entries),
+        _ => before.compare(&found.entries),
+    };
     let is_changed = is_new || before.entries != found.entries || before.issues != found.issues;
     let written = is_changed && !dry_run;
     let entry_count = found.entries.len();
@@ -145,12 +150,15 @@ fn look(seams: &Seams, request: &Look) -> Result<Discovered, Failure> {
         None => catalog.chosen_harnesses()?.map(<[String]>::to_vec),
     };
     let request = Look { harnesses, ..request.clone() };
-    let mut found = brigade_upkeep::discover(&Machine::new(&*seams.fs, &seams.environment), &request);
+    let mut found = brigade_upkeep::discover(
+        &Machine::new(&*seams.fs, &seams.environment, load::masks_of(seams)),
+        &request,
+    );
     note_registered(&catalog, &load::runtimes(seams)?, &mut found.entries);
     Ok(found)
 }
 
-fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
+fn source_issue(change: &SourceChange<'_>, masks: &Masks) -> DiscoveryIssue {
     let code = match change.differences {
         Some(_) => IssueType::RegisteredSourceChanged,
         None => IssueType::RegisteredSourceGone,
@@ -160,7 +168,7 @@ fn source_issue(change: &SourceChange<'_>) -> DiscoveryIssue {
         line: change.line,
         entry_id: change.reference.rsplit_once('@').map(|(id, _)| id.to_owned()),
         refs: vec![change.reference.to_owned()],
-        ..DiscoveryIssue::new(code, change.message())
+        ..DiscoveryIssue::new(code, masks.shown(&change.message()))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{Caller, Receipt, RunStatus, standing_blockers};
 use brigade_catalog::{
-    Catalog, Family, FindQuery, HarnessTools, Level, Presence, Runtimes, SearchText, Tool, ToolSource,
+    Catalog, Family, FindQuery, HarnessTools, Level, Masks, Presence, Runtimes, SearchText, Tool, ToolSource,
     ToolState, candidates, gaps, label_key, rank,
 };
 use brigade_core::parallel::in_parallel;
@@ -317,7 +317,8 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         None => return Ok(vec![StateReason::new("not_executable", "nothing runs tools of its family")]),
     }
     let planned = facts.deepen(&facts.read(tool, Depth::Summary), Caller::CommandLine)?;
-    Ok(standing_blockers(&planned).iter().map(StateReason::from).collect())
+    let reason = |blocker| StateReason::from(blocker).masked_by(&tool.masks);
+    Ok(standing_blockers(&planned).iter().map(reason).collect())
 }
 
 /// Returns the names of the tools that were imported from the server of an entry that is a whole server.
@@ -347,7 +348,9 @@ fn suggestions(
     seams: &Seams,
     fits: impl Fn(&DiscoveredEntry) -> bool,
 ) -> (Vec<Suggestion>, Option<Timestamp>) {
-    let Ok(Memory::Found(found)) = remembered(&*seams.fs) else { return (Vec::new(), None) };
+    let Ok(Memory::Found(found)) = remembered(&*seams.fs, &load::masks_of(seams)) else {
+        return (Vec::new(), None);
+    };
     let is_own = |entry: &DiscoveredEntry| entry.registered_as.as_deref() == Some("brigade");
     let fitting = found.entries.iter().filter(|entry| !is_own(entry) && fits(entry));
     (fitting.map(Suggestion::of).collect(), Some(found.made_at))
@@ -361,7 +364,7 @@ pub fn discovered(
     seams: &Seams,
     filter: &ListFilter,
 ) -> Result<(Vec<DiscoveredEntry>, Option<Timestamp>), Failure> {
-    Ok(match remembered(&*seams.fs)? {
+    Ok(match remembered(&*seams.fs, &load::masks_of(seams))? {
         Memory::Found(mut found) => {
             found.entries.retain(|entry| filter.takes_discovered(entry));
             (found.entries, Some(found.made_at))
@@ -373,7 +376,7 @@ pub fn discovered(
 /// Returns what is wrong with the catalog as a whole, and with the cache of discovered entries.
 pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> {
     let mut notes = notes(catalog);
-    if let Ok(Memory::Unfit(why)) = remembered(&*seams.fs) {
+    if let Ok(Memory::Unfit(why)) = remembered(&*seams.fs, &Masks::default()) {
         let then = match why {
             NotRemembered::Damaged => "the next sync replaces it",
             NotRemembered::Newer => "sync leaves it alone; use that version, or delete the file",
@@ -427,7 +430,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         max_ms: durations.last().copied(),
         failures: failed + timed_out + count(RunStatus::Interrupted),
         cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
-        cost_unit: cost.and_then(|cost| cost.unit.clone()),
+        cost_unit: tool.zip(cost).and_then(|(tool, cost)| Some(tool.masks.shown(cost.unit.as_deref()?))),
     }
 }
 

@@ -13,8 +13,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
 use brigade_fs::FsError;
-use brigade_policy::Failure;
-use brigade_redact::{MARK, looks_secret_value};
+use brigade_policy::{Failure, LabelProblem, check_label};
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
@@ -141,7 +140,7 @@ fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
         harnesses.extend(places.filter_map(|(_, place)| Some(place.split_once('/')?.0.to_owned())));
     }
     let look = Look { harnesses, ..Look::default() };
-    Ok(discover(&Machine::new(&*seams.fs, &seams.environment), &look))
+    Ok(discover(&Machine::new(&*seams.fs, &seams.environment, load::masks_of(seams)), &look))
 }
 
 /// What the sources say.
@@ -330,6 +329,7 @@ fn put_all(
     report: &mut RegisterReport,
 ) -> Option<Texts> {
     let tools = &found.tools;
+    let masks = load::masks_of(seams);
     let mut after = Texts { catalog: before.catalog.clone(), runtimes: before.runtimes.clone() };
     for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
         if let Some(line) = broken_line(text) {
@@ -402,11 +402,16 @@ fn put_all(
             if report.errors.iter().any(|error| error.field.as_ref() == Some(&field)) {
                 continue;
             }
-            if looks_secret_value(label).is_some() {
-                let message = "it looks like a secret; a label is the name of a variable";
-                report.errors.push(refusal("secret_in_entry", field, message));
-            } else if label.contains('=') || label.contains(MARK) {
-                report.errors.push(refusal("field_invalid", field, "a label is the name of a variable"));
+            match check_label(label) {
+                Err(LabelProblem::LooksLikeValue) if !label.contains('=') => {
+                    let message = "it looks like a secret; a label is the name of a variable";
+                    report.errors.push(refusal("secret_in_entry", field, message));
+                }
+                Err(LabelProblem::LooksLikeValue | LabelProblem::NotAName) => {
+                    report.errors.push(refusal("field_invalid", field, "a label is the name of a variable"));
+                }
+                // The plan says what such a variable changes.
+                Ok(_) | Err(LabelProblem::Dangerous) => {}
             }
         }
         let secrets = tool.secret_texts().into_iter().map(|secret| secret.field);
@@ -414,6 +419,11 @@ fn put_all(
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.secret_commands()).map(str::to_owned);
         for field in secrets.chain(unsafe_fields).chain(of_runtime) {
             let message = "it looks like a secret; name a label in env_labels, and bind it in the policy";
+            report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
+        }
+        let of_runtime = runtime.iter().flat_map(|runtime| runtime.bound_texts(&masks));
+        for field in tool.bound_texts(&masks).into_iter().chain(of_runtime.map(str::to_owned)) {
+            let message = "it holds a value that the policy binds; name its label in env_labels instead";
             report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
         }
     }

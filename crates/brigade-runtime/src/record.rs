@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `runtime_id command cwd started_at pid pid_path stdout_log_path stderr_log_path` | as 0.30.0 wrote them; paths are relative to the workspace |
 //! | `stopped_at stop_reason` | when and why it was stopped |
-//! | `command_fingerprint` | of the exact command, where bound values are masked in `command` |
+//! | `command_fingerprint cwd_fingerprint` | of the exact text, where bound values are masked in `command` or `cwd` |
 //! | `version` | 1; absent in what 0.30.0 wrote |
 //! | `start_time boot_id` | with `pid`, who the process is |
 //! | `instance` | the mark in the environment of everything that this start brought up |
@@ -84,10 +84,12 @@ impl Record {
 
     /// Returns whether another command was recorded. What is masked is compared by its fingerprint.
     pub(crate) fn is_of_other_command(&self, now: &str) -> bool {
-        match &self.metadata.command_fingerprint {
-            Some(recorded) => *recorded != fingerprint(now),
-            None => self.command().is_some_and(|recorded| recorded != now),
-        }
+        differs(COMMAND, self.metadata.command_fingerprint, self.command(), now)
+    }
+
+    /// Returns whether another directory was recorded, likewise.
+    pub(crate) fn is_of_other_directory(&self, now: &str) -> bool {
+        differs(DIRECTORY, self.metadata.cwd_fingerprint, self.cwd(), now)
     }
 
     /// Returns the metadata as it is shown.
@@ -124,7 +126,8 @@ impl Record {
         let id = some(&self.metadata.runtime_id)?;
         let runtime = Runtime::new(id, self.command().unwrap_or_default()).ok()?;
         Some(Runtime {
-            cwd: self.cwd().map(str::to_owned),
+            // Where a part of the directory is masked, nobody knows it.
+            cwd: self.cwd().filter(|_| self.metadata.cwd_fingerprint.is_none()).map(str::to_owned),
             pid_path: some(&self.metadata.pid_path).map(str::to_owned),
             log_path: log.map(str::to_owned),
             ..runtime
@@ -158,7 +161,8 @@ impl Record {
             runtime_id: text(start.runtime_id),
             command: text(&start.command.shown),
             command_fingerprint: start.command.fingerprint,
-            cwd: text(start.cwd),
+            cwd: text(&start.cwd.shown),
+            cwd_fingerprint: start.cwd.fingerprint,
             started_at: Some(start.at),
             pid_path: text(start.pid_path),
             stdout_log_path: text(start.stdout_path),
@@ -219,6 +223,7 @@ const OF_A_START: &[&str] = &[
     "command",
     "command_fingerprint",
     "cwd",
+    "cwd_fingerprint",
     "started_at",
     "pid_path",
     "stdout_log_path",
@@ -249,32 +254,54 @@ fn some(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-/// A command as it is recorded.
-pub(crate) struct RecordedCommand {
+/// A command or a directory as it is recorded.
+pub(crate) struct Recorded {
     shown: String,
-    /// That of the exact command, if `shown` is not.
+    /// That of the exact text, if `shown` is not.
     fingerprint: Option<Fingerprint>,
 }
 
-impl RecordedCommand {
+/// What a recorded text is, and the domain of its fingerprint.
+type Kind = (&'static str, &'static str);
+
+const COMMAND: Kind = ("command", "brigade.runtime-command.v1");
+const DIRECTORY: Kind = ("cwd", "brigade.runtime-directory.v1");
+
+impl Recorded {
     /// Masks the bound values in a command.
-    pub(crate) fn of(command: &str, masks: &Masks) -> RecordedCommand {
-        let mut shown = command.to_owned();
+    pub(crate) fn command(command: &str, masks: &Masks) -> Recorded {
+        Recorded::of(COMMAND, command, masks)
+    }
+
+    /// Masks the bound values in a directory.
+    pub(crate) fn directory(directory: &str, masks: &Masks) -> Recorded {
+        Recorded::of(DIRECTORY, directory, masks)
+    }
+
+    fn of(kind: Kind, exact: &str, masks: &Masks) -> Recorded {
+        let mut shown = exact.to_owned();
         masks.hide(&mut shown);
-        let fingerprint = (shown != command).then(|| fingerprint(command));
-        RecordedCommand { shown, fingerprint }
+        let fingerprint = (shown != exact).then(|| fingerprint(kind, exact));
+        Recorded { shown, fingerprint }
     }
 }
 
-fn fingerprint(command: &str) -> Fingerprint {
-    Fingerprint::builder("brigade.runtime-command.v1").text("command", command).finish()
+fn differs(kind: Kind, recorded: Option<Fingerprint>, shown: Option<&str>, now: &str) -> bool {
+    match recorded {
+        Some(recorded) => recorded != fingerprint(kind, now),
+        None => shown.is_some_and(|shown| shown != now),
+    }
+}
+
+fn fingerprint((name, domain): Kind, exact: &str) -> Fingerprint {
+    Fingerprint::builder(domain).text(name, exact).finish()
 }
 
 /// What is recorded of a start.
 pub(crate) struct Start<'a> {
     pub(crate) runtime_id: &'a str,
-    pub(crate) command: RecordedCommand,
-    pub(crate) cwd: &'a str,
+    pub(crate) command: Recorded,
+    pub(crate) cwd: Recorded,
     pub(crate) at: Timestamp,
     pub(crate) pid_path: &'a str,
     pub(crate) stdout_path: &'a str,
@@ -325,8 +352,8 @@ mod tests {
     fn start(instance: &str) -> Start<'_> {
         Start {
             runtime_id: "r",
-            command: RecordedCommand::of("serve", &Masks::default()),
-            cwd: ".",
+            command: Recorded::command("serve", &Masks::default()),
+            cwd: Recorded::directory(".", &Masks::default()),
             at: Timestamp::from_unix_micros(0),
             pid_path: "r.pid",
             stdout_path: "r.log.stdout",
@@ -372,6 +399,16 @@ mod tests {
         assert_eq!(PidFile::parse(b"0"), PidFile::Broken);
         assert_eq!(PidFile::parse(b"99999999999"), PidFile::Broken);
         assert_eq!(PidFile::parse(b"# Title"), PidFile::Foreign);
+    }
+
+    #[test]
+    fn a_masked_directory_is_compared_by_its_fingerprint() {
+        let masks = Masks::of(&["Zq7tail".into()]);
+        let start = Start { cwd: Recorded::directory("a/Zq7tail", &masks), ..start("i") };
+        let record = Record::default().starting(&start, &ProcessIdentity::current().unwrap());
+        assert_eq!(record.cwd(), Some("a/[redacted]"));
+        assert!(!record.is_of_other_directory("a/Zq7tail") && record.is_of_other_directory("a/Zq8tail"));
+        assert_eq!(record.runtime().unwrap().cwd, None);
     }
 
     proptest! {

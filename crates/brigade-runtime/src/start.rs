@@ -18,7 +18,7 @@ use crate::error::RuntimeError;
 use crate::health::{self, Check, Probe};
 use crate::host::INSTANCE_VARIABLE;
 use crate::logs::{LOG_CAP, LogEnd, open_log};
-use crate::record::{Record, RecordedCommand, Start};
+use crate::record::{Record, Recorded, Start};
 use crate::standing::Standing;
 use crate::stop::{GRACE, await_log_writer};
 use crate::supervisor::{Seen, Supervisor, foreign_issue, standing_issue};
@@ -367,8 +367,8 @@ impl Supervisor<'_> {
         let instance = self.instance(runtime, &starter);
         let start = Start {
             runtime_id: runtime.id.as_str(),
-            command: RecordedCommand::of(&runtime.command, &self.host.masks),
-            cwd: &directory.shown,
+            command: Recorded::command(&runtime.command, &self.host.masks),
+            cwd: Recorded::directory(&directory.shown, &self.host.masks),
             at: self.clock.now(),
             pid_path: pid_path.as_str(),
             stdout_path: stdout.as_str(),

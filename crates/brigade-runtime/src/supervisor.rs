@@ -70,12 +70,10 @@ impl Seen {
 
     /// Returns whether the command or directory of the entry has changed since the start.
     pub(crate) fn is_outdated(&self, runtime: &Runtime) -> bool {
-        let differs = |recorded: Option<&str>, now: Option<&str>| {
-            recorded.is_some() && now.is_some() && recorded != now
-        };
-        let directory = self.paths.directory.as_ref().map(|directory| directory.shown.as_str());
+        let directory = self.paths.directory.as_ref();
         self.record.source == Source::Current
-            && (self.record.is_of_other_command(&runtime.command) || differs(self.record.cwd(), directory))
+            && (self.record.is_of_other_command(&runtime.command)
+                || directory.is_some_and(|directory| self.record.is_of_other_directory(&directory.shown)))
     }
 }
 

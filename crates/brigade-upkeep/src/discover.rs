@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use brigade_catalog::Masks;
 use brigade_discovery::{
     At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory, Launch,
     Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives, read_config,
@@ -64,6 +65,7 @@ pub struct Discovered {
 }
 
 /// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
+/// Bound values are masked in what is shown of it, and not in what starts the servers.
 pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     let is_wanted = |harness: &&Harness| {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
@@ -89,7 +91,17 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     brigade_discovery::name_entries(&entries, &mut found.issues);
     found.issues.extend(differing);
     found.entries = entries;
+    hide_in(&machine.masks, &mut found.entries, &mut found.issues);
     found
+}
+
+/// Masks bound values in what was found.
+pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
+    if masks.is_empty() {
+        return;
+    }
+    entries.iter_mut().flat_map(DiscoveredEntry::texts_mut).for_each(|text| masks.hide(text));
+    issues.iter_mut().for_each(|issue| masks.hide(&mut issue.message));
 }
 
 /// Does something with each, on a few threads, and returns what came of it in order.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use brigade_catalog::{Catalog, Reads, Runtimes, Tool};
+use brigade_catalog::{Catalog, Masks, Reads, Runtimes, Tool};
 use brigade_core::NextStep;
 pub use brigade_facts::errors_of;
 use brigade_facts::{
@@ -20,7 +20,12 @@ use crate::seams::Seams;
 /// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
 /// is used.
 pub fn catalog(seams: &Seams) -> Result<Catalog, Failure> {
-    Ok(catalog_from(seams, seams.host())?.masked_by(&masks(&seams.environment, &policy(seams))))
+    Ok(catalog_from(seams, seams.host())?.masked_by(&masks_of(seams)))
+}
+
+/// Returns what hides the values that the policy binds, in texts that are shown or stored.
+pub fn masks_of(seams: &Seams) -> Masks {
+    masks(&seams.environment, &policy(seams))
 }
 
 /// Like [`catalog`], with the files of this host.

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use brigade_catalog::{Catalog, UnsafeUserFile};
+use brigade_catalog::{Catalog, Masks, UnsafeUserFile};
 use brigade_discovery::{NotRemembered, Registered, Remembered};
 use brigade_facts::why_unsafe;
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind};
 
+use crate::discover::hide_in;
 use crate::{RUNTIMES, rel};
 
 /// The file.
@@ -29,11 +30,11 @@ pub enum Memory {
     Unfit(NotRemembered),
 }
 
-/// Reads the cache.
+/// Reads the cache. `masks` hides bound values: a value may have been bound since, or not have been set then.
 ///
 /// # Errors
 /// Fails on a disk error.
-pub fn remembered(fs: &dyn Fs) -> Result<Memory, FsError> {
+pub fn remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
     let bytes = match fs.read(&rel(DISCOVERED), LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(Memory::Nothing),
@@ -43,7 +44,10 @@ pub fn remembered(fs: &dyn Fs) -> Result<Memory, FsError> {
         Err(error) => return Err(error),
     };
     Ok(match Remembered::parse(&bytes) {
-        Ok(found) => Memory::Found(Box::new(found)),
+        Ok(mut found) => {
+            hide_in(masks, &mut found.entries, &mut found.issues);
+            Memory::Found(Box::new(found))
+        }
         Err(why) => Memory::Unfit(why),
     })
 }

@@ -96,6 +96,7 @@ mod schemas_documents;
 mod secrets_canaries;
 mod secrets_catalog;
 mod secrets_edges;
+mod secrets_everywhere;
 mod serve_asking;
 mod serve_calls;
 mod serve_common;

@@ -27,7 +27,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The value as it is and in the encodings that are promised to be found.
-fn forms(secret: &str) -> Vec<String> {
+pub(crate) fn forms(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     let url: String = secret
         .bytes()

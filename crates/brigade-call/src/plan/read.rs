@@ -97,9 +97,20 @@ impl Plan {
         }
     }
 
-    /// Returns the contract's labels as records hold them.
+    /// Returns the contract's labels, with the bound values in them.
     pub fn contract(&self) -> &ContractLabels {
         &self.contract
+    }
+
+    /// Returns the contract's labels as records and reports hold them: without bound values.
+    pub fn shown_contract(&self) -> &ContractLabels {
+        &self.summary.contract
+    }
+
+    /// Returns whether a record shows the labels of this contract, whatever was bound where it was written. A mark in
+    /// them tells nothing, as in a command.
+    pub(crate) fn has_contract(&self, call: &Call) -> bool {
+        self.contract.is_shown_by(&call.contract, |stored, exact| is_shown(call, stored, exact))
     }
 
     /// Returns every reason why the call may not run; empty when it may.

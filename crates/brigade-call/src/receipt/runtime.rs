@@ -73,6 +73,37 @@ pub struct RuntimeStatus {
 
 record!(RuntimeStatus);
 
+impl RuntimeStatus {
+    /// Returns every text that may hold a bound value, to mask it. Ids stay what they are.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let metadata = self.metadata.iter_mut().flat_map(|metadata| {
+            let RuntimeMetadata { command, cwd, pid_path, metadata_path, health_path, health_detail, .. } =
+                metadata;
+            let logs = [&mut metadata.stdout_log_path, &mut metadata.stderr_log_path];
+            [command, cwd, pid_path, metadata_path, health_path, health_detail]
+                .into_iter()
+                .chain(logs)
+                .flatten()
+        });
+        let issues = self.issues.iter_mut().flat_map(|issue| {
+            [Some(&mut issue.detail), issue.file.as_mut(), issue.fix.as_mut()].into_iter().flatten()
+        });
+        let health = self.last_health.iter_mut().map(|health| &mut health.detail);
+        let paths =
+            [&mut self.cwd, &mut self.stdout_log_path, &mut self.stderr_log_path, &mut self.health_path];
+        let texts = [&mut self.name, &mut self.command, &mut self.pid_path, &mut self.metadata_path];
+        let details = self.health_detail.iter_mut();
+        texts
+            .into_iter()
+            .chain(paths.into_iter().flatten())
+            .chain(details)
+            .chain(&mut self.env_labels)
+            .chain(metadata)
+            .chain(issues)
+            .chain(health)
+    }
+}
+
 /// What a health check found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -109,9 +140,12 @@ pub struct RuntimeMetadata {
     /// The fingerprint of that command as it was started, where bound values are masked in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_fingerprint: Option<Fingerprint>,
-    /// The directory that it was started in.
+    /// The directory that it was started in, without bound values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The fingerprint of that directory, where bound values are masked in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd_fingerprint: Option<Fingerprint>,
     /// When it was started.
     #[serde(deserialize_with = "exact", skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_core::Place;
+use brigade_core::{Json, Place};
 use brigade_redact::{Redactor, SecretValue, shown_command};
 
 use super::{
@@ -138,6 +138,37 @@ impl Masks {
     pub fn hide(&self, text: &mut String) {
         if let Some(redactor) = &self.0 {
             *text = redactor.redact_str(text);
+        }
+    }
+
+    /// Returns a text as it is shown.
+    pub fn shown(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        self.hide(&mut text);
+        text
+    }
+
+    /// Returns whether nothing of a text is masked.
+    pub fn shows(&self, text: &str) -> bool {
+        self.is_empty() || self.shown(text) == text
+    }
+
+    /// Masks the texts and the keys of a JSON value.
+    pub fn hide_json(&self, json: &mut Json) {
+        if self.is_empty() {
+            return;
+        }
+        match json {
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+            Json::String(text) => self.hide(text),
+            Json::Array(items) => items.iter_mut().for_each(|item| self.hide_json(item)),
+            Json::Object(members) => {
+                let masked = std::mem::take(members).into_iter().map(|(key, mut value)| {
+                    self.hide_json(&mut value);
+                    (self.shown(&key), value)
+                });
+                *members = masked.collect();
+            }
         }
     }
 

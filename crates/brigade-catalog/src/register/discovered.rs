@@ -4,11 +4,11 @@ use std::path::Path;
 
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
-use brigade_core::{IssueType, Number};
+use brigade_core::{IssueType, Label, Number};
 use brigade_discovery::{
     DiscoveredEntry, DiscoveryIssue, EntryOrigin, Launch, Registered, named, shows_words,
 };
-use brigade_redact::Redactor;
+use brigade_redact::{Redactor, looks_secret_value};
 
 use super::{RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
@@ -70,7 +70,8 @@ impl Registrations {
             ToolSource::Mcp => {
                 detail.server = Some(entry.name.clone());
                 detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
-                tool.env_labels.clone_from(&entry.env_labels);
+                tool.env_labels =
+                    entry.env_labels.iter().filter(|label| !is_no_name(label)).cloned().collect();
                 found.note_variables(definition);
                 let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
                 found.errors.extend(of_launch.iter().map(|message| {
@@ -135,7 +136,7 @@ impl Registrations {
             enabled: false,
             on_demand: true,
             cwd: self.directory(definition, level, launch),
-            env_labels: entry.env_labels.clone(),
+            env_labels: tool.env_labels.clone(),
             timeout,
             ..runtime
         })
@@ -162,7 +163,10 @@ impl Registrations {
     fn note_variables(&mut self, definition: &Definition<'_>) {
         let entry = definition.entry;
         for label in &entry.env_labels {
-            let message = "no value is taken over; bind it under env_bindings of the policy";
+            let message = match is_no_name(label) {
+                true => "it is no name of a variable, and no label can be made of it",
+                false => "no value is taken over; bind it under env_bindings of the policy",
+            };
             self.note("value_not_kept", format!("env.{label}"), message);
         }
         for name in &entry.header_names {
@@ -200,6 +204,12 @@ impl Registrations {
             self.note("switched_off", "enabled".to_owned(), "its file has it switched off");
         }
     }
+}
+
+/// Returns whether no variable can have a name. What looks like a value is refused instead.
+fn is_no_name(label: &str) -> bool {
+    let is_value = label.contains(['=', '[']) || looks_secret_value(label).is_some();
+    !is_value && label.parse::<Label>().is_err()
 }
 
 /// A definition that is no longer what a tool was registered from.
@@ -383,7 +393,8 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
     if now.source == "mcp" {
         let transport = tool.source.as_ref().and_then(|source| source.transport);
         compare("transport", transport.map_or("", Transport::as_str).to_owned(), text(&now.transport));
-        compare("env_labels", sorted(&tool.env_labels), sorted(&now.env_labels));
+        let labels = now.env_labels.iter().filter(|label| !is_no_name(label)).cloned();
+        compare("env_labels", sorted(&tool.env_labels), sorted(&labels.collect::<Vec<_>>()));
     }
     if let Some(runtime) = runtime {
         let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();

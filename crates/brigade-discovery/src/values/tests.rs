@@ -182,14 +182,3 @@ fn what_is_no_literal_value_is_kept() {
     }
     assert!(values(&words(&["env", "T=${X:-v}"]))[1].as_ref().unwrap().is_literal);
 }
-
-#[test]
-fn options_of_containers_end_before_the_image() {
-    let end = |line: &[&str]| options_of_container(&words(line)).end;
-    assert_eq!(end(&["docker", "run", "-ie", "A=b", "--rm", "-v", "a:b", "i", "-e", "A=b"]), 7);
-    assert_eq!(end(&["docker", "container", "exec", "-e", "A=b", "c"]), 5);
-    assert_eq!(end(&["docker", "run", "--strange", "i", "-e", "A=b"]), 2);
-    assert_eq!(end(&["docker", "build", "-e", "A=b"]), 0);
-    assert_eq!(end(&["docker", "run", "-e"]), 3);
-    assert_eq!(end(&["npx", "run", "-e", "A=b"]), 0);
-}

@@ -152,9 +152,15 @@ mod tests {
 
     #[test]
     fn a_command_shows_no_secret() {
-        let runtime = Runtime::new("helper", "serve --token=EXAMPLE1234567890 Zq7tail").unwrap();
+        let mut runtime = Runtime::new("helper", "serve --token=EXAMPLE1234567890 Zq7tail").unwrap();
+        runtime.cwd = Some("a/Zq7tail".to_owned());
+        runtime.health_path = Some("Zq7tail.json".to_owned());
         let masks = Masks::of(&["Zq7tail".into()]);
         let shown = RuntimeFacts::of(&runtime, &masks).status(&NeutralWords);
         assert_eq!(shown.command, "serve --token=[redacted] [redacted]");
+        assert_eq!(
+            (shown.cwd.as_deref(), shown.health_path.as_deref()),
+            (Some("a/[redacted]"), Some("[redacted].json"))
+        );
     }
 }

@@ -107,6 +107,25 @@ fn what_may_not_be_written_is_invalid_and_says_why() {
     check(&broken, TargetFacts::Absent, "broken-entry");
 }
 
+/// What is written does not depend on who applies it, so a bound value is not masked in it.
+#[test]
+fn a_text_with_a_bound_value_is_not_projected() {
+    let plain = claude();
+    let bound = Tool { masks: brigade_catalog::Masks::of(&["Zq7tail".into()]), ..plain.clone() };
+    let written = projected(&plain, "# Of Zq7tail");
+    for (text, target) in [
+        ("# Of Zq7tail", TargetFacts::Absent),
+        ("# Of Zq7tail", file(&written)),
+        ("# Of Zq7tail", file("# Mine")),
+    ] {
+        let item = one(&bound, &source(text), &target, Overwrite::Force);
+        assert_eq!((item.action, item.reason), (ProjectionAction::Skip, Some("bound-value")));
+    }
+    let other = projected(&plain, "# Simplify");
+    check(&bound, &source("# Simplify"), &file(&other), "current", ["skip", "skip"]);
+    check(&plain, &source("# Of Zq7tail"), &file(&written), "current", ["skip", "skip"]);
+}
+
 #[test]
 fn the_disk_is_not_asked_for_paths_that_may_not_be_used() {
     let tool = tool("claude", "../secret");

@@ -1,6 +1,6 @@
 //! Documents about finding tools.
 
-use brigade_catalog::{FindQuery, Install, MatchKind, Presence, Tool};
+use brigade_catalog::{FindQuery, Install, Masks, MatchKind, Presence, Tool};
 use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
 use brigade_discovery::DiscoveredEntry;
@@ -25,6 +25,16 @@ impl StateReason {
     /// Creates a reason without a hint.
     pub fn new(code: &str, message: &str) -> StateReason {
         StateReason { code: code.to_owned(), message: message.to_owned(), hint: None }
+    }
+
+    /// Returns it without bound values in its texts.
+    #[must_use]
+    pub fn masked_by(self, masks: &Masks) -> StateReason {
+        StateReason {
+            code: self.code,
+            message: masks.shown(&self.message),
+            hint: self.hint.map(|hint| hint.map_texts(|text| masks.shown(text))),
+        }
     }
 
     /// Returns the reasons for the state of a tool.

@@ -4,7 +4,7 @@ use brigade_core::IssueType;
 use std::path::Path;
 
 use brigade_catalog::register::source_changes;
-use brigade_catalog::{Catalog, Family, Runtimes};
+use brigade_catalog::{Catalog, Family, Masks, Runtimes};
 use brigade_command::{Argv, find_program};
 use brigade_discovery::{
     Client, ConnectedEntry, DiscoveredEntry, HOOK_FILES, NAME, Platform, Scope, Server, client, holds,
@@ -85,7 +85,7 @@ fn remembered_states(
         line: None,
         problem: ClientProblem::CacheUnfit(why),
     };
-    let found = match remembered(clients.fs) {
+    let found = match remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),
         Ok(Memory::Unfit(why)) => return vec![unfit(why.to_string())],

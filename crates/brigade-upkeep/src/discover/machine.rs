@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brigade_catalog::Masks;
 use brigade_command::find_program;
 use brigade_discovery::Extent;
 use brigade_exec::HostEnvironment;
@@ -17,6 +18,8 @@ pub struct Machine<'m> {
     environment: &'m HostEnvironment,
     /// The workspace, absolute.
     pub(super) workspace: String,
+    /// Hides bound values in what is found.
+    pub(super) masks: Masks,
 }
 
 /// A path, and where it leads.
@@ -65,9 +68,10 @@ pub(super) struct Listed {
 }
 
 impl<'m> Machine<'m> {
-    /// Looks at the files of a workspace, and of the user whose variables these are.
-    pub fn new(fs: &'m dyn Fs, environment: &'m HostEnvironment) -> Machine<'m> {
-        Machine { fs, environment, workspace: fs.root().display().to_string() }
+    /// Looks at the files of a workspace, and of the user whose variables these are. `masks` hides bound values in what
+    /// is found.
+    pub fn new(fs: &'m dyn Fs, environment: &'m HostEnvironment, masks: Masks) -> Machine<'m> {
+        Machine { fs, environment, workspace: fs.root().display().to_string(), masks }
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<String> {

@@ -1,0 +1,225 @@
+//! Command lines that run a container: which words are options of what runs it.
+
+use std::ops::Range;
+
+/// Options without a value of what runs a container, which may stand before `e` in one word.
+const BUNDLED: &str = "itdPq";
+
+/// Programs that give a variable of their own to a container where only its name is written.
+const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
+
+/// Options of `docker run`, `create` and `exec` without a value.
+const FLAGS: &[&str] = &[
+    "--detach",
+    "--init",
+    "--interactive",
+    "--no-healthcheck",
+    "--privileged",
+    "--publish-all",
+    "--quiet",
+    "--read-only",
+    "--rm",
+    "--tty",
+];
+
+/// Options of `docker run`, `create` and `exec` that take the next word.
+const VALUED: &[&str] = &[
+    "--add-host",
+    "--cap-add",
+    "--cap-drop",
+    "--cpus",
+    "--device",
+    "--dns",
+    "--entrypoint",
+    "--env",
+    "--env-file",
+    "--gpus",
+    "--hostname",
+    "--ipc",
+    "--label",
+    "--log-driver",
+    "--log-opt",
+    "--memory",
+    "--mount",
+    "--name",
+    "--net",
+    "--network",
+    "--pid",
+    "--platform",
+    "--publish",
+    "--pull",
+    "--restart",
+    "--security-opt",
+    "--shm-size",
+    "--tmpfs",
+    "--ulimit",
+    "--user",
+    "--userns",
+    "--volume",
+    "--workdir",
+];
+
+/// Short options of the same that take the next word.
+const SHORT_VALUED: &str = "evpwuhlmca";
+
+/// Returns whether a letter is an option without a value of what runs a container.
+pub fn is_of_bundle(letter: char) -> bool {
+    BUNDLED.contains(letter)
+}
+
+/// Where words stand in a command line that runs a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Container {
+    /// In none.
+    No,
+    /// Behind the program, before `run`, `create` or `exec`.
+    Program,
+    /// Among the options: there a name stands alone, and the image may follow.
+    Options(Skips),
+}
+
+/// Whether the next word belongs to an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skips {
+    Nothing,
+    Next,
+    /// What follows an option that is not known may be its value.
+    NextUnlessOption,
+}
+
+/// Returns for each word, and for the end, whether an option there is one of what runs a container.
+pub fn container_options(words: &[&str]) -> Vec<bool> {
+    Container::places(words)
+}
+
+impl Container {
+    fn places(words: &[&str]) -> Vec<bool> {
+        let mut place = Container::No;
+        let mut found = Vec::with_capacity(words.len() + 1);
+        for word in words {
+            found.push(matches!(place, Container::Options(_)));
+            place = place.behind(word);
+        }
+        found.push(matches!(place, Container::Options(_)));
+        found
+    }
+
+    fn behind(self, word: &str) -> Container {
+        let is_option = word.starts_with('-');
+        match self {
+            Container::Options(Skips::Next) => return Container::Options(Skips::Nothing),
+            Container::Options(Skips::NextUnlessOption) if !is_option => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Options(_) => match taken_by(word) {
+                Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
+                Some(Taken::Next) => return Container::Options(Skips::Next),
+                Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
+                None => {}
+            },
+            Container::Program if ["run", "create", "exec"].contains(&word) => {
+                return Container::Options(Skips::Nothing);
+            }
+            Container::Program | Container::No => {}
+        }
+        let is_program = is_program(word, CONTAINERS) || ending(base_name(word), "-compose").is_some();
+        match self {
+            _ if is_program => Container::Program,
+            Container::Program => Container::Program,
+            Container::No | Container::Options(_) => Container::No,
+        }
+    }
+}
+
+/// Returns the options of what runs a container, as far as they are known: before the image, where a variable whose
+/// value is left out is taken from the environment of the program.
+pub fn options_of_container(words: &[String]) -> Range<usize> {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    if !is_program(word(0), CONTAINERS) {
+        return 0..0;
+    }
+    let subcommand = if word(1) == "container" { 2 } else { 1 };
+    if !["run", "create", "exec"].contains(&word(subcommand)) {
+        return 0..0;
+    }
+    let start = subcommand + 1;
+    let mut at = start;
+    while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
+        let taken = match taken_by(option) {
+            Some(Taken::Nothing) => 0,
+            Some(Taken::Next) => 1,
+            Some(Taken::Unknown) | None => break,
+        };
+        at += 1 + taken;
+    }
+    start..at.min(words.len())
+}
+
+/// What an option of `docker run`, `create` or `exec` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    /// The next word.
+    Next,
+    /// An option that is not known.
+    Unknown,
+}
+
+/// Returns what a word takes of those behind it; `None` if it is no option.
+fn taken_by(option: &str) -> Option<Taken> {
+    if option.len() < 2 || !option.starts_with('-') {
+        return None;
+    }
+    if option.starts_with("--") {
+        let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+        let is_valued = VALUED.contains(&name);
+        return Some(match (is_valued || FLAGS.contains(&name), is_valued && !has_value) {
+            (false, _) => Taken::Unknown,
+            (true, true) => Taken::Next,
+            (true, false) => Taken::Nothing,
+        });
+    }
+    let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
+    Some(match rest.chars().next() {
+        None => Taken::Nothing,
+        Some(letter) if SHORT_VALUED.contains(letter) && rest.len() == 1 => Taken::Next,
+        Some(letter) if SHORT_VALUED.contains(letter) => Taken::Nothing,
+        Some(_) => Taken::Unknown,
+    })
+}
+
+/// Returns the last part of a program's path, without `.exe`.
+fn base_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    ending(name, ".exe").map_or(name, |at| &name[..at])
+}
+
+/// Returns where an ending begins, in any case of its letters.
+fn ending(name: &str, end: &str) -> Option<usize> {
+    let at = name.len().checked_sub(end.len())?;
+    name.get(at..)?.eq_ignore_ascii_case(end).then_some(at)
+}
+
+/// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
+pub fn is_program(word: &str, programs: &[&str]) -> bool {
+    let name = base_name(word);
+    programs.iter().any(|program| program.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_containers_end_before_the_image() {
+        let end = |line: &[&str]| {
+            options_of_container(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).end
+        };
+        assert_eq!(end(&["docker", "run", "-ie", "A=b", "--rm", "-v", "a:b", "i", "-e", "A=b"]), 7);
+        assert_eq!(end(&["docker", "container", "exec", "-e", "A=b", "c"]), 5);
+        assert_eq!(end(&["docker", "run", "--strange", "i", "-e", "A=b"]), 2);
+        assert_eq!(end(&["docker", "build", "-e", "A=b"]), 0);
+        assert_eq!(end(&["docker", "run", "-e"]), 3);
+        assert_eq!(end(&["npx", "run", "-e", "A=b"]), 0);
+    }
+}
