@@ -21,7 +21,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role, long_values};
+use crate::only_reads::only_looks;
+use crate::programs::{Finds, Program, Role, is_code_name, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
@@ -314,6 +315,9 @@ impl Finder<'_> {
         }
         let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
         let runs_code = command.words.iter().any(|word| Program::of(word).is_some_and(Program::runs_code));
+        let is_unknown =
+            command.words.first().is_some_and(|word| Program::of(word).is_none() && !only_looks(word));
+        let mut behind_interpreter = false;
         // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
             // The program itself is bound separately.
@@ -321,6 +325,16 @@ impl Finder<'_> {
             for name in names_in(word) {
                 found.extend(directories.iter().map(|directory| directory.join(&*name)));
             }
+            // So may a part of it, also of a program that is not known.
+            if at != 0 && (runs_code || is_unknown) && !is_message(&command.words, at) {
+                let is_text = is_unknown || behind_interpreter || word.contains(char::is_whitespace);
+                let parts = parts_of(word);
+                let paths =
+                    directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));
+                // A text also says what is read and written; its code is what looks like code.
+                found.extend(paths.filter(|path| !is_text || self.is_code(path)));
+            }
+            behind_interpreter |= Program::of(word).is_some_and(|known| known.interpreter().is_some());
         }
         started::programs(&command.words, &self.directory, self.files, reads);
     }
@@ -473,6 +487,13 @@ impl Finder<'_> {
         }
     }
 
+    /// Tells whether a path leads to a file of code, by its name, its mode or its first line.
+    fn is_code(&self, path: &Path) -> bool {
+        path.to_str().is_some_and(is_code_name)
+            || self.files.is_program(path)
+            || self.files.head(path, 2) == b"#!"
+    }
+
     /// Tells whether the path leads to something in the workspace.
     fn is_there(&self, path: &Path) -> bool {
         matches!(self.files.look(path), Seen::Inside { kind: Some(_), .. })
@@ -513,6 +534,30 @@ fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     names.extend(behind);
     let paths: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
     names.into_iter().map(Cow::Borrowed).chain(paths).filter(|name| !name.is_empty()).collect()
+}
+
+/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text that
+/// a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`).
+fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let separates = |c: char| c.is_whitespace() || "'\"`=,:;()[]{}<>|&!$".contains(c);
+    let mut parts = BTreeSet::new();
+    if word.contains(separates) {
+        parts.extend(word.split(separates).flat_map(names_in));
+        // A name may hold separators itself.
+        let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
+        parts.extend(behind.filter(|part| !part.is_empty()).map(Cow::Borrowed));
+    }
+    parts
+}
+
+/// Tells whether a word is the message of a commit, which starts nothing.
+fn is_message(words: &[String], at: usize) -> bool {
+    let is_git = words.iter().any(|word| Program::of(word).is_some_and(|known| known.role() == Role::Git));
+    let is_option = |word: &String| {
+        word == "--message"
+            || word.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.ends_with('m'))
+    };
+    is_git && (words[at].starts_with("--message=") || is_option(&words[at - 1]))
 }
 
 /// Returns the path of a URL of a file: `file:///a%20b`, `file://localhost/a`, `file:a`.

@@ -616,6 +616,11 @@ pub(super) const ROWS: &[Row] = &[
     // Names of go's options have one dash or two.
     other(&["go"])
         .valued("", super::GO_VALUED)
+        .hooks(&[hook(
+            Value::Command,
+            "",
+            &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"],
+        )])
         .finds(Finds::Go)
         .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
