@@ -390,6 +390,26 @@ pub(crate) const GO_VALUED: &[&str] = &[
     "-toolexec",
 ];
 
+/// The options of sqlite3 whose value is the next word. They have one dash or two.
+pub(crate) const SQLITE_VALUED: &[&str] = &[
+    "--cmd",
+    "--init",
+    "--maxsize",
+    "--mmap",
+    "--newline",
+    "--nullvalue",
+    "--separator",
+    "--vfs",
+    "-cmd",
+    "-init",
+    "-maxsize",
+    "-mmap",
+    "-newline",
+    "-nullvalue",
+    "-separator",
+    "-vfs",
+];
+
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
 ///
 /// ```

@@ -114,6 +114,8 @@ pub struct Reads {
     /// Directories of packages that are installed in virtual environments of the workspace. Of these, `code` has what
     /// the command names and what each start executes; a program can load the rest.
     pub environments: BTreeSet<PathBuf>,
+    /// Those of the files in words that are only databases of the program behind which they are named.
+    pub databases: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
@@ -302,6 +304,7 @@ impl Finder<'_> {
                 finder.program(known, args, &mut found);
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
+                reads.databases.append(&mut found.databases);
                 finder.chain(known, args, reads);
                 is_launched |= known.role() == Role::Launcher;
                 if is_certain {
@@ -380,8 +383,16 @@ impl Finder<'_> {
                 }
             }
             Finds::Parts => {
-                let folders = script::names(row, args, true).into_iter();
-                reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+                for folder in script::names(row, args, true) {
+                    let folder = self.directory.join(folder);
+                    // Of the workspace itself, only what is in it and not what is below.
+                    if self.inside(&folder).is_some_and(|real| real.file_name().is_none()) {
+                        let files = self.files.list(&folder).into_iter();
+                        let files = files.filter(|entry| matches!(entry.kind, Kind::File | Kind::Link));
+                        reads.code.extend(files.map(|entry| folder.join(entry.name)));
+                    }
+                    reads.code.insert(folder);
+                }
             }
             Finds::Go => {
                 if args.first().is_some_and(|word| word == "run") {
@@ -399,7 +410,11 @@ impl Finder<'_> {
                 }
             }
             Finds::Debugged => search::debugged(args, reads),
-            Finds::DotCommands => self.dot_commands(args, reads),
+            Finds::DotCommands => {
+                let database = script::names(row, args, true).into_iter().next();
+                reads.databases.extend(database.map(|path| self.directory.join(path)));
+                self.dot_commands(args, reads);
+            }
         }
     }
 

@@ -654,6 +654,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
     other(&["sqlite3"])
+        .valued("", super::SQLITE_VALUED)
         .hooks(&[hook(Value::File, "", &["--init", "-init"])])
         .ends_of_code(&[".sql"])
         .finds(Finds::DotCommands),

@@ -269,6 +269,25 @@ fn what_a_word_names_is_code_wherever_it_lies() {
     assert!(!reads("cat /opt/x/o", &files).scripts.contains(Path::new("/opt/x/o")));
 }
 
+/// Issue 12: what sqlite3 writes and reads is named by a word as code is.
+#[test]
+fn the_database_of_sqlite_is_told_from_its_scripts() {
+    let files = Fake::new(&[], &[]);
+    for command in [
+        "sqlite3 db/x.db 'select 1'",
+        "sqlite3 -batch -init f.sql -cmd .tables db/x.db",
+        "timeout 5 sqlite3 -separator , db/x.db",
+    ] {
+        let found = reads(command, &files);
+        assert_eq!(found.databases, BTreeSet::from(["/work/db/x.db".into()]), "{command}");
+    }
+    assert_eq!(reads("python3 db/x.db", &files).databases, BTreeSet::new());
+    // Of the workspace itself, every file.
+    let found = reads("run-parts .", &Fake::new(&["x", "d/y"], &[]));
+    let is_bound = |path: &str| found.code.iter().any(|code| *code == Path::new("/work/.").join(path));
+    assert_eq!((is_bound("x"), is_bound("d/y"), is_bound("d")), (true, false, false), "{found:?}");
+}
+
 #[test]
 fn code_is_found_in_each_spelling_of_an_option() {
     let mut files = Fake::new(&["pkg/sub.pyc", "lib/pkg/package.json", "gd/config", "gd/options"], &[]);

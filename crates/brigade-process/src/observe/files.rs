@@ -86,15 +86,20 @@ pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usiz
     Some(length)
 }
 
-/// Tells whether the keeper finds something at an absolute path with no link before its last part. Makes only plain
-/// system calls.
+/// Tells whether the keeper finds something at an absolute path: itself, or what links before its last part lead to.
+/// Makes only plain system calls.
 pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
     let Some(path) = terminated(way, &[path]) else { return false };
     let how = ways::HANDLE | OFlags::NOFOLLOW;
     // It refuses a link as the last part only without this flag.
     let found =
         rustix::fs::openat2(rustix::fs::CWD, path, how, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS);
-    matches!(found, Ok(_) | Err(Errno::LOOP))
+    match found {
+        Ok(_) => true,
+        // A link is on the way.
+        Err(Errno::LOOP) => rustix::fs::open(path, how, Mode::empty()).is_ok(),
+        Err(_) => false,
+    }
 }
 
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
