@@ -143,6 +143,8 @@ pub(crate) enum Finds {
     Perl,
     /// Libraries in directories that `-I` names.
     Ruby,
+    /// Modules by names with dots.
+    Lua,
     /// Files that `find` finds.
     FoundFiles,
     /// Subcommands in the directory that `--exec-path` names.

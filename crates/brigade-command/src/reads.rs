@@ -369,6 +369,7 @@ impl Finder<'_> {
             Finds::Awk => self.awk(known, args, reads),
             Finds::Perl => self.perl(known, args, reads),
             Finds::Ruby => self.ruby(known, args, reads),
+            Finds::Lua => self.lua(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),
             Finds::GitCommands => {
                 // Each `-C` counts from the one before.

@@ -265,8 +265,13 @@ pub(super) const ROWS: &[Row] = &[
         .valued("cdzSt", &["--php-ini", "--define"])
         .ends("fF")
         .ends_of_code(&[".inc", ".phar", ".php", ".phtml"]),
-    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
-    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
+    interpreter(&["lua"])
+        .script(Script::File, "")
+        .code("e", &[])
+        .valued("lj", &[])
+        .finds(Finds::Lua)
+        .ends_of_code(&[".lua"]),
+    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]).finds(Finds::Lua),
     interpreter(&["rscript"])
         .script(Script::File, "")
         .code("e", &[])
