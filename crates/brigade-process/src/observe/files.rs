@@ -275,6 +275,30 @@ mod tests {
         assert_eq!(look(&folder, "sub/file/x").err(), Some(Nothing::Missing));
     }
 
+    /// Issue 12: below a link, everything was taken to be there.
+    #[test]
+    fn what_is_below_a_link_is_there_only_if_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        std::fs::write(root.join("sub/file"), "text").unwrap();
+        for (target, link) in [("sub", "link"), ("gone", "dead")] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        let is_there = |path: &str| exists(root.join(path).to_str().unwrap().as_bytes(), &mut [0; 4224]);
+        for (path, expect) in [
+            ("sub/file", true),
+            ("link/file", true),
+            ("dead", true),
+            ("link", true),
+            ("sub/gone", false),
+            ("link/gone", false),
+            ("dead/file", false),
+        ] {
+            assert_eq!(is_there(path), expect, "{path}");
+        }
+    }
+
     #[test]
     fn the_place_of_a_new_file_is_found() {
         let root = tempfile::tempdir().unwrap();
