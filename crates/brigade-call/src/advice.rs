@@ -10,14 +10,14 @@ use brigade_policy::{NETWORK_EFFECTS, READ_EFFECT, WRITE_EFFECT};
 use brigade_redact::MARK;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{RunInputs, group_inputs, is_bound};
+use crate::inputs::{RunInputs, data_folder, group_inputs, is_bound};
 use crate::receipt::{Receipt, RunObserved, RunStatus};
 
 /// Directories that no pattern may name: the state of Brigade and of git.
 const LEFT_OUT: [&str; 2] = [".brigade", ".git"];
 
 /// The directory in which Python writes compiled modules where it may. It works the same where it may not.
-const PYTHON_CACHE: &str = "__pycache__";
+pub const PYTHON_CACHE: &str = "__pycache__";
 
 /// From this number of files in one directory on, a pattern for the directory stands for them. A directory of code is
 /// named early, because then a file that is added is a change. One of data is named late, because it opens all of it.
@@ -40,6 +40,8 @@ pub struct ToolUse {
     pub is_of_server: bool,
     /// What the runs wrote. By path.
     pub written: BTreeSet<String>,
+    /// Directories of files that the runs made and could not read.
+    pub folders: BTreeSet<String>,
 }
 
 /// A file of the workspace that a run used, and nothing covers.
@@ -174,6 +176,7 @@ impl ToolUse {
             is_complete: used.is_complete,
             is_of_server,
             written,
+            folders: used.folders,
         }
     }
 
@@ -201,10 +204,15 @@ impl ToolUse {
             name_files("", &files, &others, least, fits, &mut found);
             found
         };
-        Patterns {
-            code: of(FileUse::Code, CODE_IN_FOLDER, fits),
-            data: of(FileUse::Data, DATA_IN_FOLDER, &|_| true),
+        let code = of(FileUse::Code, CODE_IN_FOLDER, fits);
+        let mut data = of(FileUse::Data, DATA_IN_FOLDER, &|_| true);
+        let has_code = |folder: &str| self.to_declare(FileUse::Code).any(|file| is_below(&file.path, folder));
+        for folder in self.folders.iter().filter(|folder| !has_code(folder)) {
+            data.retain(|pattern| !is_below(pattern, &pattern_of(folder)));
+            data.push(format!("{}/**", pattern_of(folder)));
         }
+        data.sort();
+        Patterns { code, data }
     }
 
     /// Returns the lists of the entry that declares this.
@@ -231,6 +239,10 @@ impl ToolUse {
 /// The name that an effect is found under: one of those for the network stands for all of them.
 const NETWORK: &str = NETWORK_EFFECTS[0];
 
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 fn kind_of(effect: &str) -> &str {
     if NETWORK_EFFECTS.contains(&effect) { NETWORK } else { effect }
 }
@@ -240,6 +252,7 @@ fn kind_of(effect: &str) -> &str {
 struct Used {
     files: BTreeMap<String, SeenFile>,
     written: BTreeSet<String>,
+    folders: BTreeSet<String>,
     effects: BTreeMap<&'static str, EffectUse>,
     is_complete: bool,
 }
@@ -271,7 +284,12 @@ impl Used {
             }
         }
         for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-            if denied.what != "write" {
+            if denied.what == "create" {
+                self.effect(WRITE_EFFECT, &denied.path, false);
+                let bound = receipt.binding.as_ref().map(|binding| &binding.files);
+                let folder = data_folder(bound.unwrap_or(&BTreeMap::new()), &denied.path).map(str::to_owned);
+                self.folders.extend(folder);
+            } else if denied.what != "write" {
                 // What is bound is covered, although something else kept it from the run.
                 if is_bound(receipt, &denied.path) {
                     continue;
@@ -318,12 +336,12 @@ fn name_files(
     for file in files {
         match file[folder.len()..].split_once('/') {
             // The catalog drops blanks around a pattern, so it would name another file.
-            None => found.extend(Some(escaped(file)).filter(|pattern| pattern.trim() == pattern)),
+            None => found.extend(Some(pattern_of(file)).filter(|pattern| pattern.trim() == pattern)),
             Some((name, _)) => below.entry(&file[..folder.len() + name.len() + 1]).or_default().push(file),
         }
     }
     for (folder, files) in below {
-        let pattern = format!("{}**", escaped(folder));
+        let pattern = format!("{}**", pattern_of(folder));
         let next = others.get(others.partition_point(|other| *other < folder));
         let is_alone = !next.is_some_and(|other| other.starts_with(folder));
         if least <= files.len() && is_alone && fits(&pattern) && pattern.trim() == pattern {
@@ -336,7 +354,7 @@ fn name_files(
 }
 
 /// Makes a pattern of a path that matches nothing else. A pattern that begins with `~` would lead out.
-fn escaped(path: &str) -> String {
+pub fn pattern_of(path: &str) -> String {
     let escape = |c: char| matches!(c, '*' | '?' | '\\').then_some('\\').into_iter().chain([c]);
     let start = if path.starts_with('~') { "./" } else { "" };
     start.chars().chain(path.chars().flat_map(escape)).collect()
@@ -445,6 +463,19 @@ mod tests {
             used.effects_undeclared.iter().map(|found| &found.effect).collect::<Vec<_>>(),
             ["local-write"]
         );
+    }
+
+    /// Issue 12: a file that a run makes and reads is opened only with its directory.
+    #[test]
+    fn what_a_run_makes_and_reads_opens_its_directory() {
+        let made = [("read", "db/x.db"), ("create", "db/x.db-journal"), ("create", "top")];
+        let observed = RunObserved { denied: denials(&made), ..seen() };
+        let patterns = used(&tool(&["local-write"], &[], &[]), &observed).patterns(&|_| true);
+        assert_eq!((patterns.data, patterns.code), (vec!["db/**".to_owned()], vec![]));
+        let made = [("read", "db/x.sh"), ("create", "db/x.db-journal")];
+        let observed = RunObserved { denied: denials(&made), ..seen() };
+        let patterns = used(&tool(&["local-write"], &[], &[]), &observed).patterns(&|_| true);
+        assert_eq!((patterns.data, patterns.code), (vec![], vec!["db/x.sh".to_owned()]));
     }
 
     #[track_caller]

@@ -1,6 +1,6 @@
 //! The files that a run used, grouped by what covers them: its approval, its arguments, its data, or nothing.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Fingerprint;
@@ -105,8 +105,21 @@ fn bound_by(binding: &Binding, path: &str) -> Bound {
     if let Some(program) = binding.program.as_ref().filter(|program| program.path == path) {
         return Bound::As(Some(program.sha256));
     }
+    if binds_file(&binding.files, path) { Bound::As(None) } else { Bound::No }
+}
+
+/// Returns whether bound files hold a file, by its own name or with a directory.
+pub fn binds_file(files: &BTreeMap<String, Fingerprint>, path: &str) -> bool {
     let mut folders = path.match_indices('/').map(|(at, _)| &path[..=at]);
-    if folders.any(|folder| binding.files.contains_key(folder)) { Bound::As(None) } else { Bound::No }
+    files.contains_key(path) || folders.any(|folder| files.contains_key(folder))
+}
+
+/// Returns the directory of a file if a pattern of data can open it as a whole: it is not the workspace, and no bound
+/// file is in it.
+pub fn data_folder<'p>(files: &BTreeMap<String, Fingerprint>, path: &'p str) -> Option<&'p str> {
+    let (folder, _) = path.rsplit_once('/')?;
+    let is_in = |file: &String| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    (!binds_file(files, path) && !files.keys().any(is_in)).then_some(folder)
 }
 
 /// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. `ways` are other

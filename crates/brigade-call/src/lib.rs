@@ -53,7 +53,7 @@ pub const RUNS: &str = ".brigade/tools/runs";
 /// Where checkpoints are kept, relative to the workspace.
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
-pub use advice::{EffectUse, FileUse, Patterns, SeenRun, ToolUse, UnboundFile};
+pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, UnboundFile, pattern_of};
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use brigade_profile::is_of_execution;
 pub use call::{
@@ -67,7 +67,9 @@ pub use facts::{
     ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
     RuntimeFact, SchemaFact, ServerFact,
 };
-pub use inputs::{RunInput, RunInputs, binds, group_inputs, paths_of_words, spelled};
+pub use inputs::{
+    RunInput, RunInputs, binds, binds_file, data_folder, group_inputs, paths_of_words, spelled,
+};
 pub use judged::Judged;
 pub use next::Blocked;
 pub use plan::{

@@ -1,9 +1,13 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
-use brigade_call::{Patterns, ToolUse, binds};
+use std::collections::BTreeSet;
+
+use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::{Json, NextStep, Object};
-use brigade_exec::{Matching, PatternOf, links_on, matching_files};
+use brigade_exec::{Matching, PatternOf, database_folder, is_database, links_on, matching_files};
 use brigade_facts::{CATALOG, is_code_file};
+use brigade_fs::{FileKind, Fs, Location, RelPath};
+use brigade_policy::WRITE_EFFECT;
 use brigade_upkeep::{Seams, gather, load, seen_runs};
 
 use crate::error::Error;
@@ -40,17 +44,32 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let found = seen_runs(&*seams.fs, &queue.read()?, tool.id.as_str(), runs)?;
     let mut used = ToolUse::of(tool, &found.runs, seams.fs.root(), &|path| is_code_file(&*seams.fs, path));
     // What its command binds by now is declared, whatever these runs had bound.
-    if !used.unbound.is_empty() {
+    let kept = found.runs.iter().flat_map(|run| run.observed.denied.iter().flatten());
+    let kept: BTreeSet<&str> = kept.map(|denied| denied.path.as_str()).collect();
+    if !used.unbound.is_empty() || !kept.is_empty() {
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
-        used.unbound.retain(|file| !binds(planned.plan.binding(), &file.path));
+        let binding = planned.plan.binding();
+        used.unbound.retain(|file| !binds(binding, &file.path));
+        // A database makes files beside itself, and reads them.
+        if used.effects(&tool.effects).iter().any(|effect| effect == WRITE_EFFECT) {
+            let folders = kept.iter().filter_map(|path| database_folder(&*seams.fs, &binding.files, path));
+            let is_open = |folder: &&str| !tool.data.contains(&format!("{}/**", pattern_of(folder)));
+            used.folders.extend(folders.filter(is_open).map(str::to_owned));
+        }
     }
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
     // A link opens nothing, whatever declares it.
     let leads = |path: &str| links_on(&*seams.fs, &seams.fs.root().join(path)).is_empty();
-    let declarable = used.unbound.iter().filter(|file| leads(&file.path)).cloned().collect();
-    let patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
+    let declarable = used.unbound.iter().filter(|file| leads(&file.path)).cloned();
+    let declarable = declarable.chain(beside_databases(&*seams.fs, &used.unbound)).collect();
+    let mut patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
+    let linked = used.unbound.iter().filter(|file| !leads(&file.path));
+    let linked: BTreeSet<String> = linked.flat_map(|file| package_patterns(&*seams.fs, &file.path)).collect();
+    let is_new = |pattern: &String| !patterns.code.contains(pattern) && !tool.code.contains(pattern);
+    let linked: Vec<String> = linked.into_iter().filter(|pattern| is_new(pattern) && fits(pattern)).collect();
+    patterns.code.extend(linked);
     let written = declare == Declare::Write
         && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
     let is_done = patterns == Patterns::default()
@@ -77,4 +96,40 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         effects_unused: used.effects_unused,
         written,
     })
+}
+
+/// Lists the files that SQLite reads with a database which a run was not let read, where they are.
+fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
+    let denied =
+        |file: &&UnboundFile| file.denied && file.kind == FileUse::Data && is_database(fs, &file.path);
+    let beside = |file: &UnboundFile| {
+        ["-journal", "-shm", "-wal"]
+            .map(|end| UnboundFile { path: format!("{}{end}", file.path), ..file.clone() })
+    };
+    let is_there = |file: &UnboundFile| {
+        let path: Option<RelPath> = file.path.parse().ok();
+        path.is_some_and(|path| fs.metadata(&path).is_ok_and(|found| found.kind == FileKind::File))
+            && !unbound.iter().any(|known| known.path == file.path)
+    };
+    unbound.iter().filter(denied).flat_map(beside).filter(is_there).collect()
+}
+
+/// Makes patterns of the packages of JavaScript that a path leads through by links: the directory of the links, and what
+/// they lead to elsewhere in the workspace.
+fn package_patterns(fs: &dyn Fs, path: &str) -> Vec<String> {
+    const PACKAGES: &str = "node_modules";
+    let mut found = Vec::new();
+    for link in links_on(fs, &fs.root().join(path)) {
+        let above = link.as_path().ancestors().find(|folder| folder.ends_with(PACKAGES));
+        let Some(packages) = above else { continue };
+        found.push(format!("{}/**", pattern_of(&packages.to_string_lossy())));
+        let target = fs.resolve(&fs.root().join(link.as_path()).to_string_lossy(), None);
+        if let Ok(Location::Inside(real)) = target
+            && !real.as_path().starts_with(packages)
+            && !real.is_root()
+        {
+            found.push(format!("{}/**", pattern_of(real.as_str())));
+        }
+    }
+    found
 }

@@ -1,6 +1,7 @@
 //! Commands that are proven to be reads: by a list of programs and of their options.
 
 use crate::Argv;
+use crate::programs::base_name;
 
 /// A program, or a subcommand of git, with the options with which it only reads.
 struct Row {
@@ -241,6 +242,11 @@ pub fn only_reads(argv: &Argv) -> bool {
         }
         (name, args) => of(PROGRAMS, name).is_some_and(|row| knows(row, args)),
     }
+}
+
+/// Tells whether a program is one of those that look at what its words name, whatever its options are.
+pub(crate) fn only_looks(program: &str) -> bool {
+    of(PROGRAMS, &base_name(program)).is_some()
 }
 
 fn of(rows: &'static [Row], name: &str) -> Option<&'static Row> {

@@ -143,6 +143,8 @@ pub(crate) enum Finds {
     Perl,
     /// Libraries in directories that `-I` names.
     Ruby,
+    /// Modules by names with dots.
+    Lua,
     /// Files that `find` finds.
     FoundFiles,
     /// Subcommands in the directory that `--exec-path` names.
@@ -388,6 +390,26 @@ pub(crate) const GO_VALUED: &[&str] = &[
     "-tags",
     "-timeout",
     "-toolexec",
+];
+
+/// The options of sqlite3 whose value is the next word. They have one dash or two.
+pub(crate) const SQLITE_VALUED: &[&str] = &[
+    "--cmd",
+    "--init",
+    "--maxsize",
+    "--mmap",
+    "--newline",
+    "--nullvalue",
+    "--separator",
+    "--vfs",
+    "-cmd",
+    "-init",
+    "-maxsize",
+    "-mmap",
+    "-newline",
+    "-nullvalue",
+    "-separator",
+    "-vfs",
 ];
 
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.

@@ -21,7 +21,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role, long_values};
+use crate::only_reads::only_looks;
+use crate::programs::{Finds, Program, Role, is_code_name, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
@@ -113,6 +114,8 @@ pub struct Reads {
     /// Directories of packages that are installed in virtual environments of the workspace. Of these, `code` has what
     /// the command names and what each start executes; a program can load the rest.
     pub environments: BTreeSet<PathBuf>,
+    /// Those of the files in words that are only databases of the program behind which they are named.
+    pub databases: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
@@ -301,6 +304,7 @@ impl Finder<'_> {
                 finder.program(known, args, &mut found);
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
+                reads.databases.append(&mut found.databases);
                 finder.chain(known, args, reads);
                 is_launched |= known.role() == Role::Launcher;
                 if is_certain {
@@ -314,6 +318,9 @@ impl Finder<'_> {
         }
         let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
         let runs_code = command.words.iter().any(|word| Program::of(word).is_some_and(Program::runs_code));
+        let is_unknown =
+            command.words.first().is_some_and(|word| Program::of(word).is_none() && !only_looks(word));
+        let mut behind_interpreter = false;
         // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
             // The program itself is bound separately.
@@ -321,6 +328,16 @@ impl Finder<'_> {
             for name in names_in(word) {
                 found.extend(directories.iter().map(|directory| directory.join(&*name)));
             }
+            // So may a part of it, also of a program that is not known.
+            if at != 0 && (runs_code || is_unknown) && !is_message(&command.words, at) {
+                let is_text = is_unknown || behind_interpreter || word.contains(char::is_whitespace);
+                let parts = parts_of(word);
+                let paths =
+                    directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));
+                // A text also says what is read and written; its code is what looks like code.
+                found.extend(paths.filter(|path| !is_text || self.is_code(path)));
+            }
+            behind_interpreter |= Program::of(word).is_some_and(|known| known.interpreter().is_some());
         }
         started::programs(&command.words, &self.directory, self.files, reads);
     }
@@ -352,6 +369,7 @@ impl Finder<'_> {
             Finds::Awk => self.awk(known, args, reads),
             Finds::Perl => self.perl(known, args, reads),
             Finds::Ruby => self.ruby(known, args, reads),
+            Finds::Lua => self.lua(known, args, reads),
             Finds::FoundFiles => found_files::find_runs(args, reads),
             Finds::GitCommands => {
                 // Each `-C` counts from the one before.
@@ -366,8 +384,16 @@ impl Finder<'_> {
                 }
             }
             Finds::Parts => {
-                let folders = script::names(row, args, true).into_iter();
-                reads.code.extend(folders.map(|folder| self.directory.join(folder)));
+                for folder in script::names(row, args, true) {
+                    let folder = self.directory.join(folder);
+                    // Of the workspace itself, only what is in it and not what is below.
+                    if self.inside(&folder).is_some_and(|real| real.file_name().is_none()) {
+                        let files = self.files.list(&folder).into_iter();
+                        let files = files.filter(|entry| matches!(entry.kind, Kind::File | Kind::Link));
+                        reads.code.extend(files.map(|entry| folder.join(entry.name)));
+                    }
+                    reads.code.insert(folder);
+                }
             }
             Finds::Go => {
                 if args.first().is_some_and(|word| word == "run") {
@@ -385,7 +411,11 @@ impl Finder<'_> {
                 }
             }
             Finds::Debugged => search::debugged(args, reads),
-            Finds::DotCommands => self.dot_commands(args, reads),
+            Finds::DotCommands => {
+                let database = script::names(row, args, true).into_iter().next();
+                reads.databases.extend(database.map(|path| self.directory.join(path)));
+                self.dot_commands(args, reads);
+            }
         }
     }
 
@@ -473,6 +503,13 @@ impl Finder<'_> {
         }
     }
 
+    /// Tells whether a path leads to a file of code, by its name, its mode or its first line.
+    fn is_code(&self, path: &Path) -> bool {
+        path.to_str().is_some_and(is_code_name)
+            || self.files.is_program(path)
+            || self.files.head(path, 2) == b"#!"
+    }
+
     /// Tells whether the path leads to something in the workspace.
     fn is_there(&self, path: &Path) -> bool {
         matches!(self.files.look(path), Seen::Inside { kind: Some(_), .. })
@@ -513,6 +550,30 @@ fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     names.extend(behind);
     let paths: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
     names.into_iter().map(Cow::Borrowed).chain(paths).filter(|name| !name.is_empty()).collect()
+}
+
+/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text that
+/// a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`).
+fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let separates = |c: char| c.is_whitespace() || "'\"`=,:;()[]{}<>|&!$".contains(c);
+    let mut parts = BTreeSet::new();
+    if word.contains(separates) {
+        parts.extend(word.split(separates).flat_map(names_in));
+        // A name may hold separators itself.
+        let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
+        parts.extend(behind.filter(|part| !part.is_empty()).map(Cow::Borrowed));
+    }
+    parts
+}
+
+/// Tells whether a word is the message of a commit, which starts nothing.
+fn is_message(words: &[String], at: usize) -> bool {
+    let is_git = words.iter().any(|word| Program::of(word).is_some_and(|known| known.role() == Role::Git));
+    let is_option = |word: &String| {
+        word == "--message"
+            || word.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.ends_with('m'))
+    };
+    is_git && (words[at].starts_with("--message=") || is_option(&words[at - 1]))
 }
 
 /// Returns the path of a URL of a file: `file:///a%20b`, `file://localhost/a`, `file:a`.

@@ -1,5 +1,6 @@
 //! Builds the sandbox profile of a policy decision on this machine.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -233,7 +234,12 @@ pub(crate) fn used(
     let Some(Confinement { profile, notes, loose }) = confinement else {
         return SandboxUsed { mode: "off".to_owned(), ..SandboxUsed::default() };
     };
-    let missing = |enforcement: &Enforcement| enforcement.missing.iter().chain(notes).cloned().collect();
+    // Several links may be one, and what is said of each is said once.
+    let missing = |enforcement: &Enforcement| {
+        let mut said = BTreeSet::new();
+        let all = enforcement.missing.iter().chain(notes);
+        all.filter(|sentence| said.insert(sentence.as_str())).cloned().collect()
+    };
     let paths = |paths: &[PathBuf]| {
         let shown = paths.iter().map(|path| match path.strip_prefix(workspace) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),

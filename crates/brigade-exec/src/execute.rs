@@ -21,7 +21,7 @@ use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
-use crate::observed::{Watch, denied_reads, observed, other_bytes};
+use crate::observed::{Watch, denials, observed, other_bytes};
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{KeptPeer, Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -212,11 +212,10 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
     warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
     if let Some(observed) = &observed {
-        if sandbox.as_ref().is_some_and(|sandbox| sandbox.reads.is_some()) {
-            let tool = &execution.call.call().tool_id;
-            warnings.extend(denied_reads(execution.fs, observed, tool, execution.speller));
-        }
         let Binding { files, program, .. } = execution.call.binding();
+        let tool = &execution.call.call().tool_id;
+        let sandbox = sandbox.as_ref();
+        warnings.extend(denials(execution.fs, observed, sandbox, files, tool, execution.speller));
         let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
         warnings.extend(other_bytes(files, program, observed));
     }

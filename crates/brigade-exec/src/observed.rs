@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_call::{
-    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
+    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, PYTHON_CACHE, RunObserved,
+    SandboxUsed, binds_file, data_folder,
 };
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
-use brigade_fs::Fs;
+use brigade_fs::{Fs, Location, RelPath};
 use brigade_process::{Observation, Observed};
 use brigade_redact::Redactor;
 
@@ -25,6 +26,9 @@ pub enum Watch {
     /// Do not observe it, and do not mention it in the receipt.
     Nothing,
 }
+
+/// The directory of installed packages of JavaScript, where links name packages.
+const PACKAGES: &str = "node_modules";
 
 /// What is said of full lists.
 const FULL: &str = "a list was full: each has at most 2,000 entries, and what lies outside of the workspace at most 64 first folders";
@@ -128,31 +132,134 @@ pub fn other_bytes(
     })
 }
 
-/// Says which files a closed workspace kept from a run of a tool, and how they are opened.
-pub fn denied_reads(fs: &dyn Fs, observed: &RunObserved, tool: &str, speller: &dyn Spell) -> Vec<String> {
+/// Says what a closed workspace kept from a run of a tool, and how it is declared. `files` is what the approval binds.
+pub fn denials(
+    fs: &dyn Fs,
+    observed: &RunObserved,
+    sandbox: Option<&SandboxUsed>,
+    files: &BTreeMap<String, Fingerprint>,
+    tool: &str,
+    speller: &dyn Spell,
+) -> Vec<String> {
     const MOST: usize = 20;
-    let denied = observed.denied.iter().flatten();
-    let mut paths: Vec<&str> = denied
-        .filter(|denied| denied.what != "write" && !denied.path.starts_with('/'))
-        .map(|denied| denied.path.as_str())
-        .collect();
-    paths.dedup();
-    let more = paths.len().saturating_sub(MOST);
-    let way = NextStep::DeclareUsed(tool.to_owned());
-    let told = paths.into_iter().take(MOST).map(|path| {
+    let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
+    let writes = sandbox.write.iter().flatten().any(|path| path == ".");
+    let declared = |said: String| {
+        Hint::from(said + ": ")
+            .then(NextStep::DeclareUsed(tool.to_owned()))
+            .spelled(speller, None)
+            .to_string()
+    };
+    let mut seen = BTreeSet::new();
+    let mut told = Vec::new();
+    for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
+        let (path, what) = (denied.path.as_str(), denied.what.as_str());
+        let is_kept = path.split('/').any(|part| KEPT.contains(&part));
+        // Python works the same without its cache, and git without a fresh index.
+        let is_noise = path.split('/').any(|part| part == PYTHON_CACHE) || (is_kept && what == "write");
+        if is_noise || !seen.insert((path, what == "write")) {
+            continue;
+        }
         let shown = escape_terminal(path);
-        if path.split('/').any(|part| KEPT.contains(&part)) {
-            return format!("denied: {shown}: what belongs to git or to Brigade stays closed");
-        }
-        if !links_on(fs, &fs.root().join(path)).is_empty() {
-            return format!(
+        let link = links_on(fs, &fs.root().join(path)).into_iter().next();
+        told.push(match (what, link) {
+            _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
+            ("write", _) if is_database(fs, path) && binds_file(files, path) => {
+                match database_folder(fs, files, path) {
+                    Some(folder) => declared(format!(
+                        "denied: writing {shown}, a database; add `{}/**` to data of the tool",
+                        escape_terminal(folder)
+                    )),
+                    None => format!(
+                        "denied: writing {shown}, a database: put it into a directory without code, and add `DIRECTORY/**` to \
+                         data of the tool"
+                    ),
+                }
+            }
+            ("write", _) if binds_file(files, path) => format!(
+                "denied: writing {shown}: what an approval binds is not written; let the tool write another file, or name \
+                 this one in an argument or in data instead of `command` and `code`"
+            ),
+            ("write", _) if !writes => {
+                declared(format!("denied: writing {shown}; add local-write to effects of the tool"))
+            }
+            ("write", _) => {
+                format!("denied: writing {shown}: the policy, git or the modes of the file keep it as it is")
+            }
+            ("create", _) => match data_folder(files, path) {
+                Some(folder) => declared(format!(
+                    "denied: reading {shown}, which the run made itself; add `{}/**` to data of the tool",
+                    escape_terminal(folder)
+                )),
+                None => format!(
+                    "denied: reading {shown}, which the run made itself: let the tool use a directory without code for such \
+                     files, and add `DIRECTORY/**` to its data"
+                ),
+            },
+            (_, Some(link)) if link.as_str().split('/').any(|part| part == PACKAGES) => declared(format!(
+                "denied: {shown}, through the link {}; add the directory of the packages, and what links there lead to, \
+                 to code of the tool",
+                escape_terminal(link.as_str())
+            )),
+            (_, Some(link)) if leads_out(fs, link.as_str()) => format!(
+                "denied: {shown}, a link out of the workspace, which no pattern opens: let `command` of the tool start it"
+            ),
+            (_, Some(_)) => format!(
                 "denied: {shown}, a link, and a closed workspace follows none: let the tool name its target"
-            );
-        }
-        let said = format!("denied: {shown}; add it to code or data of the tool: ");
-        Hint::from(said).then(way.clone()).spelled(speller, None).to_string()
+            ),
+            ("execute", None) => declared(format!("denied: executing {shown}; add it to code of the tool")),
+            (_, None) => declared(format!("denied: {shown}; add it to code or data of the tool")),
+        });
+    }
+    // The kernel does not tell what is mapped into memory.
+    let read = observed.read.iter().flatten().filter(|file| !binds_file(files, &file.path));
+    let libraries = read.filter(|file| is_library(fs, &file.path)).map(|file| {
+        format!(
+            "{} is a library, and was read as data, which is not loaded as code: if the tool loads it, add it to code of the \
+             tool",
+            escape_terminal(&file.path)
+        )
     });
-    told.chain((0 < more).then(|| format!("denied: {more} more files, which the receipt lists"))).collect()
+    told.extend(libraries);
+    let more = told.len().saturating_sub(MOST);
+    told.truncate(MOST);
+    told.extend((0 < more).then(|| format!("denied: {more} more files, which the receipt lists")));
+    told
+}
+
+fn leads_out(fs: &dyn Fs, link: &str) -> bool {
+    matches!(fs.resolve(&fs.root().join(link).to_string_lossy(), None), Ok(Location::Outside(_)))
+}
+
+/// Returns the bound files besides one.
+fn without(files: &BTreeMap<String, Fingerprint>, path: &str) -> BTreeMap<String, Fingerprint> {
+    files.iter().filter(|(file, _)| *file != path).map(|(file, sha256)| (file.clone(), *sha256)).collect()
+}
+
+/// Returns the directory that a pattern of data can open for a database of SQLite, whose files lie beside it.
+pub fn database_folder<'p>(
+    fs: &dyn Fs,
+    files: &BTreeMap<String, Fingerprint>,
+    path: &'p str,
+) -> Option<&'p str> {
+    data_folder(&without(files, path), path).filter(|_| is_database(fs, path))
+}
+
+/// Tells whether a file of the workspace is a database of SQLite.
+pub fn is_database(fs: &dyn Fs, path: &str) -> bool {
+    begins(fs, path, b"SQLite format 3\0")
+}
+
+fn begins(fs: &dyn Fs, path: &str, with: &[u8]) -> bool {
+    let file = path.parse().ok().and_then(|path: RelPath| fs.open(&path).ok());
+    file.and_then(|file| file.read_range(0, with.len()).ok()).is_some_and(|head| head == with)
+}
+
+/// Tells whether a file of the workspace has the name and the first bytes of a library.
+fn is_library(fs: &dyn Fs, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_named = [".so", ".node", ".pyd"].iter().any(|end| name.ends_with(end)) || name.contains(".so.");
+    is_named && begins(fs, path, b"\x7fELF")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
 use brigade_catalog::Tool;
 use brigade_command::{Argv, Chain, NotBound, what_arguments_start, what_it_reads};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, reasons};
+use brigade_core::{Fingerprint, Glob, reasons};
 use brigade_exec::{
     FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
     matching_files, plain_folder, plain_part,
@@ -171,6 +171,10 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
     if words == Words::Code {
         reads.named.clear();
     }
+    // A database that the entry declares as data is written by the tool; SQLite runs nothing of it.
+    let is_data = |path: &PathBuf| reads.databases.contains(path) && is_declared_data(reader.tool, fs, path);
+    reads.named.retain(|path| !is_data(path));
+    reads.scripts.retain(|path| !is_data(path));
     // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
     for path in reads.named.iter().chain(&reads.scripts) {
         named.bind_links(fs, path);
@@ -209,6 +213,13 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
         reads.missing.as_deref().and_then(|script| near_path(script.as_ref(), &directory.join(script)));
     named.missing = reads.missing;
     Ok(named)
+}
+
+/// Returns whether a pattern of data, and none of code, matches a file of the workspace.
+fn is_declared_data(tool: &Tool, fs: &dyn Fs, path: &Path) -> bool {
+    let Ok(Location::Inside(real)) = fs.resolve(&path.to_string_lossy(), None) else { return false };
+    let is_in = |patterns: &[String]| patterns.iter().any(|text| Glob::beneath(text).matches(real.as_str()));
+    is_in(&tool.data) && !is_in(&tool.code)
 }
 
 /// Binds what arguments choose to start by a text of the workspace, such as a recipe of make.

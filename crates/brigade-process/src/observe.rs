@@ -160,15 +160,18 @@ pub enum Attempt {
     Write,
     /// Executed.
     Execute,
+    /// Created to be read, too. The file was made, and its reading is what the rules deny.
+    Create,
 }
 
 impl Attempt {
-    /// Returns the name in records: `read`, `write` or `execute`.
+    /// Returns the name in records: `read`, `write`, `execute` or `create`.
     pub fn name(self) -> &'static str {
         match self {
             Attempt::Read => "read",
             Attempt::Write => "write",
             Attempt::Execute => "execute",
+            Attempt::Create => "create",
         }
     }
 }

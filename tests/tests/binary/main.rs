@@ -34,6 +34,7 @@ mod cli_commands;
 mod cli_demo;
 mod cli_output;
 mod cli_usage;
+mod closed_declarations;
 mod closed_reads;
 mod connect;
 mod discover;

@@ -172,6 +172,20 @@ fn code_that_options_name() {
     let sed = [("a.sed", "p\n")];
     bound("sed -nfa.sed bin/tool.sh", &sed, "a.sed");
     bound("sed -sfa.sed bin/tool.sh", &sed, "a.sed");
+    let wrapper = [("x.sh", ""), ("cmd/main.go", "package main\n")];
+    for command in [
+        "cargo --config build.rustc-wrapper=./x.sh build",
+        "cargo --config 'build.rustc=\"./x.sh\"' build",
+        "cargo --config 'target.\"cfg(unix)\".runner=[\"nice\", \"./x.sh\"]' run",
+        "cargo --config ./x.sh build",
+        "go run -exec 'env ./x.sh' ./cmd",
+        "go test -exec='nice ./x.sh' ./cmd",
+        "go build -toolexec 'timeout 5 ./x.sh' ./cmd",
+        "unheard-of --hook 'sh ./x.sh'",
+    ] {
+        bound(command, &wrapper, "x.sh");
+    }
+    bound("run-parts .", &[("one", "")], "two");
     bound("run-parts parts", &[("parts/one", "")], "parts/two");
     bound("git --exec-path=ep foo", &[("ep/git-bar", "")], "ep/git-foo");
     bound("gcc -Btools/ a.c", &[("tools/x", "")], "tools/as");

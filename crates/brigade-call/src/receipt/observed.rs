@@ -179,7 +179,7 @@ record!(ObservedAddress);
 pub struct ObservedDenial {
     /// The path: in the workspace, or an absolute one.
     pub path: String,
-    /// `read`, `write` or `execute`.
+    /// `read`, `write` or `execute`; `create` for a new file that is read, too.
     pub what: String,
     /// Members that this version does not know.
     #[serde(skip)]

@@ -265,8 +265,13 @@ pub(super) const ROWS: &[Row] = &[
         .valued("cdzSt", &["--php-ini", "--define"])
         .ends("fF")
         .ends_of_code(&[".inc", ".phar", ".php", ".phtml"]),
-    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
-    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
+    interpreter(&["lua"])
+        .script(Script::File, "")
+        .code("e", &[])
+        .valued("lj", &[])
+        .finds(Finds::Lua)
+        .ends_of_code(&[".lua"]),
+    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]).finds(Finds::Lua),
     interpreter(&["rscript"])
         .script(Script::File, "")
         .code("e", &[])
@@ -616,6 +621,11 @@ pub(super) const ROWS: &[Row] = &[
     // Names of go's options have one dash or two.
     other(&["go"])
         .valued("", super::GO_VALUED)
+        .hooks(&[hook(
+            Value::Command,
+            "",
+            &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"],
+        )])
         .finds(Finds::Go)
         .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
@@ -649,6 +659,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
     other(&["sqlite3"])
+        .valued("", super::SQLITE_VALUED)
         .hooks(&[hook(Value::File, "", &["--init", "-init"])])
         .ends_of_code(&[".sql"])
         .finds(Finds::DotCommands),

@@ -13,6 +13,9 @@ const SETTINGS: &str = "pyvenv.cfg";
 /// The modules that Python imports at each start.
 const START: [&str; 2] = ["sitecustomize", "usercustomize"];
 
+/// How a module is called in which setuptools says where modules are that it did not copy.
+const EDITABLE: &str = "__editable___";
+
 /// The largest text that is read.
 const TEXT_LIMIT: u64 = 64 << 10;
 
@@ -84,6 +87,19 @@ impl Finder<'_> {
         let inside = inside.collect();
         self.packages = inside;
         self.beside = program.parent().map(Path::to_owned);
+        let finders = imported.iter().filter(|module| module.starts_with(EDITABLE));
+        let finders =
+            finders.flat_map(|name| packages_of(program, self.files).into_iter().map(move |it| (it, name)));
+        let mapped =
+            finders.flat_map(|(folder, name)| mapped_by(&self.text(&folder.join(format!("{name}.py")))));
+        let mapped: Vec<_> = mapped.filter(|(_, path)| self.inside(path).is_some()).collect();
+        for (module, path) in mapped {
+            match path.parent().filter(|_| path.ends_with(&module)) {
+                Some(folder) => self.packages.push(folder.to_owned()),
+                // It is found under another name.
+                None => drop(reads.code.insert(path)),
+            }
+        }
         imported.iter().for_each(|module| self.installed_module(module, reads));
         self
     }
@@ -100,6 +116,14 @@ impl Finder<'_> {
     fn text(&self, path: &Path) -> String {
         String::from_utf8_lossy(&self.files.read(path, TEXT_LIMIT).unwrap_or_default()).into_owned()
     }
+}
+
+/// Lists where a finder of setuptools finds modules: `MAPPING: dict[str, str] = {'pkg': '/work/src/pkg'}`.
+fn mapped_by(text: &str) -> Vec<(String, PathBuf)> {
+    let line = text.lines().find(|line| line.starts_with("MAPPING"));
+    let Some((_, table)) = line.and_then(|line| line.split_once('{')) else { return Vec::new() };
+    let texts: Vec<&str> = table.split(['\'', '"']).skip(1).step_by(2).collect();
+    texts.chunks_exact(2).map(|pair| (pair[0].to_owned(), PathBuf::from(pair[1]))).collect()
 }
 
 /// Lists the modules that a line of Python imports: `import a, b.c as d; d.e()`, `from a.b import c`.
@@ -135,6 +159,14 @@ pub(super) fn is_python(known: Program) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_of_an_editable_installation_is_read() {
+        let text = "import sys\nMAPPING: dict[str, str] = {'pkg': '/work/src/pkg', \"b\": \"/work/lib/c\"}\nNAMESPACES = {}\n";
+        let expect = [("pkg", "/work/src/pkg"), ("b", "/work/lib/c")];
+        assert_eq!(mapped_by(text), expect.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
+        assert_eq!((mapped_by("MAPPING = {}"), mapped_by("x")), (vec![], vec![]));
+    }
 
     #[test]
     fn modules_are_read_from_lines() {

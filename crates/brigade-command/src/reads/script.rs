@@ -217,6 +217,7 @@ fn loads_code(row: &Row, words: &[String], word: &str, is_next: bool) -> bool {
     let options = match row.finds {
         Finds::Compiler => OF_COMPILERS,
         Finds::Go => OF_GO,
+        Finds::Build if row.names.contains(&"cargo") => &["--config", "--manifest-path"][..],
         Finds::JavaScript | Finds::Packages => OF_JAVASCRIPT,
         Finds::Perl | Finds::Ruby => &["-I", "-M", "-m", "-r"][..],
         _ => return false,
@@ -595,6 +596,9 @@ mod tests {
             ("go test -run a.b", "./cmd", true),
             ("go test", "-exec=./y", true),
             ("go test -exec", "./y", true),
+            ("cargo --config", "build.rustc=\"./y\"", true),
+            ("cargo build", "--config=./y.toml", true),
+            ("cargo build --features", "y", false),
             ("go run -tags a.b", "./cmd", true),
             ("node --test", "t/y", true),
             ("node --test", "t/*", true),

@@ -110,6 +110,21 @@ impl Finder<'_> {
         self.search(&folders, &required, reads);
     }
 
+    /// Finds the modules in `-l` of Lua, and those in `-j` of LuaJIT.
+    pub(super) fn lua(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let spelling = &known.row().spelling;
+        // `-l name=module`, and `-j module=arguments`.
+        let modules = short_values(spelling, args, 'l').into_iter();
+        let modules =
+            modules.map(|name| name.split_once('=').map_or(name, |(_, module)| module).replace('.', "/"));
+        let own = short_values(spelling, args, 'j').into_iter();
+        let own = own.map(|name| format!("jit/{}", name.split('=').next().unwrap_or(name)));
+        for module in modules.chain(own) {
+            let files = [".lua", "/init.lua", ".so"].map(|end| self.directory.join(format!("{module}{end}")));
+            reads.code.extend(files);
+        }
+    }
+
     /// Finds the libraries of awk, whose names may lack the extension.
     pub(super) fn awk(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;

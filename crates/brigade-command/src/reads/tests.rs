@@ -175,6 +175,9 @@ fn what_risk_looks_through_reads_the_same_files() {
         "find . -exec python3 -m pkg ;",
         "tar -I 'python3 -m pkg' -cf a.tar b",
         "rsync -e 'python3 -m pkg' a b",
+        "go run -exec 'nice python3 -m pkg' ./cmd",
+        "go test --exec='python3 -m pkg' ./cmd",
+        "go build -toolexec 'env A=1 python3 -m pkg' ./cmd",
         "uv run env -S 'python3 -m pkg'",
         "prlimit --nofile=100 setarch x86_64 numactl -N0 python3 -m pkg",
     ] {
@@ -221,8 +224,68 @@ fn what_a_word_names_is_code_wherever_it_lies() {
         let found = reads(command, &files);
         assert!(found.scripts.contains(Path::new("/opt/x/o")), "{command}: {found:?}");
     }
+    // Issue 12: also as a part of what another program reads.
+    let mut files = Fake::new(&[], &[]);
+    files.heads.insert("/work/x".into(), "#!/bin/sh\n");
+    for command in [
+        "cargo --config build.rustc-wrapper=./x build",
+        "cargo --config 'build.rustc=\"./x\"' build",
+        "cargo '--config=build.rustc = \"./x\"' build",
+        "cargo --config 'target.x86_64-unknown-linux-gnu.runner=[\"nice\", \"./x\"]' run",
+        "cargo --config 'target.\"cfg(unix)\".linker=\"./x\"' build",
+        "cargo --config ./x build",
+        "env RUSTFLAGS=-Clinker=./x cargo build",
+        "go build -ldflags '-extld ./x' ./cmd",
+        "go test -exec 'env ./x' ./cmd",
+        "java -javaagent:./x=a -jar a.jar",
+        "uv run --anything 'a,b;./x'",
+        "python3 -c 'exec(open(\"./x\").read())'",
+        "git -c 'alias.y=!./x' y",
+        "ssh -o 'ProxyCommand=./x %h' host",
+        "nox -s 'a(./x)'",
+        "new-tool --hook 'sh ./x'",
+        "terraform plan -var=a=./x",
+    ] {
+        let found = reads(command, &files);
+        let is_bound = found.scripts.union(&found.named).any(|path| path == Path::new("/work/./x"));
+        assert!(is_bound, "{command}: {found:?}");
+    }
+    // A text also says what is read and written, and a message says anything.
+    let files = Fake::new(&["a.csv", "b.sh"], &[]);
+    for (command, name) in [
+        ("python3 -c 'open(\"a.csv\")'", "a.csv"),
+        ("awk '{print > \"a.csv\"}' b", "a.csv"),
+        ("git commit -m 'mend b.sh'", "b.sh"),
+        ("git commit -am 'mend b.sh'", "b.sh"),
+        ("grep 'from b.sh' c", "b.sh"),
+        ("new-tool --note 'see a.csv'", "a.csv"),
+        ("git commit --message='mend b.sh'", "b.sh"),
+    ] {
+        let found = reads(command, &files);
+        let path = Path::new("/work").join(name);
+        assert!(!found.scripts.contains(&path) && !found.named.contains(&path), "{command}: {found:?}");
+    }
     // What only prints or copies runs nothing of it.
     assert!(!reads("cat /opt/x/o", &files).scripts.contains(Path::new("/opt/x/o")));
+}
+
+/// Issue 12: what sqlite3 writes and reads is named by a word as code is.
+#[test]
+fn the_database_of_sqlite_is_told_from_its_scripts() {
+    let files = Fake::new(&[], &[]);
+    for command in [
+        "sqlite3 db/x.db 'select 1'",
+        "sqlite3 -batch -init f.sql -cmd .tables db/x.db",
+        "timeout 5 sqlite3 -separator , db/x.db",
+    ] {
+        let found = reads(command, &files);
+        assert_eq!(found.databases, BTreeSet::from(["/work/db/x.db".into()]), "{command}");
+    }
+    assert_eq!(reads("python3 db/x.db", &files).databases, BTreeSet::new());
+    // Of the workspace itself, every file.
+    let found = reads("run-parts .", &Fake::new(&["x", "d/y"], &[]));
+    let is_bound = |path: &str| found.code.iter().any(|code| *code == Path::new("/work/.").join(path));
+    assert_eq!((is_bound("x"), is_bound("d/y"), is_bound("d")), (true, false, false), "{found:?}");
 }
 
 #[test]
@@ -318,6 +381,10 @@ fn code_is_found_in_each_spelling_of_an_option() {
         ("xargs -d ';' -a list python3 -m pkg", "pkg"),
         ("find gd -exec true ';' -exec python3 -m pkg ';'", "pkg"),
         ("ruby -C gd x.rb", "gd/x.rb"),
+        ("lua5.4 -l l.m x", "l/m.lua"),
+        ("lua -ll.m x", "l/m/init.lua"),
+        ("lua -l g=l.m x", "l/m.so"),
+        ("luajit -jl=o x.lua", "jit/l.lua"),
         ("ruby -wCgd x.rb", "gd/x.rb"),
         ("ruby -X gd x.rb", "gd/x.rb"),
         ("gawk -f x", "x.awk"),

@@ -86,15 +86,20 @@ pub(super) fn append(real: &mut [u8], length: usize, path: &[u8]) -> Option<usiz
     Some(length)
 }
 
-/// Tells whether the keeper finds something at an absolute path with no link before its last part. Makes only plain
-/// system calls.
+/// Tells whether the keeper finds something at an absolute path: itself, or what links before its last part lead to.
+/// Makes only plain system calls.
 pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
     let Some(path) = terminated(way, &[path]) else { return false };
     let how = ways::HANDLE | OFlags::NOFOLLOW;
     // It refuses a link as the last part only without this flag.
     let found =
         rustix::fs::openat2(rustix::fs::CWD, path, how, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS);
-    matches!(found, Ok(_) | Err(Errno::LOOP))
+    match found {
+        Ok(_) => true,
+        // A link is on the way.
+        Err(Errno::LOOP) => rustix::fs::open(path, how, Mode::empty()).is_ok(),
+        Err(_) => false,
+    }
 }
 
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
@@ -268,6 +273,30 @@ mod tests {
         assert_eq!(look(&folder, "").unwrap().1, root.to_str().unwrap());
         assert_eq!(look(&folder, "gone").err(), Some(Nothing::Missing));
         assert_eq!(look(&folder, "sub/file/x").err(), Some(Nothing::Missing));
+    }
+
+    /// Issue 12: below a link, everything was taken to be there.
+    #[test]
+    fn what_is_below_a_link_is_there_only_if_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        std::fs::write(root.join("sub/file"), "text").unwrap();
+        for (target, link) in [("sub", "link"), ("gone", "dead")] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        let is_there = |path: &str| exists(root.join(path).to_str().unwrap().as_bytes(), &mut [0; 4224]);
+        for (path, expect) in [
+            ("sub/file", true),
+            ("link/file", true),
+            ("dead", true),
+            ("link", true),
+            ("sub/gone", false),
+            ("link/gone", false),
+            ("dead/file", false),
+        ] {
+            assert_eq!(is_there(path), expect, "{path}");
+        }
     }
 
     #[test]

@@ -312,20 +312,22 @@ impl Watcher<'_> {
                     self.note(List::Written, &found);
                 }
             }
-            Err(Nothing::Missing) if creates => self.create(told, folder, length, resolve, Kind::File),
+            Err(Nothing::Missing) if creates => {
+                self.create(told, folder, length, resolve, (Kind::File, reads));
+            }
             Err(Nothing::Missing) => self.note_left_out(told, folder, length, Attempt::Read),
             Err(Nothing::Unseen) => {}
         }
     }
 
-    /// Records a created file or directory.
+    /// Records a created file or directory, and whether it is opened for reading, too.
     fn create(
         &mut self,
         told: &libc::seccomp_notif,
         folder: i32,
         length: usize,
         resolve: ResolveFlags,
-        kind: Kind,
+        (kind, reads): (Kind, bool),
     ) {
         let scratch = &mut self.table.scratch;
         let path = &scratch.given[..length];
@@ -340,12 +342,14 @@ impl Watcher<'_> {
             Err(Nothing::Unseen) => return self.table.miss(Unseen::File),
         };
         let real = &self.table.scratch.real[..length];
-        let is_granted = self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real));
-        if is_granted {
-            self.note_path(List::Written, kind, length, None);
-        } else {
-            self.note_path(List::Denied, Kind::Denied(Attempt::Write), length, None);
-        }
+        let lets = |reads| self.image.sandbox.as_ref().is_none_or(|sandbox| sandbox.lets_create(real, reads));
+        let (list, kind) = match (lets(false), lets(reads)) {
+            (true, true) => (List::Written, kind),
+            // The kernel makes it and refuses to open it.
+            (true, false) => (List::Denied, Kind::Denied(Attempt::Create)),
+            (false, _) => (List::Denied, Kind::Denied(Attempt::Write)),
+        };
+        self.note_path(list, kind, length, None);
     }
 
     /// Records what a call removes, moves or truncates, and what it makes, as written.
@@ -369,7 +373,7 @@ impl Watcher<'_> {
                 Ok(found) if moves => self.note_change(told, &found, false),
                 // What is there already is not made again.
                 Ok(_) | Err(Nothing::Unseen) => {}
-                Err(Nothing::Missing) => self.create(told, folder, length, resolve, kind),
+                Err(Nothing::Missing) => self.create(told, folder, length, resolve, (kind, false)),
             }
         }
     }

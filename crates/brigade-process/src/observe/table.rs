@@ -56,6 +56,7 @@ impl Kind {
             Kind::Denied(Attempt::Read) => 4,
             Kind::Denied(Attempt::Write) => 5,
             Kind::Denied(Attempt::Execute) => 6,
+            Kind::Denied(Attempt::Create) => 7,
         }
     }
 
@@ -63,6 +64,7 @@ impl Kind {
         match number {
             5 => Attempt::Write,
             6 => Attempt::Execute,
+            7 => Attempt::Create,
             _ => Attempt::Read,
         }
     }

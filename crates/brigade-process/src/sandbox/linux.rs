@@ -332,9 +332,11 @@ impl Prepared {
         hidden.is_some_and(|hidden| files::is_beneath(path, hidden.as_os_str().as_bytes()))
     }
 
-    /// Tells whether the rules allow creating a file at a path without links. Does not allocate.
-    pub(crate) fn lets_create(&self, path: &[u8]) -> bool {
-        let access = AccessFs::MakeReg | AccessFs::WriteFile;
+    /// Tells whether the rules allow creating a file at a path without links, and reading it if that is asked. Does not
+    /// allocate.
+    pub(crate) fn lets_create(&self, path: &[u8], reads: bool) -> bool {
+        let own = if reads { AccessFs::ReadFile.into() } else { BitFlags::EMPTY };
+        let access = AccessFs::MakeReg | AccessFs::WriteFile | own;
         let is_granted = self.ruleset.as_ref().is_none_or(|rules| rules.lets(path, None, access));
         self.lets_write(path) && (self.is_shared_memory(path) || is_granted)
     }
@@ -378,7 +380,7 @@ fn access_of(kind: FileType, attempt: Attempt) -> BitFlags<AccessFs> {
     match (attempt, kind) {
         (Attempt::Read, FileType::Directory) => AccessFs::ReadDir,
         (Attempt::Read, _) => AccessFs::ReadFile,
-        (Attempt::Write, _) => AccessFs::WriteFile,
+        (Attempt::Write | Attempt::Create, _) => AccessFs::WriteFile,
         (Attempt::Execute, _) => AccessFs::Execute,
     }
     .into()

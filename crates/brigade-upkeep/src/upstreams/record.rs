@@ -8,7 +8,7 @@ use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Spell, Timestamp};
-use brigade_exec::{KeptRun, Logs, denied_reads, other_bytes};
+use brigade_exec::{KeptRun, Logs, denials, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
 use brigade_policy::Failure;
@@ -222,9 +222,9 @@ impl ServerWatcher for Recorder {
             let ended = run.finish(end.outcome.as_ref());
             self.record.observed = ended.observed;
             self.record.warnings = ended.warnings;
-            let is_closed = self.record.sandbox.as_ref().is_some_and(|sandbox| sandbox.reads.is_some());
-            if let Some(observed) = self.record.observed.as_ref().filter(|_| is_closed) {
-                let denied = denied_reads(&*self.fs, observed, &self.tool, &*self.speller);
+            if let Some(observed) = &self.record.observed {
+                let (sandbox, files) = (self.record.sandbox.as_ref(), &self.record.files);
+                let denied = denials(&*self.fs, observed, sandbox, files, &self.tool, &*self.speller);
                 self.record.warnings.extend(denied);
             }
             let program = (self.record.program.path.as_str(), self.record.program.sha256);

@@ -13,6 +13,16 @@ fn environment() -> Fake {
     for name in ["server/__init__.py", "server/cli.py", "hook.py", "sitecustomize.py", "other/__init__.py"] {
         files = files.with(&format!("{site}/{name}"), "");
     }
+    files = files
+        .with(
+            &format!("{site}/__editable__.ed.pth"),
+            "import __editable___ed_finder; __editable___ed_finder.install()\n",
+        )
+        .with(
+            &format!("{site}/__editable___ed_finder.py"),
+            "import sys\nMAPPING: dict[str, str] = {'mapped': '/work/src/mapped'}\n",
+        )
+        .with("src/mapped/__init__.py", "");
     files = files.with("src/edited/__init__.py", "").with("more/found.py", "");
     let heads = [
         ("python3", "\x7fELF"),
@@ -35,12 +45,10 @@ fn check(command: &str, packages: &[&str]) {
     let files = environment();
     let reads = reads(command, &files);
     let site = Path::new("/work/.venv/lib/python3.12/site-packages");
-    let always = ["hook.py", "sitecustomize.py", "sources.pth", "start.pth"];
-    let expect: BTreeSet<PathBuf> = always
-        .iter()
-        .map(|name| site.join(name))
-        .chain(packages.iter().map(|path| site.join(path)))
-        .collect();
+    let finder = ["__editable__.ed.pth", "__editable___ed_finder.py"];
+    let always = ["hook.py", "sitecustomize.py", "sources.pth", "start.pth"].into_iter().chain(finder);
+    let expect: BTreeSet<PathBuf> =
+        always.map(|name| site.join(name)).chain(packages.iter().map(|path| site.join(path))).collect();
     let is_installed = |path: &&PathBuf| {
         path.starts_with("/work/.venv/lib") || path.starts_with("/work/src") || path.starts_with("/work/more")
     };
@@ -59,6 +67,7 @@ fn a_module_is_bound_where_it_is_installed() {
     check("timeout 5 /work/.venv/bin/python3 -m cProfile -m other", &["other"]);
     check(".venv/bin/python3 -m edited", &["/work/src/edited"]);
     check(".venv/bin/python3 -m found", &["/work/more/found.py"]);
+    check(".venv/bin/python3 -m mapped", &["/work/src/mapped"]);
     check(".venv/bin/python3 -m json.tool", &[]);
     check(".venv/bin/python3 bin/x.py", &[]);
 }
