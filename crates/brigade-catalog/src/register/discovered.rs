@@ -10,7 +10,7 @@ use brigade_discovery::{
 };
 use brigade_redact::Redactor;
 
-use super::{RegisterError, Registration, Registrations, id_of_name, quoted};
+use super::{NEVER_CONTACTED, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
     ApprovalMode, Catalog, Family, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
     Transport,
@@ -81,8 +81,7 @@ impl Registrations {
                     runtime = found.server(definition, level, &mut tool);
                     "mcp server".to_owned()
                 } else {
-                    let message = "a remote server is inventory, and is never contacted";
-                    found.note("url_not_kept", "url".to_owned(), message);
+                    found.note("url_not_kept", "url".to_owned(), NEVER_CONTACTED);
                     let host =
                         entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
                     format!("remote mcp server{host}")

@@ -478,7 +478,7 @@ impl Report for SearchReport {
 pub struct ToolStats {
     /// The tool.
     pub id: String,
-    /// Number of receipts.
+    /// Number of receipts, without those of installations.
     pub runs: u64,
     /// Runs that completed.
     pub completed: u64,
@@ -500,6 +500,9 @@ pub struct ToolStats {
     pub cost: Option<f64>,
     /// The unit of the cost.
     pub cost_unit: Option<String>,
+    /// Installations of the tool that ran. They are no runs of it.
+    #[serde(default)]
+    pub installations: u64,
 }
 
 /// `tools stats`.
@@ -512,7 +515,7 @@ pub struct StatsReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The tools that have run, by id.
+    /// The tools that have run or were installed, by id.
     pub tools: Vec<ToolStats>,
     /// Number of entries.
     pub tool_count: usize,
