@@ -7,7 +7,7 @@ use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, RunStatus
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::codes::ErrorCode;
-use brigade_core::{Hint, NextStep, Report as _, reasons};
+use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
 use brigade_exec::Finished;
 use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
@@ -139,8 +139,9 @@ fn stored(seams: &Seams, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, F
     let now = seams.now();
     let queue = seams.queue();
     let view = queue.read()?;
+    let is_taken = |_: &CallId| false;
     let stored = |plan: &&Plan| {
-        let found = view.stands_for(&plan.to_call(now, None, &|_| false))?;
+        let found = view.stands_for(&plan.to_call(now, None, &is_taken))?;
         Ok(found.map(|stored| (stored.call, false)))
     };
     plans.iter().map(stored).collect()

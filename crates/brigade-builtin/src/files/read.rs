@@ -133,6 +133,8 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         ("sha256", Json::from(sha256.to_hex())),
     ];
     let next = args.offset + lines.taken.max(1);
+    // Only a line that alone does not fit is cut in its middle.
+    let is_in_line = is_truncated && text.as_ref().is_some_and(|text| !text.ends_with('\n'));
     if is_truncated {
         members.push(("next_offset", Json::from(next)));
     }
@@ -141,7 +143,11 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         Some(text) => {
             members.push(("content", Json::from(text.as_str())));
             let end = if text.ends_with('\n') { "" } else { "\n" };
-            let note = format!("{end}[cut, of {size} bytes; `fs.read` with offset {next} reads on]");
+            let what = match is_in_line {
+                true => format!("line {next} is longer than what fits, and its rest is left out, "),
+                false => "cut, ".to_owned(),
+            };
+            let note = format!("{end}[{what}of {size} bytes; `fs.read` with offset {next} reads on]");
             let note = if is_truncated { note } else { String::new() };
             Output::new(members).text(text + &note)
         }

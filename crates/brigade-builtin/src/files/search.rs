@@ -200,14 +200,15 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             }
         }
         Start::Folder(folder) => {
-            walk.files(&folder, &mut |unread, folder, path| {
-                let name = below(path, &place.path);
-                // A glob without a slash is one of names, as for other programs that search.
-                let is_wanted = wanted.as_ref().is_none_or(|wanted| {
-                    wanted.is_match(name)
+            // A glob without a slash is one of names, as for other programs that search.
+            let is_wanted = |path: &RelPath| {
+                wanted.as_ref().is_none_or(|wanted| {
+                    wanted.is_match(below(path, &place.path))
                         || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
-                });
-                if is_wanted {
+                })
+            };
+            walk.files(&folder, &mut |unread, folder, path| {
+                if is_wanted(path) {
                     let opened = folder.open(path.name()).map_err(|error| error.kind);
                     if let Err(kind) = opened.and_then(|file| search.file(path, file)) {
                         unread.push(Unread::new(path.as_str(), &kind));
@@ -215,6 +216,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
                 }
                 Ok(if search.is_full { Go::End } else { Go::On })
             })?;
+            walk.note_closed(is_wanted);
         }
     }
     let unread = std::mem::take(&mut walk.unread);
@@ -238,6 +240,9 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         text.push(format!("{}:{}:{}", found.path, found.line, found.content));
     }
+    if search.is_full {
+        text.push(cut_after(rows.len()));
+    }
     let mut members = vec![
         ("status", Json::from("success")),
         ("count", Json::from(rows.len())),
@@ -246,6 +251,11 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     ];
     members.extend(Unread::members(&unread, &mut room));
     Ok(Output::new(members).text(text.join("\n")))
+}
+
+/// Says that there is more than is shown, and how it is found.
+fn cut_after(count: usize) -> String {
+    format!("[cut after {count} matches; a larger `limit`, or a narrower `pattern` or `path`, shows others]")
 }
 
 fn row(found: &Found) -> Json {
@@ -286,12 +296,16 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         Ok(Go::On)
     })?;
+    walk.note_closed(|path| wanted.is_match(below(path, &place.path)));
     found.sort_unstable();
     let (total, mut room) = (found.len(), Room::of(context));
     let rows = found.iter().take(args.limit).map(|path| Json::from(path.as_str()));
     let rows: Vec<Json> = rows.take_while(|row| room.take(row)).collect();
     found.truncate(rows.len());
     let is_full = found.len() < total;
+    if is_full {
+        found.push(cut_after(rows.len()));
+    }
     let mut members = vec![
         ("status", Json::from("success")),
         ("count", Json::from(rows.len())),
