@@ -71,8 +71,8 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
     let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
-    let mut found = Discovered::default();
-    found.lacks_home = !machine.has_home() && (look.scopes.is_empty() || look.scopes.contains(&Scope::User));
+    let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
+    let mut found = Discovered { lacks_home: !machine.has_home() && wants_user, ..Discovered::default() };
     if found.lacks_home {
         let message = "HOME is not set, so the files of the user are not read; set HOME";
         found.issues.push(DiscoveryIssue::new(IssueType::ClientFileUnreadable, message));

@@ -498,7 +498,7 @@ fn errors_of_several_definitions_name_them() {
     let file = site.workspace.home().join(".cursor/mcp.json");
     write(&file, r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/mcp", "env": {"KEY": "v"}}}}"#);
     let codex = site.workspace.home().join(".codex/config.toml");
-    write(&codex, "[mcp_servers.a]\ncommand = \"y\"\nargs = [1]\n");
+    write(&codex, &format!("[mcp_servers.a]\ncommand = \"y\"\nargs = [\"--token\", \"{SECRET}\"]\n"));
     let refs = ["mcp:a@cursor/user", "mcp:a@codex/user", "mcp:no"];
     let refused = register(&site, &refs, 1);
     let named: Vec<_> = refused["errors"].as_array().unwrap().iter().map(|row| &row["ref"]).collect();
