@@ -58,7 +58,9 @@ fn get(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
 /// `schema.validate`
 fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
     let ValidateArgs { kind, manifest_yaml } = arguments(input)?;
-    match Kind::of(&kind) {
+    // The word of `brigade-manifest`, or the one that stands in manifests.
+    let named = Kind::ALL.iter().copied().find(|known| known.word() == kind);
+    match Kind::of(&kind).or(named) {
         Some(Kind::Agent) => Ok(validated::<Agent>(&manifest_yaml)),
         Some(Kind::Workflow) => Ok(validated::<Workflow>(&manifest_yaml)),
         None => Err(Failure::new(codes::UNKNOWN_KIND, format!("the kinds are {}", Kind::EXPECTED))),
@@ -106,6 +108,12 @@ mod tests {
             let args = Json::object([("kind", Json::from("agent")), ("manifest_yaml", Json::from(manifest))]);
             bench.call("schema.validate", &args.to_compact())
         };
+        let named = r#"{"kind": "Workflow", "manifest_yaml": "kind: Workflow"}"#;
+        assert_eq!(bench.call("schema.validate", named).get("valid"), Some(&Json::from(false)));
+        assert_eq!(
+            bench.code("agent:ada", "schema.validate", r#"{"kind": "AGENT", "manifest_yaml": ""}"#),
+            "unknown_kind"
+        );
         let manifest =
             "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {runtime: {image: a/b}}\n";
         assert_eq!(check(manifest).get("valid"), Some(&Json::from(true)));

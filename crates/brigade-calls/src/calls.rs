@@ -357,6 +357,18 @@ fn hinted(seams: &Seams, error: Error, call: &Call) -> Error {
     }
 }
 
+/// Withdraws a call that a rule approved and that was not run, and records why. Any other call stays, and is returned.
+///
+/// # Errors
+/// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+pub fn give_up(seams: &Seams, stored: StoredCall, why: &str) -> Result<Option<Call>, Error> {
+    if stored.call.status != CallStatus::Approved || stored.call.rule().is_none() {
+        return Ok(Some(stored.call));
+    }
+    let review = Review::Withdraw(format!("a rule approved it, and it was not run: {why}"));
+    record_review(seams, &stored, review).map(|_| None)
+}
+
 /// Records a decision on the revision that was shown.
 ///
 /// # Errors

@@ -52,7 +52,7 @@ mod watching;
 
 pub use args::ArgsSource;
 pub use calls::{
-    CallFilter, CallList, Calls, calls_path, find_call_to_change, invalid_policy, plan_again,
+    CallFilter, CallList, Calls, calls_path, find_call_to_change, give_up, invalid_policy, plan_again,
     record_interrupted, record_review,
 };
 pub use checkpoints::Checkpoints;

@@ -7,7 +7,7 @@ use brigade_command::Argv;
 use brigade_core::{Hint, NextStep, Timestamp};
 use brigade_redact::Redactor;
 
-use crate::model::{Family, Masks, Tool, ToolSource, Version};
+use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
 
 /// Whether a tool is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -437,9 +437,17 @@ impl RunsIn {
 }
 
 impl Tool {
+    /// Returns whether the entry is a server that is reached over the network. It is inventory, and never runs.
+    pub fn is_remote(&self) -> bool {
+        let transport = self.source.as_deref().and_then(|source| source.transport);
+        let has_runtime = self.runtime_id.as_ref().is_some_and(|id| !id.is_empty());
+        matches!(transport, Some(Transport::Http | Transport::Sse)) && !has_runtime
+    }
+
     /// Returns what runs the tool, if anything does.
     pub fn runs_in(&self) -> Option<RunsIn> {
         match (self.family?, self.source()) {
+            (Family::Mcp, _) if self.is_remote() => None,
             (Family::Script | Family::Mcp, _) => Some(RunsIn::Brigade),
             (_, Some(ToolSource::Skill | ToolSource::Harness)) => Some(RunsIn::Harness),
             _ => None,
@@ -629,6 +637,7 @@ mod tests {
     fn only_scripts_and_mcp_tools_run_in_brigade() {
         assert_eq!(tool(CLI).runs_in(), Some(RunsIn::Brigade));
         assert_eq!(tool("family = 'mcp'").runs_in(), Some(RunsIn::Brigade));
+        assert_eq!(tool("family = 'mcp'\nsource = { transport = 'http' }").runs_in(), None);
         assert_eq!(tool("family = 'slash-command'").runs_in(), Some(RunsIn::Harness));
         assert_eq!(tool("family = 'custom'\nsource = { kind = 'harness' }").runs_in(), Some(RunsIn::Harness));
         assert_eq!(tool("family = 'custom'").runs_in(), None);

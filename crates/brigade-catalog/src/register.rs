@@ -8,8 +8,12 @@ mod discovered;
 mod seed;
 mod server_json;
 
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
+use brigade_discovery::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 
@@ -127,6 +131,50 @@ impl<'o> Members<'o> {
         }
     }
 
+    fn list(&mut self, name: &'static str) -> &'o [Json] {
+        match self.get(name) {
+            None => &[],
+            Some(Json::Array(items)) => items,
+            Some(_) => {
+                self.fault(name, "expected a list");
+                &[]
+            }
+        }
+    }
+
+    /// Reads the objects of a list, each with its position from 1.
+    fn objects(&mut self, name: &'static str) -> Vec<(usize, &'o Object)> {
+        let mut found = Vec::new();
+        for (index, item) in self.list(name).iter().enumerate() {
+            match item {
+                Json::Object(object) => found.push((index + 1, object)),
+                _ => self.fault(&format!("{name}[{}]", index + 1), "expected an object"),
+            }
+        }
+        found
+    }
+
+    /// Reads an object whose members are texts.
+    fn table(&mut self, name: &'static str) -> BTreeMap<String, String> {
+        let mut table = BTreeMap::new();
+        for (key, value) in self.object(name).into_iter().flatten() {
+            match value.as_str() {
+                Some(text) => _ = table.insert(key.clone(), text.to_owned()),
+                None => self.fault(&format!("{name}.{key}"), "expected text in quotes"),
+            }
+        }
+        table
+    }
+
+    /// Reads one word of those that `expected` names.
+    fn word<T: FromStr>(&mut self, name: &'static str, expected: &str) -> Option<T> {
+        let word = self.text(name)?.parse().ok();
+        if word.is_none() {
+            self.fault(name, &format!("expected {expected}"));
+        }
+        word
+    }
+
     fn object(&mut self, name: &'static str) -> Option<&'o Object> {
         let value = self.get(name)?;
         let object = value.as_object();
@@ -161,9 +209,18 @@ impl<'o> Members<'o> {
         if self.prefix.is_empty() { name.to_owned() } else { format!("{}.{name}", self.prefix) }
     }
 
+    /// Passes on the faults. A field that was refused already is refused once.
+    fn pass_faults(&mut self, found: &mut Registrations) {
+        for fault in std::mem::take(&mut self.faults) {
+            if !found.errors.iter().any(|error| error.field == fault.field) {
+                found.errors.push(fault);
+            }
+        }
+    }
+
     /// Passes on the faults, and notes the members that nothing asked for.
-    fn rest(self, found: &mut Registrations) {
-        found.errors.extend(self.faults.iter().cloned());
+    fn rest(mut self, found: &mut Registrations) {
+        self.pass_faults(found);
         for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
             found.note("unknown_key", self.field(name), "an entry has no place for this key");
         }
@@ -273,6 +330,17 @@ fn value(text: &str) -> Result<Json, RegisterError> {
             false => invalid("the file is not JSON", error.line, error.column),
         }),
     })
+}
+
+/// Says why the URL of a server has no place in an entry.
+const NEVER_CONTACTED: &str = "a remote server is inventory, and is never contacted";
+
+/// Says what the URL of a server is.
+const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";
+
+/// Returns whether a text is the address of a server. What stands in braces is a variable.
+fn is_server(url: &str) -> bool {
+    url.contains('{') || is_address(url)
 }
 
 /// Says that a key appears twice.

@@ -3,7 +3,7 @@
 use brigade_call::{ApprovedBy, Plan};
 use brigade_core::Timestamp;
 use brigade_core::text::escape_terminal;
-use brigade_policy::{Asked, AutoApprove, Gate, NotCovered, covering, covers};
+use brigade_policy::{Asked, AutoApprove, Gate, NotCovered, RuleReport, covering, covers};
 use brigade_profile::builtin::{Approval, Definition, definition};
 
 use crate::host::Host;
@@ -17,6 +17,20 @@ pub enum Rules<'a> {
     All(&'a dyn Fn(&str) -> u64),
     /// The one of this name, which approved the call already. Its calls are counted already, too.
     Named(&'a str),
+}
+
+/// Returns what approves calls of a tool: the first rule that covers them, unless they need nobody.
+pub fn what_approves(tool: &str, gate: Gate, rules: &[RuleReport]) -> Option<String> {
+    let rule = || rules.iter().find(|rule| rule.covers).map(|rule| rule.name.clone());
+    row_that_approves(tool, gate).map(str::to_owned).or_else(rule)
+}
+
+/// Returns what stands for the rule where calls of a built-in tool need nobody: the word of its row. A profile that
+/// asks is stricter.
+fn row_that_approves(tool: &str, gate: Gate) -> Option<&'static str> {
+    let needs_nobody = |row: &Definition| row.approval == Approval::None;
+    let is_approved = gate == Gate::Allow && definition(tool).is_some_and(needs_nobody);
+    is_approved.then_some(Approval::None.as_str())
 }
 
 /// Returns the rule that approves a planned call of an agent now. `passed` says whether a judge passed the call, which
@@ -36,11 +50,9 @@ pub fn rule_for(
     let tool = shown.callable(plan.tool_id(), plan.args()).ok_or_else(Vec::new)?;
     let entry = tool.entry;
     let gate = if passed && shown.is_judged(entry) { Gate::Allow } else { tool.gate };
-    let needs_nobody = |row: &Definition| row.approval == Approval::None;
-    let its_row = Approval::None.as_str();
-    let is_asked = !matches!(rules, Rules::Named(name) if name != its_row);
-    if is_asked && gate == Gate::Allow && definition(plan.tool_id()).is_some_and(needs_nobody) {
-        // Its row stands for the rule. A profile that asks is stricter.
+    if let Some(its_row) = row_that_approves(plan.tool_id(), gate)
+        && !matches!(rules, Rules::Named(name) if name != its_row)
+    {
         let file = entry.origin.place.file.clone();
         return Ok(ApprovedBy::Rule { rule: its_row.to_owned(), file, line: 0 });
     }

@@ -267,7 +267,8 @@ impl ToolReader<'_> {
         SeenFiles { fs: self.host.fs, path_variable }
     }
 
-    fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
+    /// Returns the program of a command, if it is there.
+    pub(crate) fn program_path(&self, argv: &Argv, directory: &Path) -> Option<PathBuf> {
         let path_variable = self.host.environment.get("PATH");
         let is_there = |path: &Path| is_program(self.host.fs, path);
         find_program(argv.program(), directory, path_variable, is_there)

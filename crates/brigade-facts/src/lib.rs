@@ -63,7 +63,7 @@ mod tool;
 mod tracked;
 mod user;
 
-pub use approving::{Rules, rule_for};
+pub use approving::{Rules, rule_for, what_approves};
 pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
 pub use command::{command_only_reads, command_outside};
 pub use config::{

@@ -238,7 +238,10 @@ impl FactReader<'_, '_> {
 
 /// Finds a program: on `PATH`, or at a path.
 fn find_in(host: Host<'_>, word: &str, directory: &Path) -> Option<PathBuf> {
-    find_program(word, directory, host.environment.get("PATH"), |path| is_program(host.fs, path))
+    let path = host.environment.get("PATH");
+    let found = find_program(word, directory, path, |path| is_program(host.fs, path))?;
+    // Without `.` in it.
+    Some(found.components().collect())
 }
 
 /// Returns whether it is a plain file, as a skill is.

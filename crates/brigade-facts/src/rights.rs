@@ -108,7 +108,7 @@ pub struct AgentTools {
     absent: Vec<(&'static str, Vec<Blocker>)>,
     /// The entries of `resource.read` and `prompt.get`, which stand for all offers that they read.
     readers: Vec<Tool>,
-    absent_scripts: BTreeSet<PathBuf>,
+    started_from: BTreeMap<PathBuf, bool>,
 }
 
 /// Resources or prompts of an MCP server that an agent may read.
@@ -336,9 +336,10 @@ impl AgentTools {
         self.absent.iter().map(|(id, reasons)| (*id, &reasons[..]))
     }
 
-    /// Returns the scripts that keep tools from the agent because they are not there.
-    pub fn absent_scripts(&self) -> impl Iterator<Item = &std::path::Path> {
-        self.absent_scripts.iter().map(PathBuf::as_path)
+    /// Returns what tools start from, programs, scripts and directories, and whether it was there: without it, a tool
+    /// is not shown.
+    pub fn started_from(&self) -> impl Iterator<Item = (&std::path::Path, bool)> {
+        self.started_from.iter().map(|(path, is_there)| (path.as_path(), *is_there))
     }
 
     /// Returns the profile of a mode by its name, with or without its slot.
@@ -376,7 +377,7 @@ pub fn agent_tools(
     let mut tools: Vec<AgentTool> = Vec::new();
     let mut absent = Vec::new();
     let offers: Vec<AgentOffer>;
-    let absent_scripts: BTreeSet<PathBuf>;
+    let started_from: BTreeMap<PathBuf, bool>;
     {
         let caller = Caller::Agent(agent.name.to_string());
         let looker = Looker::new(host, &config, &rights, names, caller);
@@ -399,7 +400,7 @@ pub fn agent_tools(
             }
         }
         offers = config.offers(&host).iter().filter_map(|offer| looker.offered(offer)).collect();
-        absent_scripts = looker.absent_scripts.into_inner().expect("no thread panics while it holds this");
+        started_from = looker.started_from.into_inner().expect("no thread panics while it holds this");
     }
     let mut readers = Vec::new();
     for reads in Reads::ALL {
@@ -425,7 +426,7 @@ pub fn agent_tools(
         offers,
         absent,
         readers,
-        absent_scripts,
+        started_from,
     };
     tools.sort_by(|a, b| shown.entry(a).id.cmp(&shown.entry(b).id));
     shown.by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
@@ -478,11 +479,11 @@ struct Looker<'h, 'c> {
     names: NameStyle,
     caller: Caller,
     clashes: NameClashes,
-    programs: Mutex<HashMap<(String, PathBuf), bool>>,
+    programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
     schemas: Schemas,
     known: KnownFacts,
-    /// The scripts that commands run and that are not there.
-    absent_scripts: Mutex<BTreeSet<PathBuf>>,
+    /// What commands start from, and whether it is there.
+    started_from: Mutex<BTreeMap<PathBuf, bool>>,
 }
 
 /// What a look at a tool comes to.
@@ -523,8 +524,8 @@ impl<'h, 'c> Looker<'h, 'c> {
         let clashes = NameClashes::of(enabled.map(|tool| tool.id.as_str()), names);
         let facts = FactReader::new(host, config);
         let (programs, schemas, known) = (Mutex::default(), Schemas::default(), KnownFacts::default());
-        let absent_scripts = Mutex::default();
-        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known, absent_scripts }
+        let started_from = Mutex::default();
+        Looker { facts, config, rights, names, caller, clashes, programs, schemas, known, started_from }
     }
 
     /// Looks at a tool: whether the agent sees it, and what a built-in tool needs and does not find here if nothing
@@ -581,17 +582,26 @@ impl<'h, 'c> Looker<'h, 'c> {
         let place = |path: &Option<String>| {
             if reader.leads_out(path.as_deref()) { FileFact::Outside } else { FileFact::NotNamed }
         };
-        let starts = tool.is_executable() && !tool.is_built_in() && directory_fact == DirectoryFact::Present;
+        let is_there = directory_fact == DirectoryFact::Present;
+        let starts = tool.is_executable() && !tool.is_built_in() && is_there;
+        if tool.is_executable() && tool.cwd.is_some() && directory != host.fs.root() {
+            self.note(directory.clone(), is_there);
+        }
         let program = match starts && !self.finds_program(tool, &directory) {
             true => ProgramFact::NotFound,
             false => ProgramFact::NotExecuted,
         };
         let mut decision = decide(&self.config.policy, &CallFacts::of(tool), &|name: &str| host.is_set(name));
         decision.blockers.extend(newer_schema(&self.config.catalog, tool));
-        if starts && let Some(script) = self.facts.missing_script(&reader, &directory) {
-            decision.blockers.push(missing_script(tool, &script, None, host.home()));
-            let mut absent = self.absent_scripts.lock().expect("no thread panics while it holds this");
-            absent.insert(directory.join(script));
+        if starts {
+            let scripts = self.facts.scripts(&reader, &directory);
+            let count = scripts.paths.len();
+            for (at, path) in scripts.paths.into_iter().enumerate() {
+                self.note(path, scripts.missing.is_none() || at + 1 < count);
+            }
+            if let Some(script) = scripts.missing {
+                decision.blockers.push(missing_script(tool, &script, None, host.home()));
+            }
         }
         if let SchemaFact::NotJson(error) = &output.1 {
             decision.blockers.push(broken_output_schema(tool, error));
@@ -644,6 +654,20 @@ impl<'h, 'c> Looker<'h, 'c> {
         let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
         let key = (argv.program().to_owned(), folder);
         let mut known = self.programs.lock().expect("no thread panics while it holds this");
-        *known.entry(key).or_insert_with(|| reader.finds_program(&argv, directory))
+        let found = known.entry(key).or_insert_with(|| reader.program_path(&argv, directory)).clone();
+        drop(known);
+        let is_there = found.is_some();
+        // Where on `PATH` a program will appear is not known.
+        let at_its_path = || argv.program().contains('/').then(|| directory.join(argv.program()));
+        if let Some(path) = found.or_else(at_its_path) {
+            self.note(path, is_there);
+        }
+        is_there
+    }
+
+    /// Notes something that a command starts from, and whether it is there.
+    fn note(&self, path: PathBuf, is_there: bool) {
+        let mut known = self.started_from.lock().expect("no thread panics while it holds this");
+        known.insert(path, is_there);
     }
 }

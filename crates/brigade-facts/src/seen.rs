@@ -1,7 +1,8 @@
 //! What the search for a command's files asks of the disk.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brigade_command::{Entry, Files, Kind, Seen};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
@@ -19,6 +20,43 @@ impl SeenFiles<'_> {
             Ok(Location::Inside(path)) => Some(path),
             Ok(Location::Outside(_)) | Err(_) => None,
         }
+    }
+}
+
+/// The same files, and what was looked for among them.
+pub(crate) struct NotedFiles<'a> {
+    pub(crate) files: SeenFiles<'a>,
+    pub(crate) looked_for: RefCell<Vec<PathBuf>>,
+}
+
+impl Files for NotedFiles<'_> {
+    fn root(&self) -> &Path {
+        self.files.root()
+    }
+
+    fn path_variable(&self) -> Option<&OsStr> {
+        self.files.path_variable()
+    }
+
+    fn look(&self, path: &Path) -> Seen {
+        self.looked_for.borrow_mut().push(path.to_owned());
+        self.files.look(path)
+    }
+
+    fn is_program(&self, path: &Path) -> bool {
+        self.files.is_program(path)
+    }
+
+    fn list(&self, folder: &Path) -> Vec<Entry> {
+        self.files.list(folder)
+    }
+
+    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        self.files.read(path, limit)
+    }
+
+    fn head(&self, path: &Path, length: usize) -> Vec<u8> {
+        self.files.head(path, length)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one reader of a tool's facts.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use crate::files::{Found, ToolReader, compile_schema, parse_json};
 use crate::host::Host;
 use crate::near::near_path;
 use crate::places::Places;
+use crate::seen::NotedFiles;
 
 /// How much of a tool is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,9 +80,9 @@ impl<'h, 'c> FactReader<'h, 'c> {
         ToolReader { host: self.host, tool, outside: &self.outside }
     }
 
-    /// Returns the script that the command of a tool runs, if it is not there.
-    pub(crate) fn missing_script(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
-        self.shared.scripts.missing(reader, directory)
+    /// Looks for the scripts that the command of a tool runs.
+    pub(crate) fn scripts(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+        self.shared.scripts.look(reader, directory)
     }
 
     /// Reads the facts of many tools in parts, on all processors, and hands on in order what `part` made of each.
@@ -164,7 +166,7 @@ impl<'h, 'c> FactReader<'h, 'c> {
         };
         let is_there = entry.directory == DirectoryFact::Present;
         let missing_script =
-            if tool.is_executable() && is_there { self.missing_script(reader, directory) } else { None };
+            if tool.is_executable() && is_there { self.scripts(reader, directory).missing } else { None };
         let files = ToolFiles {
             manifest: manifest.fact(),
             schema: schema.fact(),
@@ -324,19 +326,33 @@ impl Programs {
     }
 }
 
-/// The scripts that were looked for, by the command that names them and its directory; none for those that are there.
+/// The scripts of a command.
+#[derive(Clone, Default)]
+pub(crate) struct LookedFor {
+    /// The first one that is not there, as the command has it.
+    pub(crate) missing: Option<String>,
+    /// The paths that were looked at. If one is missing, it is the last.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// The scripts that were looked for, by the command that names them and its directory.
 #[derive(Default)]
-struct Scripts(Mutex<HashMap<(String, PathBuf), Option<String>>>);
+struct Scripts(Mutex<HashMap<(String, PathBuf), LookedFor>>);
 
 impl Scripts {
-    fn missing(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
-        let key = (reader.tool.command.clone()?, directory.to_owned());
+    fn look(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+        let (Some(command), Some(argv)) = (reader.tool.command.clone(), reader.argv()) else {
+            return LookedFor::default();
+        };
+        let key = (command, directory.to_owned());
         let known = || self.0.lock().expect("no thread panics while it holds this");
-        if let Some(missing) = known().get(&key) {
-            return missing.clone();
+        if let Some(found) = known().get(&key) {
+            return found.clone();
         }
-        let missing = missing_script(&reader.argv()?, directory, &reader.seen());
-        known().insert(key, missing.clone());
-        missing
+        let files = NotedFiles { files: reader.seen(), looked_for: RefCell::default() };
+        let missing = missing_script(&argv, directory, &files);
+        let found = LookedFor { missing, paths: files.looked_for.into_inner() };
+        known().insert(key, found.clone());
+        found
     }
 }

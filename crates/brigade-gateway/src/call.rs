@@ -301,9 +301,10 @@ impl Gateway {
         };
         let Some(turn) = turn else {
             let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
-            // If this fails, the call stays approved, and only this agent can run it.
-            let left = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
             let many = "too many calls of this agent wait already";
+            let why = if asker.cancelled.is_cancelled() { "the client took the call back" } else { many };
+            // If this fails, the call stays approved, and only this agent can run it.
+            let left = blocking(move || workspace.agent_calls().give_up(&id_of, why)).await;
             return match left.ok().flatten() {
                 Some(call) => {
                     let text = format!(
@@ -353,7 +354,8 @@ impl Gateway {
         }
         // What a rule approved is planned anew when it is asked for again.
         let (workspace, id_of) = (asker.workspace(&self.workspace, None), id.clone());
-        let _ = blocking(move || workspace.agent_calls().give_up(&id_of)).await;
+        let why = error.to_string();
+        let _ = blocking(move || workspace.agent_calls().give_up(&id_of, &why)).await;
         let refused = Answer::refused(&tool.id, error);
         let about = About { id: Some(id.to_string()), ..refused.about };
         Answer { about, ..refused }

@@ -1,6 +1,6 @@
 //! What all connections of one server share.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,11 +194,12 @@ impl Gateway {
         views.values().flat_map(|(_, view)| view.files()).map(PathBuf::from).collect()
     }
 
-    /// Returns the scripts alone that tools lack.
-    pub(crate) fn absent_scripts(&self) -> BTreeSet<PathBuf> {
+    /// Returns what tools start from alone, and whether it was there when the listings were made.
+    pub(crate) fn started_from(&self) -> BTreeMap<PathBuf, bool> {
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = views.values().filter_map(|(_, view)| view.shown.as_ref());
-        shown.flat_map(|shown| shown.absent_scripts()).map(PathBuf::from).collect()
+        let all = shown.flat_map(|shown| shown.started_from());
+        all.map(|(path, is_there)| (path.to_owned(), is_there)).collect()
     }
 
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {

@@ -30,6 +30,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use brigade::core::Fingerprint;
+
 use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
@@ -60,9 +62,17 @@ type Sessions = HashMap<String, Known>;
 /// What is known of a session.
 #[derive(Clone)]
 struct Known {
-    agent: Arc<str>,
+    /// Who began it, and with which token.
+    speaker: Speaker,
     /// The ids in use.
     conversation: Arc<Conversation>,
+}
+
+/// Who speaks in a request, and the sha256 of the token that showed it.
+#[derive(Clone, PartialEq, Eq)]
+struct Speaker {
+    agent: Arc<str>,
+    token: Option<Fingerprint>,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -135,7 +145,7 @@ impl Http {
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
-        let agent = self.agent(headers, proof)?;
+        let speaker = self.speaker(headers, proof)?;
         if !matches!(*request.method(), Method::POST | Method::GET | Method::DELETE) {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST or DELETE");
             answer.headers_mut().insert(http::header::ALLOW, "GET, POST, DELETE".parse().expect("a value"));
@@ -143,10 +153,10 @@ impl Http {
         }
         let session = match single(headers, &SESSION)? {
             None => None,
-            Some(id) => Some((id.to_owned(), self.session(id, &agent)?)),
+            Some(id) => Some((id.to_owned(), self.session(id, &speaker)?)),
         };
         let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(Identity(agent.clone()));
+        parts.extensions.insert(Identity(speaker.agent.clone()));
         let is_post = parts.method == Method::POST;
         let conversation = session.as_ref().map(|(_, known)| known.conversation.clone());
         let (bytes, open) = match is_post {
@@ -174,7 +184,7 @@ impl Http {
             && let Ok(id) = id.to_str()
         {
             let conversation = Arc::new(Conversation::shaken());
-            self.sessions().insert(id.to_owned(), Known { agent, conversation });
+            self.sessions().insert(id.to_owned(), Known { speaker, conversation });
         }
         Ok(answer.map(|body| Watched { body, used }.boxed()))
     }
@@ -186,6 +196,11 @@ impl Http {
         let bytes = collected.to_bytes();
         let text = match serde_json::from_slice::<Value>(&bytes) {
             Ok(mut json) => {
+                if json.pointer("/error/code") == Some(&Value::from(message::NO_METHOD))
+                    && let Some(text) = json.pointer_mut("/error/message")
+                {
+                    *text = Value::from(message::NO_SUCH_METHOD);
+                }
                 let is_of_headers =
                     json.pointer("/error/code").and_then(Value::as_i64).is_some_and(is_about_headers);
                 if let Some(Value::String(message)) = json.pointer_mut("/error/message")
@@ -218,30 +233,33 @@ impl Http {
         }
     }
 
-    /// Returns the agent that speaks.
-    fn agent(&self, headers: &HeaderMap, proof: &Proof) -> Result<Arc<str>, Box<Answer>> {
-        let agent = match proof {
-            Proof::Connection(agent) => return Ok(agent.clone()),
+    /// Returns who speaks.
+    fn speaker(&self, headers: &HeaderMap, proof: &Proof) -> Result<Speaker, Box<Answer>> {
+        let speaker = match proof {
+            Proof::Connection(agent) => return Ok(Speaker { agent: agent.clone(), token: None }),
             Proof::Token => {
                 let value = single(headers, &AUTHORIZATION).ok().flatten();
                 let token = value.and_then(|value| {
                     let (scheme, token) = value.split_once(' ')?;
                     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
                 });
-                token.and_then(|token| self.gateway.agent_of_token(token))
+                token.and_then(|token| {
+                    let agent = self.gateway.agent_of_token(token)?;
+                    Some(Speaker { agent, token: Some(Fingerprint::of_bytes(token.as_bytes())) })
+                })
             }
         };
-        agent.ok_or_else(|| {
+        speaker.ok_or_else(|| {
             let mut answer = plain(StatusCode::UNAUTHORIZED, "a token of gateway.toml is needed");
             answer.headers_mut().insert(WWW_AUTHENTICATE, "Bearer".parse().expect("a value"));
             answer
         })
     }
 
-    /// Returns a session of this agent.
-    fn session(&self, id: &str, agent: &Arc<str>) -> Result<Known, Box<Answer>> {
+    /// Returns a session that this agent began with this token.
+    fn session(&self, id: &str, speaker: &Speaker) -> Result<Known, Box<Answer>> {
         match self.sessions().get(id) {
-            Some(known) if known.agent == *agent => Ok(known.clone()),
+            Some(known) if known.speaker == *speaker => Ok(known.clone()),
             _ => Err(plain(StatusCode::NOT_FOUND, "there is no such session")),
         }
     }

@@ -373,7 +373,7 @@ impl Transport<RoleServer> for ServerSide {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), NoSession>> + Send + 'static {
-        let sending = self.0.send(message);
+        let sending = self.0.send(crate::message::alike(message));
         async move {
             if let Some((to_client, event)) = sending? {
                 // A client that is gone may come back for it.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use brigade::core::{Dialect, Json, JsonErrorKind};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions as _, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions as _, ServerJsonRpcMessage};
 use serde_json::Value;
 
 use crate::id_in::id_in;
@@ -246,6 +246,22 @@ fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
         request.request.extensions_mut().insert(RawArguments(Arc::new(raw.clone())));
     }
     Some(message)
+}
+
+/// The code of a method that does not exist.
+pub(crate) const NO_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
+
+/// Says that a method does not exist, whether the SDK knows its name or not.
+pub(crate) const NO_SUCH_METHOD: &str = "there is no such method";
+
+/// Lets the refusal of a method that the SDK knows say the same as that of any other.
+pub(crate) fn alike(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    if let ServerJsonRpcMessage::Error(refused) = &mut message
+        && refused.error.code.0 == NO_METHOD
+    {
+        refused.error.message = NO_SUCH_METHOD.into();
+    }
+    message
 }
 
 /// Writes a message of the server, and returns the key of the id that it answers.

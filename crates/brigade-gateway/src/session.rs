@@ -28,7 +28,7 @@ use crate::confirm::{Question, Reply};
 use crate::gateway::{Gateway, Who};
 use crate::http::Identity;
 use crate::listing;
-use crate::message::RawArguments;
+use crate::message::{NO_SUCH_METHOD, RawArguments};
 use crate::offers::Whose;
 use crate::own;
 use crate::reading::Read;
@@ -498,7 +498,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if is_late(&context) {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None));
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None));
         }
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
@@ -537,7 +537,7 @@ impl ServerHandler for Session {
         Err(if METHODS.contains(&method) || EARLY.contains(&method) && !is_late(&context) {
             ErrorData::invalid_params("the parameters do not fit the method", None)
         } else {
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None)
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NO_SUCH_METHOD, None)
         })
     }
 }

@@ -283,7 +283,7 @@ impl Transport<RoleServer> for Lines {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let (bytes, answered) = message::written(&item);
+        let (bytes, answered) = message::written(&message::alike(item));
         if let Some(key) = answered {
             self.conversation.answered(&key);
         }

@@ -398,14 +398,14 @@ impl View {
         view
     }
 
-    /// Returns the schema files of the catalog's enabled tools, and the scripts that tools lack.
+    /// Returns the schema files of the catalog's enabled tools, and what tools start from.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let entries = self.shown.iter().flat_map(|shown| shown.config.catalog.tools());
         let schemas = entries.filter(|tool| tool.enabled).flat_map(|tool| {
             [tool.input_schema_path.as_deref(), tool.output_schema_path.as_deref()].into_iter().flatten()
         });
-        let scripts = self.shown.iter().flat_map(|shown| shown.absent_scripts());
-        schemas.map(Path::new).chain(scripts)
+        let starts = self.shown.iter().flat_map(|shown| shown.started_from()).map(|(path, _)| path);
+        schemas.map(Path::new).chain(starts)
     }
 
     /// Writes a tool as a compact listing has it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brigade::paths::{CATALOG, GATEWAY, PACKAGE, PINS, POLICY, PROFILES, TARGETS};
-use brigade::{Seen, Workspace};
+use brigade::{Mark, Seen, Workspace};
 
 use crate::call::blocking;
 use crate::gateway::{Gateway, Stamp};
@@ -32,16 +32,18 @@ pub(crate) fn is_settled(stamp: &Stamp) -> bool {
 }
 
 /// Notes what the files of all listings look like, and returns whether one moved since the last look.
-fn files_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Seen>>) -> bool {
+fn files_moved(gateway: &Gateway, known: &mut HashMap<PathBuf, Option<Mark>>) -> bool {
     let mut moved = false;
-    // A listing that lacks a script was made before it was there, whenever that is seen first.
-    for path in gateway.absent_scripts() {
-        known.entry(path).or_insert(None);
-    }
+    let started_from = gateway.started_from();
     for path in gateway.files() {
-        let now = Seen::at(&gateway.workspace.root().join(&path));
-        let before = known.insert(path, now);
-        moved |= before.is_some_and(|before| before != now);
+        // Files come and go in a directory, and it stays the same.
+        let now = Mark::of_entry(&gateway.workspace.root().join(&path));
+        let was_there = started_from.get(&path);
+        moved |= match known.insert(path, now) {
+            Some(before) => before != now,
+            // The listing was made before this first look.
+            None => was_there.is_some_and(|was_there| *was_there != now.is_some()),
+        };
     }
     moved
 }

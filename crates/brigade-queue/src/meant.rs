@@ -136,14 +136,22 @@ impl View<'_> {
         Ok(last)
     }
 
+    /// Returns the stored call that would stand for a new one, if that were queued.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn stands_for(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
+        Ok(duplicate_of(self.snapshot(), new)?.map(|found| found.into_call().0))
+    }
+
     /// Returns the call that waits for its decision or run, or at a checkpoint, or was rejected or held, and asks for
     /// the same as a new one.
     ///
     /// # Errors
     /// When the store fails.
     pub fn waiting_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
-        if let Some(found) = duplicate_of(self.snapshot(), new)? {
-            return Ok(Some(found.into_call().0));
+        if let Some(found) = self.stands_for(new)? {
+            return Ok(Some(found));
         }
         let mut found = None;
         for status in [CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending] {

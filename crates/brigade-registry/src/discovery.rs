@@ -1,6 +1,6 @@
 //! Tools of other agent programs: found, and remembered. Nothing here starts a program or opens a connection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use brigade_catalog::register::{SourceChange, may_be_elsewhere, source_changes};
 use brigade_catalog::{Catalog, Masks, Runtimes, Tool};
@@ -8,7 +8,7 @@ use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, NotRemembered, Remembered, harness, harnesses, shows_words,
+    DiscoveredEntry, DiscoveryIssue, NotRemembered, Remembered, Scope, harness, harnesses, shows_words,
 };
 use brigade_policy::Failure;
 use brigade_upkeep::{
@@ -47,7 +47,8 @@ pub fn discover(seams: &Seams, request: &Look) -> Result<DiscoveryReport, Failur
 /// # Errors
 /// Returns [`ErrorKind::Refused`] if a newer version wrote the cache, and file errors.
 pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure> {
-    let Discovered { mut entries, mut issues, .. } = look(seams, &Look::default())?;
+    let found = look(seams, &Look::default())?;
+    let Discovered { harnesses, mut entries, mut issues, lacks_home, .. } = found;
     let nothing = || Remembered::new(seams.now(), Vec::new(), Vec::new());
     // What is in the file is compared with what would be: what was written without a mask is written anew.
     let memory = remembered(&*seams.fs, &Masks::default())?;
@@ -62,6 +63,18 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         }
     };
     keep_unread(&before, &mut entries, &mut issues);
+    if lacks_home {
+        // Variables may have named the places of some files, which were read.
+        let read: HashSet<&str> =
+            harnesses.iter().flat_map(|harness| &harness.files).map(|file| &*file.path).collect();
+        let mut of_user = HashSet::new();
+        for origin in before.entries.iter().flat_map(|entry| &entry.origins) {
+            if origin.scope == Scope::User.as_str() && !read.contains(&*origin.path) {
+                of_user.insert(origin.path.as_str());
+            }
+        }
+        before.keep(|path| of_user.contains(path), &mut entries);
+    }
     let now = seams.now();
     let mut found = Remembered::new(now, entries, issues);
     fit_to_remember(&mut found);

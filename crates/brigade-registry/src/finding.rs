@@ -254,8 +254,7 @@ pub fn stats(seams: &Seams, id: Option<&str>) -> Result<StatsReport, Failure> {
     let catalog = load::catalog(seams)?;
     let runs = seams.queue().read()?.receipts(usize::MAX)?;
     let mut by_tool: BTreeMap<&str, Vec<&Receipt>> = BTreeMap::new();
-    // An installation is no use of the tool.
-    for stored in runs.receipts.iter().filter(|stored| !stored.receipt.is_installation()) {
+    for stored in &runs.receipts {
         by_tool.entry(stored.receipt.tool_id()).or_default().push(&stored.receipt);
     }
     let known = id.and_then(|id| load::any_tool(&catalog, id).ok());
@@ -314,7 +313,13 @@ fn refusals<'c>(facts: &FactReader<'_, 'c>, tool: &'c Tool) -> Result<Vec<StateR
         Some(brigade_catalog::RunsIn::Harness) => {
             return Ok(vec![StateReason::new("runs_in_harness", "only the program of an agent runs it")]);
         }
-        None => return Ok(vec![StateReason::new("not_executable", "nothing runs tools of its family")]),
+        None => {
+            let why = match tool.is_remote() {
+                true => "a remote server is inventory, and never runs",
+                false => "nothing runs tools of its family",
+            };
+            return Ok(vec![StateReason::new("not_executable", why)]);
+        }
     }
     let planned = facts.deepen(&facts.read(tool, Depth::Summary), Caller::CommandLine)?;
     let reason = |blocker| StateReason::from(blocker).masked_by(&tool.masks);
@@ -405,6 +410,9 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
+    // An installation is no use of the tool: it is counted apart.
+    let (installations, receipts): (Vec<&Receipt>, Vec<&Receipt>) =
+        receipts.iter().partition(|receipt| receipt.is_installation());
     let count =
         |status: RunStatus| receipts.iter().filter(|receipt| *receipt.status() == status).count() as u64;
     let mut durations: Vec<u64> = receipts.iter().filter_map(|receipt| milliseconds(receipt)).collect();
@@ -431,6 +439,7 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         failures: failed + timed_out + count(RunStatus::Interrupted),
         cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
         cost_unit: tool.zip(cost).and_then(|(tool, cost)| Some(tool.masks.shown(cost.unit.as_deref()?))),
+        installations: installations.len() as u64,
     }
 }
 

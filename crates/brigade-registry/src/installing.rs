@@ -7,7 +7,7 @@ use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, RunStatus
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::codes::ErrorCode;
-use brigade_core::{Hint, NextStep, Report as _, reasons};
+use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
 use brigade_exec::Finished;
 use brigade_facts::{Config, FactReader, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
@@ -78,7 +78,7 @@ pub fn install(seams: &Seams, request: &InstallRequest) -> Result<InstallReport,
     }
     seams.digests.keep(&*seams.fs);
     let plans: Vec<&Plan> = rows.iter().filter_map(Row::plan).collect();
-    let stored = if request.dry_run { Vec::new() } else { store(seams, &plans)? };
+    let stored = if request.dry_run { stored(seams, &plans)? } else { store(seams, &plans)? };
     let mut stored = stored.into_iter();
     let mut report = InstallReport {
         schema: InstallReport::SCHEMA,
@@ -99,7 +99,7 @@ pub fn install(seams: &Seams, request: &InstallRequest) -> Result<InstallReport,
             Row::Skipped(row) => report.skipped.push(row),
             Row::Blocked(row) => report.blocked.push(row),
             Row::Planned { program, plan } => {
-                let (call, created) = stored.next().unzip();
+                let (call, created) = stored.next().flatten().unzip();
                 // A rejection stands.
                 if let Some(rejected) = call.as_ref().filter(|call| call.status == CallStatus::Rejected) {
                     report.blocked.push(rejected_before(seams, rejected));
@@ -134,8 +134,21 @@ fn next_of(call: &Call) -> Option<NextStep> {
     }
 }
 
+/// Looks which stored calls would stand for those of plans. None is new.
+fn stored(seams: &Seams, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
+    let now = seams.now();
+    let queue = seams.queue();
+    let view = queue.read()?;
+    let is_taken = |_: &CallId| false;
+    let stored = |plan: &&Plan| {
+        let found = view.stands_for(&plan.to_call(now, None, is_taken))?;
+        Ok(found.map(|stored| (stored.call, false)))
+    };
+    plans.iter().map(stored).collect()
+}
+
 /// Stores the calls of plans with one durable write. Returns each call, and whether it is new.
-fn store(seams: &Seams, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Failure> {
+fn store(seams: &Seams, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
     if plans.is_empty() {
         return Ok(Vec::new());
     }
@@ -147,7 +160,7 @@ fn store(seams: &Seams, plans: &[&Plan]) -> Result<Vec<(Call, bool)>, Failure> {
     })?;
     let split = stored.into_iter().map(|enqueued| {
         let (stored, reason) = enqueued.into_call();
-        (stored.call, reason.is_none())
+        Some((stored.call, reason.is_none()))
     });
     Ok(split.collect())
 }

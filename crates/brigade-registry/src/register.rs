@@ -14,6 +14,7 @@ use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report a
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
 use brigade_fs::FsError;
 use brigade_policy::{Failure, LabelProblem, check_label};
+use brigade_profile::{is_reserved, is_taken};
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
@@ -190,7 +191,7 @@ impl Found {
                     }
                 };
                 let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
-                self.errors.push(error);
+                self.errors.push(RegisterErrorRow { reference: Some(shown.into_owned()), ..error });
                 if code == "ref_unknown" {
                     self.name_unread(discovered, name);
                 }
@@ -198,13 +199,14 @@ impl Found {
             }
         };
         let at = |error: RegisterErrorRow| RegisterErrorRow {
+            reference: Some(shown.clone().into_owned()),
             file: error.file.or_else(|| Some(origin.path.clone())),
             line: error.line.or(origin.line),
             ..error
         };
         if entry.registered_as.as_deref() == Some(NAME) {
             let message = "it is the entry of this program's own gateway, and no tool";
-            self.errors.push(at(refusal("own_gateway", shown.into_owned(), message)));
+            self.errors.push(at(refusal("own_gateway", shown.clone().into_owned(), message)));
             return Ok(());
         }
         let id = match id {
@@ -216,7 +218,7 @@ impl Found {
         let definition = Definition { entry, origin, launch, workspace: seams.fs.root() };
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
-        let tool = read.tools.first().map_or_else(|| shown.to_string(), |one| one.tool.id.to_string());
+        let tool = definition.tool_id(id);
         self.take(read, |error| at(row(error, None)));
         let told = [
             IssueType::CommandInOneText,
@@ -254,6 +256,7 @@ impl Found {
             file: issue.path.clone(),
             line: issue.line,
             column: issue.column,
+            reference: Some(escape_terminal(name).into_owned()),
             ..refusal(issue.code.code(), escape_terminal(name).into_owned(), &issue.message)
         });
         self.errors.extend(unread);
@@ -300,6 +303,7 @@ fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Failure> {
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
     RegisterErrorRow {
         code: error.code.to_owned(),
+        reference: None,
         field: error.field,
         message: error.message,
         file: file.map(str::to_owned),
@@ -311,6 +315,7 @@ fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
 fn refusal(code: &str, field: String, message: &str) -> RegisterErrorRow {
     RegisterErrorRow {
         code: code.to_owned(),
+        reference: None,
         field: Some(field),
         message: message.to_owned(),
         file: None,
@@ -362,6 +367,14 @@ fn put_all(
         }
         if is_alias_taken {
             report.errors.push(refusal("alias_taken", format!("{id}.aliases"), "another tool has this name"));
+        }
+        for (index, _) in tool.aliases.iter().enumerate().filter(|(_, alias)| is_taken(alias)) {
+            let message = "a built-in tool, or one of the gateway, has this name";
+            report.errors.push(refusal("alias_taken", format!("{id}.aliases[{}]", index + 1), message));
+        }
+        if is_reserved(id) {
+            let message = "a built-in tool, or one of the gateway, has this id; give this one another id";
+            report.errors.push(refusal("reserved_tool_id", format!("{id}.id"), message));
         }
         if is_id_taken {
             let message = "another tool has this id as an alias";

@@ -62,6 +62,8 @@ pub struct Discovered {
     pub issues: Vec<DiscoveryIssue>,
     /// What starts the servers, by `ref`.
     pub launches: Launches,
+    /// Whether files of the user were not looked at, because no home directory is known.
+    pub lacks_home: bool,
 }
 
 /// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
@@ -71,7 +73,12 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
         look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
     };
     let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
-    let mut found = Discovered::default();
+    let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
+    let mut found = Discovered { lacks_home: !machine.has_home() && wants_user, ..Discovered::default() };
+    if found.lacks_home {
+        let message = "HOME is not set, so the files of the user are not read; set HOME";
+        found.issues.push(DiscoveryIssue::new(IssueType::ClientFileUnreadable, message));
+    }
     let mut inventory = Inventory::default();
     // One file may be that of several harnesses.
     let mut told: HashSet<DiscoveryIssue> = HashSet::new();

@@ -369,17 +369,13 @@ impl AgentCalls {
         Ok(found)
     }
 
-    /// Withdraws a call that a rule approved for a request which does not get to run it. What a person approved stays,
-    /// and is returned.
+    /// Withdraws a call that a rule approved for a request which does not get to run it, and records why. What a person
+    /// approved stays, and is returned.
     ///
     /// # Errors
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
-    pub fn give_up(&self, id: &CallId) -> Result<Option<Call>, Error> {
-        let call = self.find(id)?.call;
-        match (&call.status, call.rule()) {
-            (CallStatus::Approved, Some(_)) => self.withdraw(id).map(|_| None),
-            _ => Ok(Some(call)),
-        }
+    pub fn give_up(&self, id: &CallId, why: &str) -> Result<Option<Call>, Error> {
+        brigade_calls::give_up(&self.room, self.find(id)?, why)
     }
 
     /// Withdraws a call that does not run. It may be asked for again.

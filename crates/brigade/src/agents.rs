@@ -7,7 +7,7 @@ use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_facts::{
     AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, look, policy_tracked,
-    read_agents, read_profiles,
+    read_agents, read_profiles, what_approves,
 };
 use brigade_policy::{Asked, Failure, RuleReport, Standing};
 use brigade_profile::builtin::Approval;
@@ -301,7 +301,7 @@ pub(crate) fn approval(
         visible: sight.visible.is_ok(),
         gate: sight.action().as_str().to_owned(),
         risk: sight.risk,
-        rule: rules.iter().find(|rule| rule.covers).map(|rule| rule.name.clone()),
+        rule: what_approves(tool.id.as_str(), sight.gate, &rules),
         rules,
     })
 }

@@ -94,7 +94,7 @@ pub use brigade_exec::Progress;
 pub use brigade_facts::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
 };
-pub use brigade_fs::{Fs, MemoryFs, Seen};
+pub use brigade_fs::{Fs, Mark, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_kitchen::map::KitchenMapReport;
 pub use brigade_kitchen::plan::KitchenPlanReport;

@@ -39,6 +39,32 @@ fn receipt(site: &Site, call: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// Issues 14 and 17: who approves the calls of a built-in tool is what its row says.
+#[test]
+fn the_approval_of_a_built_in_tool_is_that_of_its_row() {
+    let site = site();
+    for row in definitions().iter().filter(|row| !row.is_control) {
+        let shown = site.json(["show", row.id]).expect(0);
+        assert_eq!(shown["tool"]["approval"], row.approval.as_str(), "{}", row.id);
+    }
+    let explained = |tool: &str| site.json(["policy", "explain", tool, "--as", "local"]).expect(0);
+    assert_eq!(explained("fs.read")["agent"]["rule"], "files");
+    assert_eq!(explained("ask.user")["agent"]["rule"], "none");
+    assert_eq!(explained("git.push")["agent"]["rule"], Value::Null);
+    let text = site.tools(["policy", "explain", "todo.write", "--as", "local"]).stdout_text();
+    assert!(text.contains("nobody, no call needs it"), "{text}");
+}
+
+/// Issue 17: commits are those of the workspace where no other repository is named.
+#[test]
+fn git_log_is_that_of_the_workspace() {
+    let site = site();
+    let row = definitions().iter().find(|row| row.id == "git.log").unwrap();
+    assert!(!row.input_schema().to_compact().contains("required"), "{}", row.input_schema().to_compact());
+    let queued = site.json(["call", "queue", "git.log", "--args", "{}", "--include-blocked"]).expect(0);
+    assert!(!queued.to_string().contains("binding_id: required"), "{queued:#}");
+}
+
 #[test]
 fn a_call_at_the_command_line_goes_the_way_of_every_call() {
     let site = site();

@@ -57,6 +57,29 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Issue 15: without a home directory nobody knows what the user's files say, so what they said stays.
+#[test]
+fn files_of_the_user_are_not_gone_where_the_home_is_not_known() {
+    let site = everything();
+    let before = site.json(["sync"]).expect(0);
+    let mut site = site.env("HOME", "");
+    for name in ["XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"] {
+        site = site.env(name, "");
+    }
+    fs::remove_file(site.workspace.join(".mcp.json")).unwrap();
+    let document = site.json(["sync"]).expect(0);
+    let is_told = |issue: &Value| issue["message"].as_str().unwrap().contains("HOME is not set");
+    assert!(document["issues"].as_array().unwrap().iter().any(is_told), "{document:#}");
+    let scopes = |key: &str| document[key].as_array().unwrap().len();
+    assert!(before["entry_count"].as_u64().unwrap() <= document["entry_count"].as_u64().unwrap() + 5);
+    assert!(0 < scopes("removed") + scopes("changed"), "the file of the workspace is gone");
+    let cache: Value = serde_json::from_slice(&site.workspace.read(CACHE)).unwrap();
+    let of_user =
+        |entry: &Value| entry["origins"].as_array().unwrap().iter().any(|origin| origin["scope"] == "user");
+    let kept = cache["entries"].as_array().unwrap().iter().filter(|entry| of_user(entry)).count();
+    assert!(10 < kept, "{kept}");
+}
+
 fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();

@@ -73,6 +73,9 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
     // The same once more is the same call.
     let again = site.json(["install", "yq"]).expect(0);
     assert_eq!((call_of(&again), &again["queued"][0]["created"]), (id.clone(), &json!(false)));
+    // A dry run says what the real one would, issue 15.
+    let dry = site.json(["install", "yq", "--dry-run"]).expect(0);
+    assert_eq!((call_of(&dry), &dry["queued"][0]["status"]), (id.clone(), &json!("pending")));
     let receipt = run(&site, &id, 0);
     assert_eq!(receipt["status"], "completed", "{receipt:#}");
     assert_eq!(receipt["install"]["before"], "missing");
@@ -80,7 +83,14 @@ fn an_installation_is_a_call_that_is_approved_run_and_judged() {
     assert!(receipt["install"]["program"].as_str().unwrap().ends_with("vendor/yq"));
     assert_eq!(receipt["install"]["version"], Value::Null);
     // An installation is no use of the tool.
-    assert_eq!(site.json(["stats", "yq"]).expect(0)["tools"][0]["runs"], 0);
+    // An installation is no run, and is counted, issue 15.
+    for words in [&["stats", "yq"][..], &["stats"]] {
+        let counted = site.json(words).expect(0)["tools"][0].clone();
+        assert_eq!(
+            (&counted["id"], &counted["runs"], &counted["installations"]),
+            (&json!("yq"), &json!(0), &json!(1))
+        );
+    }
     site.json(["run", "verify"]).expect(0);
     let skipped = site.json(["install", "yq"]).expect(0);
     assert_eq!(skipped["skipped"], json!([{"tool_id": "yq", "reason": "available"}]));

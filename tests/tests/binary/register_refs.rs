@@ -473,6 +473,43 @@ fn servers_that_are_made_to_harm_are_written_plainly_or_refused() {
     assert_eq!(now, beside, "nothing is written outside");
 }
 
+/// Issue 17: a name of a built-in tool is nobody else's.
+#[test]
+fn names_of_built_in_tools_are_refused() {
+    let site = site();
+    let file = site.beside("tools.yaml");
+    write(
+        &file,
+        "tools:\n- {id: fs.read, source: {type: cli, command: jq}}\n- {id: b, aliases: [ok, readFile, tools.call], source: {type: cli, command: jq}}\n",
+    );
+    let refused = register(&site, &[file.to_str().unwrap(), "--dry-run"], 1);
+    let expect = [
+        pair("reserved_tool_id", "fs.read.id"),
+        pair("alias_taken", "b.aliases[2]"),
+        pair("alias_taken", "b.aliases[3]"),
+    ];
+    assert_eq!(codes(&refused, "errors"), expect);
+}
+
+/// Issue 15: of several definitions that are refused, each error names its own, and notes name the tool.
+#[test]
+fn errors_of_several_definitions_name_them() {
+    let site = site();
+    let file = site.workspace.home().join(".cursor/mcp.json");
+    write(&file, r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/mcp", "env": {"KEY": "v"}}}}"#);
+    let codex = site.workspace.home().join(".codex/config.toml");
+    write(&codex, &format!("[mcp_servers.a]\ncommand = \"y\"\nargs = [\"--token\", \"{SECRET}\"]\n"));
+    let refs = ["mcp:a@cursor/user", "mcp:a@codex/user", "mcp:no"];
+    let refused = register(&site, &refs, 1);
+    let named: Vec<_> = refused["errors"].as_array().unwrap().iter().map(|row| &row["ref"]).collect();
+    assert_eq!(named, refs);
+    let notes = refused["notes"].as_array().unwrap();
+    let is_of_tool = |row: &Value| row["field"].as_str().unwrap().split('.').next() == Some("a");
+    assert!(!notes.is_empty() && notes.iter().all(is_of_tool), "{notes:#?}");
+    let text = site.tools(["register"].iter().chain(&refs)).stderr_text();
+    assert!(refs.iter().all(|one| text.contains(one)), "{text}");
+}
+
 /// Issue 15: what cannot be taken over as a whole is refused, and a file that broke is named and not forgotten.
 #[test]
 fn unclear_definitions_and_broken_files_are_named() {

@@ -84,6 +84,25 @@ fn nobody_speaks_without_a_token() {
     assert!(!server.said().contains(&ann));
 }
 
+/// Issue 14: a session is one of a token, and a new token of the same agent begins its own.
+#[test]
+fn a_session_ends_with_its_token() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    let session = Session::of(&server.place, Some(&ann));
+    let status = |token: &str| {
+        let auth = bearer(token);
+        let own = ("Mcp-Session-Id", session.id());
+        server.place.send("POST", "/mcp", &[("Authorization", &auth), own], PING).status
+    };
+    assert_eq!(status(&ann), 200);
+    let newer = token(&site, "ann");
+    brigade_tests::until("new token", || (status(&newer) != 401).then_some(()));
+    assert_eq!((status(&newer), status(&ann)), (404, 401));
+    let mut other = Session::of(&server.place, Some(&newer));
+    assert_eq!(text(&other.call("at-once", json!({"text": "hi"}))), "said hi");
+}
+
 #[test]
 fn a_page_in_a_browser_reaches_nothing() {
     let site = site();

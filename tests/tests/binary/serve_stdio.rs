@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests look at processes and start a terminal")]
 
+use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -364,6 +365,55 @@ fn a_cursor_is_of_one_list_of_one_agent() {
     add(&site, "another", "", "true\n");
     ann.heard("notifications/tools/list_changed");
     assert_eq!(ann.refused("tools/list", json!({"cursor": cursor})), -32602, "of a list that changed");
+}
+
+/// Issue 14: a tool whose script, program or directory goes is hidden within 2 s, and shown again when it is back.
+#[test]
+fn what_a_tool_starts_from_decides_about_the_listing_too() {
+    const CHANGED: &str = "notifications/tools/list_changed";
+    let site = site();
+    add(&site, "in-folder", "cwd = \"own\"\n", "echo x\n");
+    site.workspace.write("own/bin/in-folder.sh", "echo x\n");
+    let mut client = Client::of(&site, "local");
+    let has = |client: &mut Client, id: &str| client.names().contains(&id.to_owned());
+    assert!(has(&mut client, "at-once"));
+    let script = site.workspace.read_text("bin/at-once.sh");
+    let started = Instant::now();
+    site.workspace.remove("bin/at-once.sh");
+    client.heard(CHANGED);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(!has(&mut client, "at-once"));
+    let started = Instant::now();
+    site.workspace.write("bin/at-once.sh", script);
+    client.heard(CHANGED);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(has(&mut client, "at-once"));
+    assert!(has(&mut client, "in-folder"));
+    let started = Instant::now();
+    fs::rename(site.workspace.join("own"), site.workspace.join("moved")).unwrap();
+    client.heard(CHANGED);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(!has(&mut client, "in-folder"));
+}
+
+/// Issue 14: the SDK knows some methods that are none here. They are refused as any other.
+#[test]
+fn methods_that_are_none_are_refused_alike() {
+    let site = site();
+    let mut client = Client::start(&site, &[]);
+    client.ask("server/discover", late(json!({}), json!({})));
+    let mut refused =
+        |method: &str, params: Value| client.ask(method, late(params, json!({})))["error"].clone();
+    let expect = json!({"code": -32601, "message": "there is no such method"});
+    for (method, params) in [
+        ("no/such", json!({})),
+        ("resources/subscribe", json!({"uri": "brigade://tool/asks"})),
+        ("resources/unsubscribe", json!({"uri": "brigade://tool/asks"})),
+        ("tasks/get", json!({"taskId": "x"})),
+        ("logging/setLevel", json!({"level": "info"})),
+    ] {
+        assert_eq!(refused(method, params), expect, "{method}");
+    }
 }
 
 #[test]

@@ -34,6 +34,11 @@ impl Unread {
         Unread { path: path.to_owned(), reason: "its name is not UTF-8".to_owned() }
     }
 
+    /// A file whose name stays closed.
+    pub(super) fn closed(path: &str) -> Unread {
+        Unread { path: path.to_owned(), reason: "its path is protected".to_owned() }
+    }
+
     /// Returns what a walk could not read, as far as there is room for it.
     pub(super) fn shown(unread: &[Unread], room: &mut Room) -> Vec<Unread> {
         unread.iter().take(100).take_while(|row| room.take(row)).cloned().collect()
@@ -47,6 +52,8 @@ pub(super) struct Walk<'a, 'c> {
     ignored: Vec<Gitignore>,
     /// What could not be read.
     pub(super) unread: Vec<Unread>,
+    /// The files that git does not ignore and whose names stay closed.
+    pub(super) closed: Vec<RelPath>,
 }
 
 /// Gets each file, with the directory that holds it, and may note that it cannot be read.
@@ -61,7 +68,7 @@ pub(super) enum Go {
 impl<'a, 'c> Walk<'a, 'c> {
     /// Reads the .gitignore files above a directory.
     pub(super) fn new(context: &'a Context<'c>, start: &RelPath) -> Result<Walk<'a, 'c>, Failure> {
-        let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new() };
+        let mut walk = Walk { context, ignored: Vec::new(), unread: Vec::new(), closed: Vec::new() };
         let mut here = root(context)?;
         for name in start.as_str().split('/').filter(|name| !name.is_empty()) {
             let ignored = walk.gitignore(&here);
@@ -105,6 +112,13 @@ impl<'a, 'c> Walk<'a, 'c> {
         false
     }
 
+    /// Tells the closed files that are wanted among what could not be read.
+    pub(super) fn note_closed(&mut self, is_wanted: impl Fn(&RelPath) -> bool) {
+        let closed = std::mem::take(&mut self.closed);
+        let told = closed.iter().filter(|path| is_wanted(path)).map(|path| Unread::closed(path.as_str()));
+        self.unread.extend(told);
+    }
+
     /// Calls `visit` with each file beneath a directory: neither ignored nor closed, and no link.
     pub(super) fn files(&mut self, folder: &Folder, visit: &mut Visit<'_>) -> Result<Go, Failure> {
         self.context.check_cancelled()?;
@@ -125,7 +139,13 @@ impl<'a, 'c> Walk<'a, 'c> {
                 continue;
             };
             let usage = if kind == FileKind::Directory { PathUse::Search } else { PathUse::Read };
-            if !self.context.guards.allows(path.as_str(), usage) || self.is_ignored(&path, kind) {
+            if self.is_ignored(&path, kind) {
+                continue;
+            }
+            if !self.context.guards.allows(path.as_str(), usage) {
+                if kind == FileKind::File && !self.context.guards.is_closed(path.as_str()) {
+                    self.closed.push(path);
+                }
                 continue;
             }
             go = match kind {

@@ -140,6 +140,8 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     }
     let is_truncated = text.is_some() && lines.is_cut;
     let next = args.offset + lines.taken.max(1);
+    // Only a line that alone does not fit is cut in its middle.
+    let is_in_line = is_truncated && text.as_ref().is_some_and(|text| !text.ends_with('\n'));
     let output = Output::of(&FileRead {
         status: "success",
         path: &place.shown,
@@ -154,7 +156,11 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         None => output.text(format!("`{}` is binary, with {size} bytes", place.shown)),
         Some(text) => {
             let end = if text.ends_with('\n') { "" } else { "\n" };
-            let note = format!("{end}[cut, of {size} bytes; `fs.read` with offset {next} reads on]");
+            let what = match is_in_line {
+                true => format!("line {next} is longer than what fits, and its rest is left out, "),
+                false => "cut, ".to_owned(),
+            };
+            let note = format!("{end}[{what}of {size} bytes; `fs.read` with offset {next} reads on]");
             let note = if is_truncated { note } else { String::new() };
             output.text(text + &note)
         }

@@ -220,14 +220,15 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
             }
         }
         Start::Folder(folder) => {
-            walk.files(&folder, &mut |unread, folder, path| {
-                let name = below(path, &place.path);
-                // A glob without a slash is one of names, as for other programs that search.
-                let is_wanted = wanted.as_ref().is_none_or(|wanted| {
-                    wanted.is_match(name)
+            // A glob without a slash is one of names, as for other programs that search.
+            let is_wanted = |path: &RelPath| {
+                wanted.as_ref().is_none_or(|wanted| {
+                    wanted.is_match(below(path, &place.path))
                         || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
-                });
-                if is_wanted {
+                })
+            };
+            walk.files(&folder, &mut |unread, folder, path| {
+                if is_wanted(path) {
                     let opened = folder.open(path.name()).map_err(|error| error.kind);
                     if let Err(kind) = opened.and_then(|file| search.file(path, file)) {
                         unread.push(Unread::new(path.as_str(), &kind));
@@ -235,6 +236,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
                 }
                 Ok(if search.is_full { Go::End } else { Go::On })
             })?;
+            walk.note_closed(is_wanted);
         }
     }
     let unread = std::mem::take(&mut walk.unread);
@@ -257,7 +259,15 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         text.push(format!("{}:{}:{}", found.path, found.line, found.content));
     }
+    if search.is_full {
+        text.push(cut_after(rows.len()));
+    }
     Ok(Matches::of(rows, search.is_full, &unread, &mut room).text(text.join("\n")))
+}
+
+/// Says that there is more than is shown, and how it is found.
+fn cut_after(count: usize) -> String {
+    format!("[cut after {count} matches; a larger `limit`, or a narrower `pattern` or `path`, shows others]")
 }
 
 #[derive(Deserialize)]
@@ -281,10 +291,14 @@ pub(super) fn glob(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         }
         Ok(Go::On)
     })?;
+    walk.note_closed(|path| wanted.is_match(below(path, &place.path)));
     found.sort_unstable();
     let (total, mut room) = (found.len(), Room::of(context));
     let fitting = found.iter().take(args.limit).take_while(|path| room.take(path)).count();
     found.truncate(fitting);
-    let (is_full, text) = (found.len() < total, found.join("\n"));
+    let (is_full, mut text) = (found.len() < total, found.join("\n"));
+    if is_full {
+        text = format!("{text}\n{}", cut_after(found.len()));
+    }
     Ok(Matches::of(found, is_full, &walk.unread, &mut room).text(text))
 }

@@ -444,6 +444,15 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     assert_eq!(lines(r#"{"pattern": "needle", "path": "src/main.rs"}"#).lines().count(), 2);
     let capped = work.ok("fs.grep", r#"{"pattern": "needle", "path": ".", "limit": 1, "context": 1}"#);
     assert!(flag(&capped, "truncated") && capped.get("count").unwrap().to_compact() == "1");
+    // What is closed is told, where it is wanted, and so is a cut.
+    let found = work.ok("fs.grep", r#"{"pattern": "needle", "path": "."}"#);
+    let unread = r#"[{"path":".env","reason":"its path is protected"}]"#;
+    assert_eq!(found.get("unread").unwrap().to_compact(), unread);
+    let of_rust = work.ok("fs.grep", r#"{"pattern": "needle", "path": ".", "glob": "*.rs"}"#);
+    assert!(of_rust.get("unread").is_none());
+    let all = work.ok("fs.glob", r#"{"pattern": "**/*", "path": "."}"#);
+    assert_eq!(all.get("unread").unwrap().to_compact(), unread);
+    assert!(lines(r#"{"pattern": "needle", "path": ".", "limit": 1}"#).contains("[cut after 1 matches;"));
     work.refused("fs.grep", r#"{"pattern": "(", "path": "."}"#, "invalid_pattern");
     let files = |args: &str| work.call("fs.glob", args).unwrap().text.unwrap();
     assert_eq!(files(r#"{"pattern": "*.rs", "path": "."}"#), "");

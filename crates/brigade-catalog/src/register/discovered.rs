@@ -10,7 +10,7 @@ use brigade_discovery::{
 };
 use brigade_redact::{Redactor, looks_secret_value};
 
-use super::{RegisterError, Registration, Registrations, id_of_name, quoted};
+use super::{NEVER_CONTACTED, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
     ApprovalMode, Catalog, Family, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
     Transport,
@@ -29,6 +29,20 @@ pub struct Definition<'d> {
     pub workspace: &'d Path,
 }
 
+impl Definition<'_> {
+    /// Returns the id of the tool: the one that is given, or what follows from the name.
+    pub fn tool_id(&self, given: Option<&str>) -> String {
+        let name = &self.entry.name;
+        match given {
+            Some(id) => id.to_owned(),
+            None if self.entry.source == ToolSource::Harness.as_str() => {
+                id_of_name(&format!("{}.{name}", self.origin.harness))
+            }
+            None => id_of_name(name),
+        }
+    }
+}
+
 impl Registrations {
     /// Makes an entry of a definition, disabled and without effects and permissions. `id` replaces the id that follows
     /// from its name.
@@ -42,11 +56,7 @@ impl Registrations {
             found.errors.push(error.field("source"));
             return found;
         };
-        let of_name = match source {
-            ToolSource::Harness => id_of_name(&format!("{}.{}", origin.harness, entry.name)),
-            _ => id_of_name(&entry.name),
-        };
-        let Ok(tool) = Tool::new(id.unwrap_or(&of_name), family) else {
+        let Ok(tool) = Tool::new(&definition.tool_id(id), family) else {
             let message = "no id can be made of the name; give one";
             found.errors.push(RegisterError::new("field_invalid", message).field("id"));
             return found;
@@ -82,8 +92,7 @@ impl Registrations {
                     runtime = found.server(definition, level, &mut tool);
                     "mcp server".to_owned()
                 } else {
-                    let message = "a remote server is inventory, and is never contacted";
-                    found.note("url_not_kept", "url".to_owned(), message);
+                    found.note("url_not_kept", "url".to_owned(), NEVER_CONTACTED);
                     let host =
                         entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
                     format!("remote mcp server{host}")

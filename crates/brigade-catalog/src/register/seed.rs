@@ -2,7 +2,7 @@
 
 use brigade_core::{Json, Object};
 
-use super::{Members, RegisterError, Registration, Registrations};
+use super::{ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, is_server};
 use crate::model::{
     Availability, Cost, Family, Install, RiskClass, Runtime, Seconds, SourceDetail, Tool, ToolId, ToolSource,
     Transport,
@@ -109,13 +109,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     tool.permissions = members.texts("permissions");
     tool.env_labels = members.texts("env_labels");
     tool.project_specific = members.flag("project_specific");
-    if let Some(word) = members.text("availability") {
-        tool.availability = word.parse().ok();
-        if tool.availability.is_none() {
-            let message = format!("expected one of {}", Availability::EXPECTED);
-            found.errors.push(wrong(members.field("availability"), &message));
-        }
-    }
+    tool.availability = members.word("availability", &format!("one of {}", Availability::EXPECTED));
     if let Some(version) = members.text("version") {
         tool.version = version.parse().ok();
         if tool.version.is_none() {
@@ -123,17 +117,35 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         }
     }
     tool.version_command = members.text("version_command");
+    tool.source_path = members.text("source_path");
+    tool.manifest_path = members.text("manifest_path");
+    tool.schema_path = members.text("schema_path");
+    tool.auth_label = members.text("auth_label");
+    tool.health_path = members.text("health_path");
+    tool.fingerprint = members.text("fingerprint");
+    tool.runtime_id = members.text("runtime_id");
+    tool.runtime_health_path = members.text("runtime_health_path");
+    tool.requires_runtime = members.flag("requires_runtime");
+    tool.mcp_server_id = members.text("mcp_server_id");
+    tool.mcp_tool_name = members.text("mcp_tool_name");
+    tool.domain = members.text("domain");
+    tool.capability = members.texts("capability");
+    tool.supported_harnesses = members.texts("supported_harnesses");
+    tool.projections = members.table("projections");
+    tool.projection_fingerprints = members.table("projection_fingerprints");
+    tool.argument_template = members.table("argument_template");
+    tool.allow_option_values = members.texts("allow_option_values");
+    tool.code = members.texts("code");
+    tool.data = members.texts("data");
+    if members.text("family").is_some_and(|word| word != family.as_str()) {
+        let message = "the family follows from the type of the source";
+        found.note("family_ignored", members.field("family"), message);
+    }
     tool.cwd = members.text("cwd");
     tool.input_schema_path = members.text("input_schema_path");
     tool.output_schema_path = members.text("output_schema_path");
     tool.examples_path = members.text("examples_path");
-    if let Some(word) = members.text("risk_class") {
-        tool.risk_class = word.parse().ok();
-        if tool.risk_class.is_none() {
-            let message = format!("expected one of {}", RiskClass::EXPECTED);
-            found.errors.push(wrong(members.field("risk_class"), &message));
-        }
-    }
+    tool.risk_class = members.word("risk_class", &format!("one of {}", RiskClass::EXPECTED));
     if let Some(timeout) = members.get("timeout") {
         tool.timeout = timeout.as_f64().and_then(|seconds| Seconds::new(seconds).ok());
         if tool.timeout.is_none() {
@@ -148,13 +160,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     if members.get("enabled").is_some() {
         tool.enabled = members.flag("enabled");
     }
-    if let Some(word) = members.text("approval_mode") {
-        tool.approval_mode = word.parse().ok();
-        if tool.approval_mode.is_none() {
-            let message = "expected never, on-request or always";
-            found.errors.push(wrong(members.field("approval_mode"), message));
-        }
-    }
+    tool.approval_mode = members.word("approval_mode", "never, on-request or always");
     if let Some(install) = members.object("install") {
         let mut install = Members::of(install, members.field("install"));
         tool.install = Some(Box::new(Install {
@@ -183,30 +189,63 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             source.fault("transport", "expected stdio, http or sse");
         }
     }
-    let command = source.text("command");
-    let source_has_command = command.is_some();
+    for name in ["ref", "fingerprint"] {
+        if source.get(name).is_some() {
+            let message = "it is written when a definition of an agent program is registered";
+            found.note("origin_ignored", source.field(name), message);
+        }
+    }
+    let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
+    let (command, outer) = (source.text("command"), members.text("command"));
+    if command.is_some() && outer.is_some() && command != outer {
+        let message = "another command stands under `source`";
+        found.errors.push(RegisterError::new("definition_unclear", message).field(members.field("command")));
+    }
+    let command = command.or(outer);
+    let unclear_url = match (&command, &url, &detail.transport) {
+        (Some(_), Some(_), _) => Some("the server has both a command and a URL"),
+        (_, Some(url), _) => (!is_server(url)).then_some(ADDRESS),
+        (_, None, Some(Transport::Http | Transport::Sse)) if kind == ToolSource::Mcp => Some(ADDRESS),
+        (_, None, _) => None,
+    };
+    if let Some(why) = unclear_url {
+        found.errors.push(RegisterError::new("definition_unclear", why).field(source.field("url")));
+    }
+    let is_remote = url.is_some();
+    if is_remote {
+        detail.transport = detail.transport.or(Some(Transport::Http));
+        found.note("url_not_kept", source.field("url"), NEVER_CONTACTED);
+    }
     source.rest(found);
     let mut runtime = None;
-    match kind {
-        ToolSource::Cli => tool.command = command,
-        ToolSource::Script => tool.command = command.or_else(|| detail.path.clone()),
-        ToolSource::Mcp => {
-            let is_remote = matches!(detail.transport, Some(Transport::Http | Transport::Sse));
-            match command.filter(|_| !is_remote) {
-                Some(command) => runtime = server(&mut tool, &command),
-                None if is_remote && source_has_command => {
-                    let message = "a server that is reached over the network is not started";
-                    found.note("command_ignored", members.field("source.command"), message);
-                }
-                None if is_remote => {}
-                None => {
-                    let message = "a server that is started needs a command";
-                    found.errors.push(wrong(members.field("source.command"), message));
-                }
+    match (kind, command) {
+        (ToolSource::Cli, command) => tool.command = command,
+        (ToolSource::Script, command) => tool.command = command.or_else(|| detail.path.clone()),
+        (ToolSource::Mcp, Some(command)) => {
+            if tool.runtime_id.as_deref().is_some_and(|stated| stated != id) {
+                let message = "the command becomes a runtime with the id of the tool";
+                found.note("runtime_id_ignored", members.field("runtime_id"), message);
+            }
+            runtime = server(&mut tool, &command);
+        }
+        (ToolSource::Mcp, None) if unclear_url.is_none() => {
+            if !matches!(detail.transport, Some(Transport::Http | Transport::Sse))
+                && tool.runtime_id.is_none()
+            {
+                let message = "a server that is started needs a command";
+                found.errors.push(wrong(members.field("source.command"), message));
             }
         }
-        ToolSource::Skill => tool.source_path.clone_from(&detail.path),
-        ToolSource::Harness => {}
+        (ToolSource::Mcp, None) => {}
+        (ToolSource::Skill | ToolSource::Harness, command) => {
+            if kind == ToolSource::Skill && tool.source_path.is_none() {
+                tool.source_path.clone_from(&detail.path);
+            }
+            if command.is_some() {
+                let message = "nothing is started for a tool of this kind";
+                found.note("command_ignored", members.field("command"), message);
+            }
+        }
     }
     if matches!(kind, ToolSource::Cli | ToolSource::Script) && tool.command.is_none() {
         found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
@@ -215,7 +254,8 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let is_stated = tool.enabled && object.contains_key("enabled");
     found.note_review(&tool, is_stated, |name| members.field(name));
     members.rest(found);
-    found.tools.push(Registration { tool, runtime, detail: kind.as_str().to_owned() });
+    let what = if is_remote { "remote mcp server" } else { kind.as_str() };
+    found.tools.push(Registration { tool, runtime, detail: what.to_owned() });
 }
 
 /// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it. The server is started

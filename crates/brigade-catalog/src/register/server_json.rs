@@ -1,10 +1,12 @@
 //! `server.json` of the official MCP registry.
 
 use brigade_core::{Json, Object};
-use brigade_discovery::is_address;
 
 use super::seed::server;
-use super::{Members, RegisterError, Registration, Registrations, id_of_name, quoted};
+use super::{
+    ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, id_of_name, is_server,
+    quoted,
+};
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
 /// Returns whether a document is one: it names a server and says where it is had or reached.
@@ -49,42 +51,38 @@ pub(super) fn read(object: &Object) -> Registrations {
         let (name, description) = (title.clone(), description.clone());
         Some(Tool { name, description, source: Some(Box::new(source)), ..tool })
     };
-    let packages = members.get("packages").and_then(Json::as_array).unwrap_or_default();
     let mut is_taken = false;
-    for (index, package) in packages.iter().enumerate() {
-        let prefix = format!("packages[{}]", index + 1);
-        let Some(object) = package.as_object() else { continue };
+    for (index, object) in members.objects("packages") {
+        let prefix = format!("packages[{index}]");
         if is_taken {
             found.note("package_ignored", prefix, "an earlier package is taken");
             continue;
         }
         let mut package = Members::of(object, prefix.clone());
-        let Some(command) = command_of(&mut package, version.as_deref(), &mut found) else { continue };
+        let command = command_of(&mut package, version.as_deref(), &mut found);
+        let Some(command) = command else {
+            package.pass_faults(&mut found);
+            continue;
+        };
         is_taken = true;
-        let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
-        tool.env_labels = variables(&mut package, &mut found);
-        let runtime = server(&mut tool, &command);
+        let env_labels = variables(&mut package, &mut found);
         package.rest(&mut found);
+        let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
+        tool.env_labels = env_labels;
+        let runtime = server(&mut tool, &command);
         found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
     }
-    let remotes = members.get("remotes").and_then(Json::as_array).unwrap_or_default();
-    for (index, remote) in remotes.iter().enumerate() {
-        let Some(object) = remote.as_object() else { continue };
-        let mut remote = Members::of(object, format!("remotes[{}]", index + 1));
+    for (index, object) in members.objects("remotes") {
+        let mut remote = Members::of(object, format!("remotes[{index}]"));
         let kind = remote.text("type").or_else(|| remote.text("transport_type")).unwrap_or_default();
         let transport = if kind == "sse" { Transport::Sse } else { Transport::Http };
-        // What stands in braces is a variable.
-        if !remote.text("url").is_some_and(|url| url.contains('{') || is_address(&url)) {
-            remote.fault("url", "expected the address of a server, https://HOST/PATH");
+        if !remote.text("url").is_some_and(|url| is_server(&url)) {
+            found.errors.push(RegisterError::new("definition_unclear", ADDRESS).field(remote.field("url")));
         }
         let is_first = found.tools.is_empty();
-        let id = if is_first { short.clone() } else { format!("{short}-remote-{}", index + 1) };
+        let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
         if let Some(tool) = base(&id, transport, &mut found) {
-            found.note(
-                "url_not_kept",
-                remote.field("url"),
-                "a remote server is inventory, and is never contacted",
-            );
+            found.note("url_not_kept", remote.field("url"), NEVER_CONTACTED);
             remote.rest(&mut found);
             found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
         }
@@ -113,9 +111,11 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
             return None;
         }
     };
-    let transport =
-        package.get("transport").and_then(|transport| transport.get("type")).and_then(Json::as_str);
-    if transport.is_some_and(|word| word != "stdio") {
+    let transport = package.object("transport").and_then(|transport| transport.get("type"));
+    if transport.is_some_and(|word| word.as_str().is_none()) {
+        package.fault("transport.type", "expected text in quotes");
+    }
+    if transport.and_then(Json::as_str).is_some_and(|word| word != "stdio") {
         found.note("package_ignored", package.field("transport"), "only servers over stdio are started");
         return None;
     }
@@ -156,24 +156,26 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     }
     let mut command = format!("{program} {identifier}@{pinned}");
     for name in ["packageArguments", "package_arguments"] {
-        for (index, argument) in
-            package.get(name).and_then(Json::as_array).unwrap_or_default().iter().enumerate()
-        {
-            let text = |key: &str| argument.get(key).and_then(Json::as_str).filter(|text| !text.is_empty());
-            let field = format!("{}[{}]", package.field(name), index + 1);
+        for (index, argument) in package.objects(name) {
+            let mut text = |key: &str| {
+                let value = argument.get(key).filter(|value| **value != Json::Null)?;
+                if value.as_str().is_none() {
+                    package.fault(&format!("{name}[{index}].{key}"), "expected text in quotes");
+                }
+                value.as_str().filter(|text| !text.is_empty())
+            };
+            let (option, value) = (text("name"), text("value"));
+            let field = format!("{}[{index}]", package.field(name));
             let is_secret = argument.get("isSecret").or_else(|| argument.get("is_secret"));
             let is_secret = is_secret.is_some_and(|secret| *secret != Json::Bool(false));
-            match (text("name"), text("value")) {
-                (_, Some(value)) if is_secret && !value.contains('{') => {
+            match value {
+                Some(value) if is_secret && !value.contains('{') => {
                     let message = "the argument is a secret, which no entry may hold; \
                                    let the server read it from a variable";
                     found.errors.push(RegisterError::new("secret_in_entry", message).field(field));
                 }
-                (_, Some(value)) if value.contains('{') => {
-                    found.note("argument_missing", field, "its value is not known; add it to the command");
-                }
-                (name, Some(value)) => {
-                    let words = name.into_iter().chain([value]);
+                Some(value) if !value.contains('{') => {
+                    let words = option.into_iter().chain([value]);
                     words.for_each(|word| command.push_str(&format!(" {}", quoted(word))));
                 }
                 _ => found.note("argument_missing", field, "its value is not known; add it to the command"),
@@ -191,8 +193,12 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
 fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String> {
     let mut names = Vec::new();
     for key in ["environmentVariables", "environment_variables"] {
-        for variable in package.get(key).and_then(Json::as_array).unwrap_or_default() {
-            let Some(name) = variable.get("name").and_then(Json::as_str) else { continue };
+        for (index, variable) in package.objects(key) {
+            let name = variable.get("name").and_then(Json::as_str).filter(|name| !name.is_empty());
+            let Some(name) = name else {
+                package.fault(&format!("{key}[{index}].name"), "expected the name of a variable");
+                continue;
+            };
             if variable.get("value").is_some() || variable.get("default").is_some() {
                 let field = format!("{}.{name}", package.field(key));
                 found.note("value_not_kept", field, "bind it under env_bindings of the policy");

@@ -168,8 +168,88 @@ fn values_of_another_type_are_told_and_never_dropped() {
     }
     let socket = read("a.yaml", "id: a\nsource: {type: mcp, transport: websocket, command: x}\n");
     assert_eq!(socket.errors.first().and_then(|error| error.field.as_deref()), Some("a.source.transport"));
-    let remote = read("a.yaml", "id: a\nsource: {type: mcp, transport: http, command: npx x}\n");
-    assert_eq!(remote.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["command_ignored"]);
+}
+
+/// Issue 15: neither a file nor a reference is guessed at where a server is started and reached.
+#[test]
+fn servers_of_files_have_a_command_or_an_address() {
+    let check = |source: &str, expect: &[(&str, &str)]| {
+        let found = read("a.yaml", &format!("id: a\nsource: {{type: mcp, {source}}}\n"));
+        let errors: Vec<_> = found
+            .errors
+            .iter()
+            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(errors, expect, "{source}");
+        found
+    };
+    let unclear = [("definition_unclear", "a.source.url")];
+    check("command: npx x, url: 'https://h/mcp'", &unclear);
+    check("transport: http, command: npx x, url: 'https://h/mcp'", &unclear);
+    check("transport: http, command: npx x", &unclear);
+    check("transport: sse", &unclear);
+    check("transport: http, url: not a url", &unclear);
+    check("url: 'ftp://h/'", &unclear);
+    check("transport: stdio, url: 'https://h/mcp'", &[("field_invalid", "a.source.command")]);
+    for source in ["transport: sse, url: 'https://{tenant}.h/mcp'", "url: 'https://h/mcp?k=v'"] {
+        let found = check(source, &[]);
+        assert_eq!(found.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["url_not_kept"]);
+        assert_eq!((found.tools[0].runtime.is_none(), found.tools[0].tool.runs_in()), (true, None));
+    }
+    let twice = read("a.yaml", "id: a\ncommand: jq\nsource: {type: cli, command: yq}\n");
+    assert_eq!(twice.errors[0].field.as_deref(), Some("a.command"));
+    let beside = read("a.yaml", "id: a\ncommand: jq\nsource: {type: cli}\n");
+    assert_eq!((beside.errors.len(), beside.tools[0].tool.command.as_deref()), (0, Some("jq")));
+}
+
+/// Issue 15: a `server.json` of another shape is refused, and nothing of it is dropped.
+#[test]
+fn wrong_shapes_of_the_mcp_registry_are_told() {
+    let text = |member: &str| {
+        format!(
+            r#"{{"name":"a/b","packages":[{{"registryType":"npm","identifier":"b","version":"1.0.0",{member}}}]}}"#
+        )
+    };
+    let fields = |text: &str| {
+        let found = read("server.json", text);
+        assert!(found.errors.iter().all(|error| error.code == "field_invalid"), "{:?}", found.errors);
+        found.errors.into_iter().filter_map(|error| error.field).collect::<Vec<_>>()
+    };
+    for (member, field) in [
+        (r#""packageArguments":"--root /srv""#, "packageArguments"),
+        (r#""packageArguments":{"value":"x"}"#, "packageArguments"),
+        (r#""packageArguments":["--root"]"#, "packageArguments[1]"),
+        (r#""packageArguments":[{"type":"positional","value":5}]"#, "packageArguments[1].value"),
+        (r#""packageArguments":[{"name":["--a"],"value":"x"}]"#, "packageArguments[1].name"),
+        (r#""environmentVariables":{"KEY":"v"}"#, "environmentVariables"),
+        (r#""environmentVariables":["KEY"]"#, "environmentVariables[1]"),
+        (r#""environmentVariables":[{"value":"v"}]"#, "environmentVariables[1].name"),
+        (r#""transport":"stdio""#, "transport"),
+        (r#""transport":{"type":1}"#, "transport.type"),
+    ] {
+        assert_eq!(fields(&text(member)), [format!("b.packages[1].{field}")], "{member}");
+    }
+    assert_eq!(fields(r#"{"name":"a/b","packages":{}}"#), ["b.packages"]);
+    assert_eq!(fields(r#"{"name":"a/b","remotes":["https://x"]}"#), ["b.remotes[1]"]);
+    assert_eq!(fields(r#"{"name":"a/b","packages":[{"registryType":7}]}"#), ["b.packages[1].registryType"]);
+}
+
+/// Issue 15: all fields of an entry are taken over from YAML and JSON, too.
+#[test]
+fn every_field_of_an_entry_has_a_place_in_other_forms() {
+    let text = "id: a\nname: A\nfamily: script\nenabled: true\ndescription: d\nsource_path: s.md\nmanifest_path: m\nschema_path: p\ncommand: jq\nauth_label: gh\nhealth_path: h\nfingerprint: f\ninput_schema_path: i\noutput_schema_path: o\nexamples_path: e\napproval_mode: always\ncwd: sub\nruntime_id: r\nruntime_health_path: rh\nmcp_server_id: ms\nmcp_tool_name: mt\nrequires_runtime: true\ntimeout: 5\ndomain: data\ncapability: [c]\nrisk_class: read\npermissions: [p]\neffects: [local-read]\nenv_labels: [L]\nsupported_harnesses: [claude]\nprojections: {claude: x.md}\nprojection_fingerprints: {claude: y}\nargument_template: {path: '--path={value}'}\nallow_option_values: [path]\ncode: ['*.py']\ndata: ['*.csv']\naliases: [q]\ncategories: [k]\ncapabilities: [l]\navailability: always\nversion: '1'\nversion_command: jq --version\nproject_specific: true\ninstall: {check: which jq}\ncost: {unit: USD}\nsource: {type: cli}\n";
+    let found = read("a.yaml", text);
+    assert_eq!(found.errors, []);
+    assert_eq!(found.notes.iter().map(|note| note.field.as_str()).collect::<Vec<_>>(), ["a.enabled"]);
+    let stated = text.lines().filter_map(|line| Some(line.split_once(':')?.0));
+    assert!(crate::fields::TOOL.names().all(|name| stated.clone().any(|stated| stated == name)));
+    let tool = &found.tools[0].tool;
+    assert_eq!(tool.argument_template["path"], "--path={value}");
+    assert_eq!((tool.auth_label.as_deref(), tool.mcp_server_id.as_deref()), (Some("gh"), Some("ms")));
+    assert_eq!((tool.requires_runtime, &tool.supported_harnesses[..]), (true, &["claude".to_owned()][..]));
+    let other = read("a.yaml", "id: a\nfamily: mcp\nsource: {type: cli, command: jq, ref: x}\n");
+    let notes: Vec<_> = other.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    assert_eq!(notes, [("family_ignored", "a.family"), ("origin_ignored", "a.source.ref")]);
 }
 
 #[test]

@@ -90,13 +90,13 @@ pub(super) const ROWS: &[Definition] = &[
         id: "git.log",
         title: "Show commits",
         description: "Lists the newest commits of a repository.",
-        input: "binding_id!:string limit:integer(1..200)=20",
+        input: "binding_id:string=\"workspace\" limit:integer(1..200)=20",
         output: "commits:[sha:string author:string date:string subject:string]",
         effects: &["local-read"],
         stage: 2,
         is_built: true,
         needs: &[Fact::Repository, Fact::Git],
-        aliases: &[Alias { name: "gitLog", fill: &[("binding_id", "\"workspace\"")], ..ALIAS }],
+        aliases: &[Alias { name: "gitLog", ..ALIAS }],
         ..ROW
     },
     Definition {

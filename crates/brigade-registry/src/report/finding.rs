@@ -6,6 +6,7 @@ use brigade_core::{Hint, Timestamp};
 use brigade_discovery::DiscoveredEntry;
 use brigade_facts::ToolSummary;
 use brigade_policy::Blocker;
+use brigade_profile::builtin::definition;
 use serde::{Deserialize, Serialize};
 
 /// Why a tool is in its state, or cannot be called.
@@ -185,6 +186,10 @@ pub struct ShownTool {
     pub capabilities: Vec<String>,
     /// Whether it is expected to be there: `always`, `installed` or `conditional`.
     pub availability: Option<String>,
+    /// The approval that a built-in tool asks for itself; absent for other tools. Profiles and the policy only make it
+    /// stricter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
     /// Whether it is there: `available`, `missing`, `outdated` or `unknown`.
     pub state: String,
     /// Why it is not available.
@@ -230,6 +235,9 @@ impl ShownTool {
             categories: texts(tool.all_categories()),
             capabilities: texts(tool.all_capabilities()),
             availability: tool.availability.map(|availability| availability.as_str().to_owned()),
+            approval: definition(tool.id.as_str())
+                .filter(|_| tool.is_built_in())
+                .map(|row| row.approval.as_str().to_owned()),
             state: presence.state.as_str().to_owned(),
             reasons: StateReason::all_of(presence),
             version: tool.version.as_ref().map(ToString::to_string),
@@ -488,7 +496,7 @@ impl Report for SearchReport {
 pub struct ToolStats {
     /// The tool.
     pub id: String,
-    /// Number of receipts.
+    /// Number of receipts, without those of installations.
     pub runs: u64,
     /// Runs that completed.
     pub completed: u64,
@@ -510,6 +518,9 @@ pub struct ToolStats {
     pub cost: Option<f64>,
     /// The unit of the cost.
     pub cost_unit: Option<String>,
+    /// Installations of the tool that ran. They are no runs of it.
+    #[serde(default)]
+    pub installations: u64,
 }
 
 /// `tools stats`.
@@ -522,7 +533,7 @@ pub struct StatsReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// The tools that have run, by id.
+    /// The tools that have run or were installed, by id.
     pub tools: Vec<ToolStats>,
     /// Number of entries.
     pub tool_count: usize,

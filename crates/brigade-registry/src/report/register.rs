@@ -79,6 +79,9 @@ pub struct RegisterNoteRow {
 pub struct RegisterErrorRow {
     /// The code. Its meaning never changes.
     pub code: String,
+    /// The definition that was asked for, if there is one.
+    #[serde(rename = "ref", default)]
+    pub reference: Option<String>,
     /// The field that it is about.
     pub field: Option<String>,
     /// The sentence.

@@ -74,6 +74,11 @@ impl<'m> Machine<'m> {
         Machine { fs, environment, workspace: fs.root().display().to_string(), masks }
     }
 
+    /// Returns whether a home directory is known, in which the user's files are.
+    pub(super) fn has_home(&self) -> bool {
+        self.environment.home().is_some()
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name)?.to_str().map(str::to_owned)
     }

@@ -187,13 +187,15 @@ fn only_what_a_rule_approved_is_given_up() {
     let (_folder, workspace) = workspace();
     let calls = of(&workspace, "a");
     let ruled = ask(&calls, args("by rule"), &rule).id;
-    calls.give_up(&ruled).unwrap();
+    calls.give_up(&ruled, "the program is gone").unwrap();
     let call = calls.show(&ruled).unwrap().call;
     assert_eq!((call.status, call.withdrawn), (CallStatus::Rejected, true));
+    let reason = call.review_reason.unwrap_or_default();
+    assert!(reason.ends_with("was not run: the program is gone"), "{reason}");
 
     let person = ask(&calls, args("by a person"), &nobody).id;
     workspace.calls().approve(person.as_str()).unwrap();
-    calls.give_up(&person).unwrap();
+    calls.give_up(&person, "busy").unwrap();
     assert_eq!(calls.show(&person).unwrap().call.status, CallStatus::Approved);
 }
 

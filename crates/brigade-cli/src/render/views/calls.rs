@@ -231,7 +231,7 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         },
     );
     if !preview.server_effects.is_empty() {
-        let tools = few(preview.server_tools.clone()).join(", ");
+        let tools = few(preview.server_tools.clone(), "tools").join(", ");
         let server = format!("kept, opened for {} of {tools}", preview.server_effects.join(", "));
         sheet.field("server", Text::from(server.as_str()));
     }
@@ -278,7 +278,7 @@ fn show_bound(binding: &Binding, sheet: &mut Sheet) {
     let program = binding.program.iter().map(|program| format!("program {}", program.path));
     let directory = binding.directory.iter().map(|directory| format!("directory {directory}"));
     let pin = binding.pin.iter().map(|_| "the server's listing".to_owned());
-    let files = few(binding.files.keys().cloned().collect());
+    let files = few(binding.files.keys().cloned().collect(), FILES);
     let named = binding.named.keys().cloned();
     let bound: Vec<String> = program.chain(files).chain(named).chain(directory).chain(pin).collect();
     sheet.field_if("approved", Some(bound.join(", ")).filter(|bound| !bound.is_empty()));
@@ -286,15 +286,18 @@ fn show_bound(binding: &Binding, sheet: &mut Sheet) {
 
 /// Lists some of the files that something binds, and how many more there are.
 fn files_by(code: &BoundCode, by: BoundBy) -> Vec<String> {
-    few(code.files.iter().filter(|file| file.by == by).map(|file| file.path.clone()).collect())
+    few(code.files.iter().filter(|file| file.by == by).map(|file| file.path.clone()).collect(), FILES)
 }
 
-/// Shortens a list of files.
-fn few(mut files: Vec<String>) -> Vec<String> {
-    let more = files.len().saturating_sub(SHOWN_FILES);
-    files.truncate(SHOWN_FILES);
-    files.extend((0 < more).then(|| format!("{more} more files")));
-    files
+/// What most lists hold.
+const FILES: &str = "files";
+
+/// Shortens a list of things of a kind.
+fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
+    let more = things.len().saturating_sub(SHOWN_FILES);
+    things.truncate(SHOWN_FILES);
+    things.extend((0 < more).then(|| format!("{more} more {kind}")));
+    things
 }
 
 /// Shows what binds files besides the command, what the command starts, and what no approval binds.
@@ -302,7 +305,7 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
     let list = |files: Vec<String>| Some(files.join(", "));
     sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
     sheet.field_if("binds by scripts", list(files_by(code, BoundBy::Chain)));
-    sheet.field_if("reads as data", list(few(code.data.clone())));
+    sheet.field_if("reads as data", list(few(code.data.clone(), FILES)));
     for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
         sheet.field(
             "starts",
@@ -320,7 +323,8 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
         sheet.field("not bound", Text::new(Tone::Faint, message));
     }
     if !code.unbound.is_empty() {
-        let shown = format!("{} (used by the last observed run)", few(code.unbound.clone()).join(", "));
+        let shown =
+            format!("{} (used by the last observed run)", few(code.unbound.clone(), FILES).join(", "));
         sheet.field("not bound", Text::new(Tone::Warning, &shown));
     }
 }
@@ -444,5 +448,18 @@ impl View for RunReport {
         }
         runs::show_receipt(&self.receipt, page);
         runs::next_step(&self.receipt, page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 14: the tools of a kept server are no files.
+    #[test]
+    fn a_list_that_is_shortened_says_of_what() {
+        let ids = |count: usize| (0..count).map(|number| format!("t{number}")).collect::<Vec<_>>();
+        assert_eq!(few(ids(SHOWN_FILES), "tools").len(), SHOWN_FILES);
+        assert_eq!(few(ids(SHOWN_FILES + 2), "tools").last().unwrap(), "2 more tools");
     }
 }

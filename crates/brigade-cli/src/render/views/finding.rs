@@ -129,6 +129,7 @@ impl View for StatsReport {
             ("runs", Fit::Whole),
             ("completed", Fit::Whole),
             ("failures", Fit::Whole),
+            ("installed", Fit::Whole),
             ("median", Fit::Whole),
             ("longest", Fit::Whole),
             ("last used", Fit::Whole),
@@ -146,6 +147,11 @@ impl View for StatsReport {
                 Text::from(tool.runs.to_string()),
                 Text::from(tool.completed.to_string()),
                 Text::from(tool.failures.to_string()),
+                Text::from(if 0 < tool.installations {
+                    tool.installations.to_string()
+                } else {
+                    String::new()
+                }),
                 Text::from(time(tool.median_ms)),
                 Text::from(time(tool.max_ms)),
                 tool.last_used.map_or_else(Text::default, |at| when::at(at, page.now)),
@@ -168,6 +174,7 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     sheet.field_if("categories", Some(tool.categories.join(", ")));
     sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));
     sheet.field_if("suggested", Some(tool.suggested_capabilities.join(", ")));
+    sheet.field_if("approval", tool.approval.as_ref());
     sheet.field_if("availability", tool.availability.as_ref());
     sheet.field_if("version", tool.version.as_ref());
     sheet.field("state", words::status(&tool.state));

@@ -37,7 +37,9 @@ impl View for RegisterReport {
             });
             let field = error.field.as_deref().filter(|field| !field.is_empty());
             let field = field.map_or_else(String::new, |field| format!("{field}: "));
-            let message = format!("{field}{}", error.message);
+            let of = error.reference.as_ref().filter(|of| !field.starts_with(&format!("{of}:")));
+            let of = of.map_or_else(String::new, |of| format!("{of}: "));
+            let message = format!("{of}{field}{}", error.message);
             page.trouble.fault(Fault::new(error.code.clone(), message).at(place));
         }
         if self.errors.iter().any(|error| error.code == "ref_unknown") {
