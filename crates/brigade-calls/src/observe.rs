@@ -114,8 +114,8 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     unbound.iter().filter(denied).flat_map(beside).filter(is_there).collect()
 }
 
-/// Makes patterns of the packages of JavaScript that a path leads through by links: the directory of the links, and what
-/// they lead to elsewhere in the workspace.
+/// Makes patterns of the packages of JavaScript that a path leads through by links: the directory of the links, and
+/// what they lead to elsewhere in the workspace.
 fn package_patterns(fs: &dyn Fs, path: &str) -> Vec<String> {
     const PACKAGES: &str = "node_modules";
     let mut found = Vec::new();

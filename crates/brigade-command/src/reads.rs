@@ -552,8 +552,8 @@ fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
     names.into_iter().map(Cow::Borrowed).chain(paths).filter(|name| !name.is_empty()).collect()
 }
 
-/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text that
-/// a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`).
+/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text
+/// that a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`).
 fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
     let separates = |c: char| c.is_whitespace() || "'\"`=,:;()[]{}<>|&!$".contains(c);
     let mut parts = BTreeSet::new();
