@@ -613,9 +613,7 @@ impl Reading {
 
     /// Records downloads in `$(…)`, backquotes and `<(…)` that are passed to something that runs them.
     fn process_substitutions(&mut self, args: &[Word]) {
-        // All others hold none, and are nearly all.
-        let may_hold_one = |word: &&Word| word.text.contains(['(', '`']);
-        for word in args.iter().filter(may_hold_one) {
+        for word in args.iter().filter(|word| word.text.contains(['(', '`'])) {
             for inner in shell_text::parse(&word.text).substitutions {
                 for command in shell_text::parse(&inner).commands {
                     for name in &command.words {

@@ -214,8 +214,8 @@ impl Ending {
     }
 }
 
-/// What the words of a tool's command say. The tools of one server have one command and stand together, so it is kept for
-/// the next one.
+/// What the words of a tool's command say. The tools of one server have one command and stand together, so it is kept
+/// for the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandRead {
     command: String,
