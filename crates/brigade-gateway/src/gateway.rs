@@ -123,6 +123,9 @@ impl Drop for Running {
     }
 }
 
+/// The generation of a view that no request gets.
+const READ_AGAIN: u64 = u64::MAX;
+
 /// Ends calls that run here, for other calls.
 pub(crate) struct Ender(pub(crate) Arc<Gateway>);
 
@@ -283,15 +286,17 @@ impl Gateway {
         view
     }
 
-    fn keep_view(&self, key: (Arc<str>, SessionProfiles), stamp: (u64, Stamp), view: Arc<View>) {
-        // Files that changed just now may change again within what their times tell apart.
-        if crate::watch::is_settled(&stamp.1) {
-            let mut views = self.views();
-            if VIEWS <= views.len() {
-                views.clear();
-            }
-            views.insert(key, (stamp, view));
+    fn keep_view(&self, key: (Arc<str>, SessionProfiles), mut stamp: (u64, Stamp), view: Arc<View>) {
+        // Files that changed just now may change again within what their times tell apart: such a view is read again
+        // when it is asked for, and kept so that its files are watched.
+        if !crate::watch::is_settled(&stamp.1) {
+            stamp.0 = READ_AGAIN;
         }
+        let mut views = self.views();
+        if VIEWS <= views.len() {
+            views.clear();
+        }
+        views.insert(key, (stamp, view));
     }
 
     /// Returns a tool that the agent may call, by its id.
