@@ -584,8 +584,12 @@ impl<'h, 'c> Looker<'h, 'c> {
         };
         let is_there = directory_fact == DirectoryFact::Present;
         let starts = tool.is_executable() && !tool.is_built_in() && is_there;
-        if tool.is_executable() && tool.cwd.is_some() && directory != host.fs.root() {
-            self.note(directory.clone(), is_there);
+        if let Some(cwd) = tool.cwd.as_deref().filter(|_| tool.is_executable()) {
+            match directory_fact {
+                DirectoryFact::Present if directory != host.fs.root() => self.note(directory.clone(), true),
+                DirectoryFact::Missing => self.note(host.fs.root().join(cwd), false),
+                DirectoryFact::Present | DirectoryFact::Outside => {}
+            }
         }
         let program = match starts && !self.finds_program(tool, &directory) {
             true => ProgramFact::NotFound,

@@ -126,6 +126,9 @@ impl Policies {
             line: None,
             hint: None,
         };
+        let mut policy = PolicyDecision::default();
+        (policy.enabled, policy.allowed) = (state.is_enabled(), state.policy().is_some());
+        policy.policy_path = state.file().to_owned();
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
             target: self.room.target(),
@@ -135,7 +138,7 @@ impl Policies {
             warnings: warnings(state),
             allowed: state.policy().is_some(),
             rulings: state.policy().map(|_| ruling).into_iter().collect(),
-            policy: PolicyDecision::default(),
+            policy,
             agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })

@@ -394,6 +394,11 @@ fn what_a_tool_starts_from_decides_about_the_listing_too() {
     client.heard(CHANGED);
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     assert!(!has(&mut client, "in-folder"));
+    let started = Instant::now();
+    fs::rename(site.workspace.join("moved"), site.workspace.join("own")).unwrap();
+    client.heard(CHANGED);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(has(&mut client, "in-folder"));
 }
 
 /// Issue 14: the SDK knows some methods that are none here. They are refused as any other.

@@ -267,7 +267,10 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
 
 /// Says that there is more than is shown, and how it is found.
 fn cut_after(count: usize) -> String {
-    format!("[cut after {count} matches; a larger `limit`, or a narrower `pattern` or `path`, shows others]")
+    let matches = if count == 1 { "match" } else { "matches" };
+    format!(
+        "[cut after {count} {matches}; a larger `limit`, or a narrower `pattern` or `path`, shows others]"
+    )
 }
 
 #[derive(Deserialize)]

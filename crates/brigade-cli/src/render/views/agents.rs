@@ -189,6 +189,10 @@ pub(super) fn approval(approval: &AgentApproval, page: &mut Page) {
     page.data.field("visible", yes_no(approval.visible));
     page.data.field("gate", gate(&approval.gate));
     page.data.field("risk", approval.risk.as_str());
+    if !approval.visible {
+        page.data.field("approved by", "nobody, the agent has no such tool");
+        return;
+    }
     match &approval.rule {
         Some(rule) if approval.rules.iter().all(|known| known.name != *rule) => {
             page.data.field("approved by", "nobody, no call needs it")
