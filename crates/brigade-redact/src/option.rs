@@ -8,8 +8,8 @@ use crate::argv::is_switch;
 use crate::name::spaced_words;
 use crate::rules::{is_placeholder, is_reference};
 use crate::words::{
-    ABOUT_USE, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES, SECRET_OPTIONS, TAGS,
-    UNSURE_OPTIONS,
+    ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES,
+    SECRET_OPTIONS, TAGS, UNSURE_OPTIONS, WAYS,
 };
 use crate::{MARK, is_secret_name};
 
@@ -56,9 +56,62 @@ fn is_secret_of(sureness: Sureness, value: &str) -> bool {
     let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
     let says_enough = match sureness {
         Sureness::Sure => !is_digit,
-        Sureness::Unsure => !reads_like_words(value) && !is_column(value),
+        Sureness::Unsure => {
+            let is_of_other = is_label(value) || is_column(value) || is_tag(value) || is_data(value);
+            !reads_like_words(value) && !is_of_other
+        }
     };
-    says_enough && may_be_secret(value) && !names_a_file(value) && !is_known_word(value)
+    says_enough
+        && may_be_secret(value)
+        && !names_a_file(value)
+        && !is_known_word(value)
+        && !names_a_way(value)
+}
+
+/// Returns whether a value behind an option for a secret says where it comes from, or which algorithm makes it.
+pub(crate) fn names_a_way(value: &str) -> bool {
+    let is_algorithm = |part: &str| {
+        let name = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_number = name.is_empty() && part.len() <= LONGEST_NUMBER;
+        is_number || (ALGORITHMS.contains(&name) && part.len() - name.len() <= LONGEST_NUMBER)
+    };
+    let starts_low = value.starts_with(|c: char| c.is_ascii_lowercase());
+    WAYS.contains(&value) || (starts_low && value.split(['-', '_', '/']).all(is_algorithm))
+}
+
+/// Returns whether a value is a label with numbers, as columns, keys of a keyboard and caches have: `col2`, `F5`,
+/// `dist-v2`.
+fn is_label(value: &str) -> bool {
+    let is_function_key =
+        || value.strip_prefix('F').is_some_and(|number| matches!(number.len(), 1..=2) && is_number(number));
+    let is_numbered = |part: &str| {
+        let name = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_short = part.len() - name.len() <= 2;
+        let is_name = (3..=4).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_short && (name == "v" || (is_name && reads_like_a_word(name)))
+    };
+    let is_part = |part: &str| {
+        is_numbered(part) || (is_number(part) && part.len() <= LONGEST_NUMBER) || reads_like_a_word(part)
+    };
+    is_function_key() || value.split(['-', '_', '.', '/']).all(is_part)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a value is the rest of a label of a resource whose name is no secret's: `Name,Value=web`.
+fn is_tag(value: &str) -> bool {
+    let parts = value.split_once(",Value=").or_else(|| value.split_once(",Values="));
+    parts.is_some_and(|(name, _)| !is_secret_name(name) && sureness_of(name, "=").is_none())
+}
+
+/// Returns whether a value is the address of something, or the name of a file with data.
+fn is_data(value: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./@+ ".contains(&byte);
+    value.contains("://")
+        || (value.bytes().all(is_name)
+            && FILES.iter().any(|end| value.len() > end.len() && value.ends_with(end)))
 }
 
 /// Returns whether a value has letters and digits in a row that say nothing, as only secrets and digests have.
