@@ -2,14 +2,17 @@
 //! files of agent programs.
 
 use super::argv::{ArgvReader, Hidden};
+use super::beside::{is_variable_option, object_with_values, pair_at, secret_of_query};
 use super::container::{container_options, is_of_bundle, is_program};
 use super::option::{
-    is_password_behind_user, is_random, is_token_of_scheme, password_before_host, password_of_user,
-    reads_like_words, secret_of_option, secret_property,
+    is_odd, is_password_behind_user, is_random, is_secret_beside, is_token_of_scheme, password_before_host,
+    password_of_user, reads_like_words, secret_of_option, secret_property,
 };
 use super::rules::is_placeholder;
+use super::tokens::shell_tokens;
 use super::words::WITHOUT_LOGIN;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
+use brigade_command::{Password, Program};
 use refers::References;
 
 mod refers;
@@ -75,11 +78,18 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Hidden::Whole => Some(0),
             Hidden::From(from) => Some(from),
         };
+        if let Some(from) = secret_of_inner(&texts, at) {
+            return Part::Plain(Hidden::From(from));
+        }
         let is_told = |from: &usize| {
             let hidden = &word[*from..];
             !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden)
         };
-        let of_line = || key_in(&texts, at, &in_container).or_else(|| variable_in(&texts, at, &in_container));
+        let of_line = || {
+            key_in(&texts, at, &in_container)
+                .or_else(|| variable_in(&texts, at, &in_container))
+                .or_else(|| value_beside(&texts, at, &in_container))
+        };
         Part::Plain(match from.filter(is_told).or_else(of_line) {
             None => Hidden::Nothing,
             Some(0) => Hidden::Whole,
@@ -144,6 +154,43 @@ fn variable_in(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize
     };
     let (_, value) = pair.split_once('=')?;
     is_random(value).then(|| word.len() - value.len())
+}
+
+/// Returns where the first secret begins in a command line that is one word of another, behind its program: as in
+/// `ssh -o 'ProxyCommand=sshpass -p q1 ssh x' h`.
+fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
+    let word = words[at];
+    if at == 0 || !word.contains(char::is_whitespace) {
+        return None;
+    }
+    let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let start = name.map_or(0, |end| end + 1);
+    let tokens = shell_tokens(&word[start..])?;
+    let inner: Vec<String> = tokens.iter().map(|token| token.text.clone()).collect();
+    Program::of(inner.first()?).filter(|program| program.password() != Password::None)?;
+    let hidden = secret_parts(&inner).into_iter().zip(&tokens).find_map(|(part, token)| match part {
+        Part::Plain(Hidden::Whole) => Some(token.range.start),
+        // Quotes may stand before it.
+        Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
+        Part::Plain(Hidden::Nothing) | Part::Reference => None,
+    });
+    hidden.map(|at| start + at).filter(|at| &word[*at..] != MARK && word.is_char_boundary(*at))
+}
+
+/// Returns where a secret begins whose name stands beside it: in the word before, in an object, or in a query.
+fn value_beside(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
+    let word = words[at];
+    if pair_at(words, at, in_container).is_some() && is_secret_beside(words[at - 1], word) {
+        return Some(0);
+    }
+    let is_below = at.checked_sub(1).is_some_and(|before| is_variable_option(words[before]));
+    object_with_values(word, is_below, is_odd).or_else(|| {
+        let is_url = word.contains("://") || word.contains("/?");
+        let is_value = |name: &str, value: &str| {
+            if name == "key" { is_odd(value) } else { is_secret_beside(name, value) }
+        };
+        is_url.then(|| secret_of_query(word, is_value))?
+    })
 }
 
 #[cfg(test)]

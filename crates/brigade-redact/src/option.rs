@@ -11,7 +11,7 @@ use crate::words::{
     ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES,
     SECRET_OPTIONS, TAGS, UNSURE_OPTIONS, WAYS,
 };
-use crate::{MARK, is_secret_name};
+use crate::{MARK, is_secret_field, is_secret_name};
 
 /// How surely a name is that of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,21 @@ pub fn is_secret_by_option(name: &str, value: &str) -> bool {
     sureness_of(name, "=").is_some_and(|sureness| is_secret_of(sureness, value))
 }
 
+/// Returns whether a value behind the name of a variable or a header is a secret, by the name.
+pub(crate) fn is_secret_beside(name: &str, value: &str) -> bool {
+    let is_header =
+        ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let is_named = is_header || is_secret_field(name, value);
+    (is_named && is_secret_of(Sureness::Sure, value)) || is_secret_by_option(name, value)
+}
+
+/// Returns whether a value whose name says nothing is one that nobody would write as a setting.
+pub(crate) fn is_odd(value: &str) -> bool {
+    let is_setting =
+        value.contains('/') || value.contains(char::is_whitespace) || (is_number(value) && value.len() < 6);
+    !is_setting && is_secret_of(Sureness::Unsure, value)
+}
+
 fn is_secret_of(sureness: Sureness, value: &str) -> bool {
     // `ffmpeg -pass 1`, `sort --key=2,3n`.
     let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -75,8 +90,9 @@ pub(crate) fn names_a_way(value: &str) -> bool {
         let is_number = name.is_empty() && part.len() <= LONGEST_NUMBER;
         is_number || (ALGORITHMS.contains(&name) && part.len() - name.len() <= LONGEST_NUMBER)
     };
-    let starts_low = value.starts_with(|c: char| c.is_ascii_lowercase());
-    WAYS.contains(&value) || (starts_low && value.split(['-', '_', '/']).all(is_algorithm))
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let has_both = has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    WAYS.contains(&value) || (has_both && value.split(['-', '_', '/']).all(is_algorithm))
 }
 
 /// Returns whether a value is a label with numbers, as columns, keys of a keyboard and caches have: `col2`, `F5`,
@@ -93,7 +109,7 @@ fn is_label(value: &str) -> bool {
     let is_part = |part: &str| {
         is_numbered(part) || (is_number(part) && part.len() <= LONGEST_NUMBER) || reads_like_a_word(part)
     };
-    is_function_key() || value.split(['-', '_', '.', '/']).all(is_part)
+    is_function_key() || (1 < value.len() && value.split(['-', '_', '.', '/']).all(is_part))
 }
 
 fn is_number(text: &str) -> bool {
@@ -316,7 +332,14 @@ pub(crate) fn password_before_host(word: &str) -> Option<usize> {
             && (password.contains('/') || !server.is_empty())
             && reads_like_words(password)
     };
+    // `mcp:files@gemini/project`: what discovery calls a server.
+    let is_found = || {
+        let place = host.split_once('/').filter(|(program, _)| !program.contains('.'));
+        let level = place.map(|(_, level)| level.split('#').next().unwrap_or_default());
+        user == "mcp" && level.is_some_and(|level| matches!(level, "local" | "project" | "user"))
+    };
     let is_password = !password.is_empty()
+        && !is_found()
         && !password.starts_with(['/', '\\'])
         && !password.contains(char::is_whitespace)
         && !is_port_and_path(password)
@@ -377,6 +400,11 @@ mod tests {
             ("git@github.com:me/tool@feature", None),
             ("git@github.com:tool@feature", None),
             ("@scope/x:y@next", None),
+            ("mcp:z@gemini/project", None),
+            ("mcp:a.b-1@claude-desktop/user#2", None),
+            ("mcp:q1@db", Some(4)),
+            ("mcp:q1@db/app", Some(4)),
+            ("mcp:q1@db.example/app", Some(4)),
         ] {
             assert_eq!(password_before_host(word), at, "{word}");
         }

@@ -183,8 +183,8 @@ pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "s
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]
 pub(crate) const LINE_NAMES: &[&str] = &[
-    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "hmac", "jwt", "key", "login", "mariadb",
-    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
+    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login", "mariadb",
+    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "phrase", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
 ];
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]

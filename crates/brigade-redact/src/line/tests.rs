@@ -61,6 +61,22 @@ fn what_refers_to_a_secret_or_is_about_one_stays() {
 }
 
 #[test]
+fn a_secret_of_a_command_in_a_word_is_masked_and_not_its_program() {
+    for (word, shown) in [
+        ("ProxyCommand=sshpass -p hunter2 ssh x", "ProxyCommand=sshpass -p [redacted]"),
+        ("sshpass -p 'hunter2' ssh x", "sshpass -p [redacted]"),
+        ("ProxyCommand=ssh -p 22 -W %h:%p jump", "ProxyCommand=ssh -p 22 -W %h:%p jump"),
+    ] {
+        let words = ["ssh", "-o", word, "h"].map(str::to_owned);
+        let found = Redactor::new(&[]).redact_command(&words);
+        assert_eq!(found[2].as_str(), shown);
+        assert_eq!(has_secret(&words), word != shown, "{word}");
+        let line = format!("ssh -o \"{word}\" h");
+        assert!(word == shown || !shown_command(&line).contains("hunter2"), "{line}");
+    }
+}
+
+#[test]
 fn ordinary_commands_of_ordinary_tools_hold_no_secret() {
     let commands = [
         // A host and its port.
@@ -102,6 +118,18 @@ fn ordinary_commands_of_ordinary_tools_hold_no_secret() {
         "x --signature v4",
         "x --token-source env",
         "x --secret-backend vault",
+        // Names without a value, and values without a secret.
+        "grep -e token -e secret src",
+        "grep -e TOKEN -e SECRET src",
+        "xterm -e token vim",
+        "node app.js -e API_KEY",
+        "node app.js -e API_KEY $KEY -e NODE_ENV production",
+        "node app.js --headers X-Org-Id main",
+        "node app.js --config '{\"headers\":{\"Accept\":\"application/json\"}}'",
+        "node app.js --config '{\"env\":{\"NODE_ENV\":\"production\",\"PORT\":\"8080\",\"T\":\"${T}\"}}'",
+        "node app.js --config '{\"a\":\"hunter2\"}'",
+        "curl 'https://e.com/?key=name&sort=desc&page=2'",
+        "curl 'https://e.com/?key=$KEY'",
         "fetch --credentials include",
         "fetch --credentials same-origin",
         "x --auth github",
@@ -150,6 +178,17 @@ fn secrets_beside_ordinary_words_stay_secret() {
         "sed -i 's/password=old/password=hunter2/' f",
         "git commit -m 'password: hunter2'",
         "helm template --set adminPassword=hunter2 c",
+        // The name beside the value.
+        "node app.js -e API_KEY hunter2",
+        "node app.js --seed-phrase hunter2",
+        "node app.js --headers X-Api-Key hunter2",
+        "node app.js -H Authorization hunter2",
+        "node app.js --config '{\"headers\":{\"X-A\":\"hunter2\"}}'",
+        "node app.js --config='{\"env\":{\"A\":\"hunter2\"}}'",
+        "node app.js --env '{\"A\":\"hunter2\"}'",
+        "curl https://e.com/?key=hunter2",
+        "curl e.com/?x=1&key=hunter2",
+        "curl 'https://e.com/?sig=hunter2x#a'",
         "helm template --set clientSecret=hunter2x c",
     ];
     let is_wrong = |command: &&str| !is_secret_command(command) || !shown_command(command).contains(MARK);
