@@ -270,7 +270,7 @@ fn finish(
     // The binding covers the catalog entry as it is; stored and shown texts have its secrets masked.
     let exact = tool.without_secrets();
     let contract = ContractLabels::of(&exact);
-    let masks = Masks::of(&telling_values(&facts.bound_values));
+    let masks = Masks::of(&facts.bound_values);
     let shown = |text: &String| {
         let mut text = text.clone();
         masks.hide(&mut text);

@@ -454,6 +454,20 @@ mod tests {
         );
     }
 
+    /// As in outputs: of one or two bytes as whole words, of three anywhere.
+    #[test]
+    fn short_bound_values_are_masked_and_nothing_is_refused_because_of_them() {
+        let text = "[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n\
+                    command = \"x q9 aq9b xq7z q\"\ncwd = \"q7z\"\n";
+        let masks = Masks::of(&["q".into(), "q9".into(), "q7z".into()]);
+        let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes()).masked_by(&masks);
+        let tool = &catalog.tools()[0];
+        let shown = tool.shown();
+        assert_eq!(shown.command.as_deref(), Some("x [redacted] aq9b x[redacted] [redacted]"));
+        assert_eq!(shown.cwd.as_deref(), Some("[redacted]"));
+        assert_eq!(tool.bound_texts(&masks), Vec::<String>::new());
+    }
+
     #[test]
     fn bound_values_are_masked_where_an_entry_is_shown_and_nowhere_else() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T hunter2ab\"\nfamily = \"script\"\n\

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use brigade_redact::{MARK, options_of_container};
+use brigade_redact::{MARK, is_variable, options_of_container};
 
-use crate::spelling::is_variable;
 use crate::urls::may_hold_secret;
 use crate::values::{Held, ValueKind};
 use crate::variables::references;

@@ -5,14 +5,15 @@ mod table;
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
 use brigade_redact::{
-    MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, looks_secret_value, secret_fields,
+    MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, is_variable, looks_secret_value,
+    named_value, secret_fields,
 };
 
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
-use crate::values::{Held, named_value, values};
+use crate::values::{Held, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
 
@@ -640,13 +641,6 @@ fn word(item: &Json) -> Option<String> {
         Json::Number(_) | Json::Bool(_) => Some(item.to_compact()),
         Json::Null | Json::Array(_) | Json::Object(_) => None,
     }
-}
-
-/// Returns whether a text is the name of an environment variable.
-pub(crate) fn is_variable(name: &str) -> bool {
-    name.len() <= 128
-        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Returns how many bytes the texts of a value have.

@@ -1,6 +1,6 @@
 //! URLs of servers, and in words of commands: their host, and whether they hold secrets.
 
-use brigade_redact::{MARK, is_secret_by_option, is_secret_name};
+use brigade_redact::{MARK, secret_of_query};
 
 use crate::variables::references;
 
@@ -149,12 +149,7 @@ pub(crate) fn has_literal_user(url: &str) -> bool {
 
 /// Returns whether a member of the query of a URL is a secret by its name.
 pub(crate) fn has_secret_query(url: &str) -> bool {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut members = query.split(['&', ';', '#']).filter_map(|member| member.split_once('='));
-    members.any(|(name, value)| {
-        let is_named = is_secret_name(name) || name == "key" || is_secret_by_option(name, value);
-        is_named && references(value).is_literal()
-    })
+    secret_of_query(url, |_, value| references(value).is_literal()).is_some()
 }
 
 /// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.

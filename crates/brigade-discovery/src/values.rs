@@ -5,10 +5,12 @@
 
 use std::ops::Range;
 
-use brigade_core::{Dialect, Json};
-use brigade_redact::{MARK, container_options, is_of_bundle, is_program, key_in};
+use brigade_redact::{
+    MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, is_header_option, is_of_bundle, is_program,
+    is_variable_option, key_in, object_with_values, pair_at, shell_tokens,
+};
 
-use crate::spelling::{is_secret, is_variable};
+use crate::spelling::is_secret;
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
@@ -29,36 +31,6 @@ const ASSIGNING: &[&str] = &[
     "setx",
     "sudo",
     "typeset",
-];
-
-/// Long options whose value is `NAME=VALUE`.
-const VARIABLE_OPTIONS: &[&str] = &[
-    "--build-arg",
-    "--env",
-    "--env-add",
-    "--environment",
-    "--set-env",
-    "--set-env-vars",
-    "--setenv",
-    "-env",
-];
-
-/// Words behind `--env` that name where something runs, and no variable.
-const ENVIRONMENTS: &[&str] = &[
-    "default",
-    "dev",
-    "development",
-    "live",
-    "local",
-    "preview",
-    "prod",
-    "production",
-    "qa",
-    "sandbox",
-    "stage",
-    "staging",
-    "test",
-    "testing",
 ];
 
 /// How deep texts for shells are read in each other.
@@ -134,7 +106,11 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     {
         return Some(held);
     }
-    if let Some(kind) = kind_of_pair(words, at, in_container) {
+    if let Some(pair) = pair_at(words, at, in_container) {
+        let kind = match pair {
+            Pair::Variable => ValueKind::Variable,
+            Pair::Header => ValueKind::Header,
+        };
         let is_secret = is_secret(before, word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
@@ -194,76 +170,11 @@ fn held(kind: ValueKind, word: &str, from: usize) -> Held {
     Held { kind, is_literal, is_secret: false, shown, variable: None }
 }
 
-/// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
-fn kind_of_pair(words: &[&str], at: usize, in_container: &[bool]) -> Option<ValueKind> {
-    let option_at = at.checked_sub(2)?;
-    let (option, name) = (words[option_at], words[at - 1]);
-    if option == "--setenv" && !name.contains('=') {
-        return Some(ValueKind::Variable);
-    }
-    if words[at].starts_with('-') {
-        return None;
-    }
-    let is_header_name =
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    let is_home =
-        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_program(words[at], &["sudo"]));
-    if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
-        return Some(ValueKind::Header);
-    }
-    let is_pair = is_variable_option(option)
-        && is_variable(name)
-        && !ENVIRONMENTS.contains(&name)
-        && !in_container[option_at];
-    is_pair.then_some(ValueKind::Variable)
-}
-
-/// Keys of objects whose members are values.
-const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
-
-/// Reads a word that is JSON, or has it behind `=`, with the headers or variables of something: below a key for them,
-/// all of it behind an option for them, or as a list of names with values.
+/// Reads a word that is JSON with the headers or variables of something.
 fn object(word: &str, is_below: bool) -> Option<Held> {
-    let (from, is_below) = match word.split_once('=') {
-        Some((option, rest)) if option.starts_with('-') => {
-            (word.len() - rest.len(), is_below || is_variable_option(option))
-        }
-        _ => (0, is_below),
-    };
-    let text = &word[from..];
-    if !text.starts_with(['{', '[']) || !text.contains('"') {
-        return None;
-    }
-    let json = Json::parse_bytes(text.as_bytes(), Dialect::WithComments).ok()?;
-    has_values(&json, is_below).then(|| {
-        let held = held(ValueKind::Header, word, from);
-        Held { is_secret: held.is_literal, ..held }
-    })
-}
-
-/// Returns whether JSON has texts below a key for values.
-fn has_values(json: &Json, is_below: bool) -> bool {
-    match json {
-        Json::Null | Json::Bool(_) | Json::Number(_) => false,
-        Json::String(text) => is_below && references(text).is_literal(),
-        Json::Array(items) => items.iter().any(|item| has_values(item, is_below)),
-        Json::Object(members) => {
-            let is_pair = named_value(json).is_some();
-            members.iter().any(|(key, value)| {
-                let is_value = is_pair && key == "value";
-                has_values(
-                    value,
-                    is_below || is_value || OBJECTS.contains(&key.to_ascii_lowercase().as_str()),
-                )
-            })
-        }
-    }
-}
-
-/// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
-pub(crate) fn named_value(json: &Json) -> Option<(&str, &Json)> {
-    let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
-    Some((name, json.get("value")?))
+    let from = object_with_values(word, is_below, |text| references(text).is_literal())?;
+    let held = held(ValueKind::Header, word, from);
+    Some(Held { is_secret: held.is_literal, ..held })
 }
 
 /// Reads `NAME=VALUE` from a byte on. `is_loud` takes only names as variables usually have them.
@@ -289,14 +200,6 @@ fn variable(word: &str, from: usize, is_loud: bool) -> Option<Held> {
     })
 }
 
-fn is_variable_option(option: &str) -> bool {
-    let is_bundle = || {
-        let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
-        bundle.is_some_and(|bundle| bundle.chars().all(is_of_bundle))
-    };
-    VARIABLE_OPTIONS.contains(&option) || is_bundle()
-}
-
 /// Reads an option with `NAME=VALUE` in its own word: `--env=NAME=VALUE`, `-eNAME=VALUE`, `-ie=NAME=VALUE`.
 fn attached_variable(word: &str) -> Option<Held> {
     let long = VARIABLE_OPTIONS
@@ -309,11 +212,6 @@ fn attached_variable(word: &str) -> Option<Held> {
     let rest = bundle.trim_start_matches(is_of_bundle).strip_prefix(['e', 'E'])?;
     let rest = rest.strip_prefix('=').unwrap_or(rest);
     variable(word, word.len() - rest.len(), false)
-}
-
-fn is_header_option(option: &str) -> bool {
-    let is_long = || option.starts_with('-') && (option.ends_with("header") || option.ends_with("headers"));
-    option == "-H" || is_long()
 }
 
 /// Returns where a header begins that stands in the word of its option.
@@ -348,20 +246,13 @@ fn split_string(word: &str) -> Option<usize> {
     word.find('S').filter(|_| !word.starts_with("--")).map(|at| at + 1).filter(|at| *at < word.len())
 }
 
-/// A word of a text for a shell.
-struct Token {
-    range: Range<usize>,
-    text: String,
-    starts: bool,
-}
-
 /// Reads a text that may be commands for a shell. Of one with open quotes, all from its first value on is a value.
 fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
     let whole = || Some(held(ValueKind::Variable, word, from));
     if depth == DEEPEST {
         return whole();
     }
-    let quoted = tokens(&word[from..]);
+    let quoted = shell_tokens(&word[from..]);
     let is_open = quoted.is_none();
     let tokens = quoted.unwrap_or_else(|| plain_tokens(&word[from..]));
     let words: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
@@ -388,50 +279,15 @@ fn text(word: &str, from: usize, depth: usize) -> Option<Held> {
     Some(Held { kind: kind?, is_literal, is_secret, shown, variable: None })
 }
 
-fn plain_tokens(text: &str) -> Vec<Token> {
+fn plain_tokens(text: &str) -> Vec<ShellToken> {
     let mut starts = true;
     let of = |part: &str| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
-        let token = Token { range: start..start + part.len(), text: part.to_owned(), starts };
+        let token = ShellToken { range: start..start + part.len(), text: part.to_owned(), starts };
         starts = false;
         token
     };
     text.split_whitespace().map(of).collect()
-}
-
-/// Splits a text as shells do; `None` if a quote stays open.
-fn tokens(text: &str) -> Option<Vec<Token>> {
-    let mut found = Vec::new();
-    let mut starts = true;
-    let mut current: Option<(usize, String)> = None;
-    let mut quote: Option<char> = None;
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => {
-                current.get_or_insert_with(|| (at, String::new()));
-                quote = Some(c);
-            }
-            (None | Some('"'), '\\') => {
-                let (_, next) = chars.next().unwrap_or((at, '\\'));
-                current.get_or_insert_with(|| (at, String::new())).1.push(next);
-            }
-            (None, c) if c.is_whitespace() || ";&|()`<>".contains(c) => {
-                if let Some((start, text)) = current.take() {
-                    found.push(Token { range: start..at, text, starts });
-                    starts = false;
-                }
-                starts |= !c.is_whitespace() || c == '\n';
-            }
-            (_, c) => current.get_or_insert_with(|| (at, String::new())).1.push(c),
-        }
-    }
-    if quote.is_some() {
-        return None;
-    }
-    found.extend(current.map(|(start, word)| Token { range: start..text.len(), text: word, starts }));
-    Some(found)
 }
 
 #[cfg(test)]

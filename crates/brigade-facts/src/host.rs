@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_call::{Caller, telling_values};
+use brigade_call::Caller;
 use brigade_catalog::Masks;
 use brigade_command::{Reads, find_program};
 use brigade_core::{Clock, Fingerprint, Json};
@@ -128,12 +128,21 @@ impl<'a> Host<'a> {
 
 /// Returns the values that the policy binds labels of any tool to, which no argument and no text of a person may carry.
 pub fn bound_values(environment: &HostEnvironment, policy: &PolicyState) -> Vec<SecretValue> {
-    let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
-    let values = bindings.filter_map(|(_, variable)| environment.get(variable.value.as_str()));
-    values.map(|value| SecretValue::new(value.as_encoded_bytes())).collect()
+    labelled_values(environment, policy).map(|(_, value)| value).collect()
 }
 
-/// Returns what is masked where an entry of the catalog is shown: bound values that are long enough to tell.
+/// Returns what is masked where an entry of the catalog is shown: every bound value, as in outputs.
 pub fn masks(environment: &HostEnvironment, policy: &PolicyState) -> Masks {
-    Masks::of(&telling_values(&bound_values(environment, policy)))
+    Masks::labelled(labelled_values(environment, policy).collect())
+}
+
+fn labelled_values<'a>(
+    environment: &'a HostEnvironment,
+    policy: &'a PolicyState,
+) -> impl Iterator<Item = (String, SecretValue)> + 'a {
+    let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
+    bindings.filter_map(|(label, variable)| {
+        let value = environment.get(variable.value.as_str())?;
+        Some((label.to_string(), SecretValue::new(value.as_encoded_bytes())))
+    })
 }

@@ -240,6 +240,18 @@ impl Verdict {
     fn invalid(reason: &'static str, detail: impl Into<Cow<'static, str>>) -> Verdict {
         Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::Invalid, detail) }
     }
+
+    /// The text would hold the values of these labels.
+    fn bound(labels: &[String]) -> Verdict {
+        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let what = match labels.as_slice() {
+            [] => "a value that the policy binds".to_owned(),
+            [label] => format!("the value of {label}, which the policy binds"),
+            labels => format!("the values of {}, which the policy binds", labels.join(", ")),
+        };
+        let detail = format!("its text would hold {what}; take it out of the entry or its source");
+        Verdict::invalid("bound-value", detail)
+    }
 }
 
 impl<'f, 'a> Planner<'f, 'a> {
@@ -274,7 +286,7 @@ impl<'f, 'a> Planner<'f, 'a> {
         {
             match self.render(target.harness, path, source) {
                 Ok(rendered) => verdict.rendered = Some(rendered),
-                Err(Unrenderable::BoundValue) => verdict = Verdict::invalid("bound-value", HOLDS_BOUND),
+                Err(Unrenderable::BoundValue(labels)) => verdict = Verdict::bound(&labels),
                 Err(Unrenderable::NoFamily | Unrenderable::NoComment) => {}
             }
         }
@@ -388,7 +400,7 @@ impl<'f, 'a> Planner<'f, 'a> {
             Ok(rendered) => compare(tool, source, &text, managed, rendered),
             Err(Unrenderable::NoFamily) => Verdict::invalid("broken-entry", "the tool's entry is broken"),
             Err(Unrenderable::NoComment) => Verdict::invalid("no-comment", "the format has no comments"),
-            Err(Unrenderable::BoundValue) => Verdict::invalid("bound-value", HOLDS_BOUND),
+            Err(Unrenderable::BoundValue(labels)) => Verdict::bound(&labels),
         }
     }
 
@@ -413,10 +425,6 @@ impl<'f, 'a> Planner<'f, 'a> {
         Ok(rendered)
     }
 }
-
-/// Why a projection is not written whose text holds a bound value.
-const HOLDS_BOUND: &str =
-    "its text would hold a value that the policy binds; take the value out of the entry or its source";
 
 fn compare(
     tool: &Tool,

@@ -21,15 +21,15 @@ use crate::text::{one_line, quoted};
 const LONGEST_DESCRIPTION: usize = 1024;
 
 /// Why nothing can be rendered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unrenderable {
     /// The entry has no family, because it is broken.
     NoFamily,
     /// The target's format has no comments, so the header would break the file.
     NoComment,
     /// It would hold a value that the policy binds. What is written is the same whoever applies it, so nothing is
-    /// masked in it.
-    BoundValue,
+    /// masked in it. Holds the labels whose values they are, as far as they are known.
+    BoundValue(Vec<String>),
 }
 
 /// What a projection consists of.
@@ -148,7 +148,11 @@ pub(crate) fn content(tool: &Tool, source: &SourceText) -> Result<String, Unrend
 impl Rendered {
     /// Returns it, unless it holds a value that is bound for the tool.
     pub(crate) fn without_bound(self, tool: &Tool) -> Result<Rendered, Unrenderable> {
-        if tool.masks.shows(&self.body) { Ok(self) } else { Err(Unrenderable::BoundValue) }
+        if tool.masks.shows(&self.body) {
+            return Ok(self);
+        }
+        let labels = tool.masks.labels_in(&self.body).into_iter().map(str::to_owned);
+        Err(Unrenderable::BoundValue(labels.collect()))
     }
 }
 

@@ -3,6 +3,7 @@
 use brigade_command::{Password, Program};
 
 use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
+use crate::option::names_a_way;
 use crate::rules::is_placeholder;
 use crate::words::{HARMLESS_WORDS, SWITCHES};
 
@@ -136,7 +137,7 @@ impl ArgvReader {
 
 /// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.
 fn is_harmless(word: &str) -> bool {
-    HARMLESS_WORDS.contains(&word.to_ascii_lowercase().as_str())
+    HARMLESS_WORDS.contains(&word.to_ascii_lowercase().as_str()) || names_a_way(word)
 }
 
 /// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.

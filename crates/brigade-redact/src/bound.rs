@@ -12,8 +12,8 @@ use super::{MARK, SecretValue};
 /// Shorter values are found only as whole words. Their encoded forms are too common to mask.
 const SHORTEST_INSIDE_WORDS: usize = 3;
 
-/// Shorter values are not searched in encoded form.
-const SHORTEST_ENCODED: usize = 4;
+/// Shorter values are not searched in encoded form, and nothing is refused because of them.
+pub(super) const SHORTEST_TELLING: usize = 4;
 
 /// Shorter values are not searched in upper and lower case, and shorter lines are not searched separately.
 const SHORTEST_VARIED: usize = 8;
@@ -142,7 +142,7 @@ fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
     let trimmed = value.trim_ascii();
     let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     let lines = lines.iter().filter(|line| 1 < lines.len() && SHORTEST_VARIED <= line.len());
-    let whole = Some(&trimmed).filter(|text| SHORTEST_ENCODED <= text.len());
+    let whole = Some(&trimmed).filter(|text| SHORTEST_TELLING <= text.len());
     whole.into_iter().chain(lines).map(|text| text.to_vec()).collect()
 }
 
@@ -167,7 +167,7 @@ fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     for text in [value, trimmed] {
         forms.insert(text.to_vec());
-        if SHORTEST_ENCODED <= text.len() {
+        if SHORTEST_TELLING <= text.len() {
             escaped(text, forms);
             encoded(text, forms);
         }

@@ -37,6 +37,7 @@
 
 mod anchors;
 mod argv;
+mod beside;
 mod bound;
 mod command;
 mod container;
@@ -52,10 +53,15 @@ mod shape;
 mod spelled;
 mod stream;
 mod swallow;
+mod tokens;
 mod window;
 mod words;
 
 pub use argv::secret_words;
+pub use beside::{
+    Pair, VARIABLE_OPTIONS, is_header_option, is_variable, is_variable_option, named_value,
+    object_with_values, pair_at, secret_of_query,
+};
 pub use command::{is_secret_command, shown_command, shows};
 pub use container::{container_options, is_of_bundle, is_program, options_of_container};
 pub use excerpt::{Excerpt, Source};
@@ -65,6 +71,7 @@ pub use name::{is_secret_field, is_secret_name};
 pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use shape::{SecretKind, looks_secret_value};
+pub use tokens::{ShellToken, shell_tokens};
 
 #[cfg(test)]
 mod tests;

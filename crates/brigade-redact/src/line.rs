@@ -2,14 +2,20 @@
 //! files of agent programs.
 
 use super::argv::{ArgvReader, Hidden};
-use super::container::{container_options, is_of_bundle};
+use super::beside::{is_variable_option, object_with_values, pair_at, secret_of_query};
+use super::container::{container_options, is_of_bundle, is_program};
 use super::option::{
-    is_password_behind_user, is_random, is_token_of_scheme, password_before_host, password_of_user,
-    secret_of_option, secret_property,
+    is_odd, is_password_behind_user, is_random, is_secret_beside, is_token_of_scheme, password_before_host,
+    password_of_user, reads_like_words, secret_of_option, secret_property,
 };
-use super::rules::{is_placeholder, is_reference};
-use super::{MARK, Redacted, Redactor, is_secret_name, looks_secret_value};
-use brigade_command::Program;
+use super::rules::is_placeholder;
+use super::tokens::shell_tokens;
+use super::words::WITHOUT_LOGIN;
+use super::{MARK, Redacted, Redactor, looks_secret_value};
+use brigade_command::{Password, Program};
+use refers::References;
+
+mod refers;
 
 impl Redactor {
     /// Redacts the words of a configured command line. What only refers to a secret stays: a variable, a placeholder, a
@@ -61,7 +67,7 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let in_container = container_options(&texts);
     let mut reader = ArgvReader::default();
-    let refers = References::of(words);
+    let refers = References::of(&texts);
     let part = |(at, word): (usize, &String)| {
         let hidden = reader.next(word);
         if refers.is_one(&texts, at) {
@@ -72,11 +78,18 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Hidden::Whole => Some(0),
             Hidden::From(from) => Some(from),
         };
+        if let Some(from) = secret_of_inner(&texts, at) {
+            return Part::Plain(Hidden::From(from));
+        }
         let is_told = |from: &usize| {
             let hidden = &word[*from..];
             !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden)
         };
-        let of_line = || key_in(&texts, at, &in_container).or_else(|| variable_in(&texts, at, &in_container));
+        let of_line = || {
+            key_in(&texts, at, &in_container)
+                .or_else(|| variable_in(&texts, at, &in_container))
+                .or_else(|| value_beside(&texts, at, &in_container))
+        };
         Part::Plain(match from.filter(is_told).or_else(of_line) {
             None => Hidden::Nothing,
             Some(0) => Hidden::Whole,
@@ -84,33 +97,6 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
         })
     };
     words.iter().enumerate().map(part).collect()
-}
-
-/// What of a command line only refers to secrets.
-struct References {
-    /// `--secret NAME` refers to a secret that is stored elsewhere.
-    stores_secrets: bool,
-}
-
-impl References {
-    fn of(words: &[String]) -> References {
-        let program = words.first().and_then(|word| Program::of(word));
-        References { stores_secrets: program.is_some_and(Program::stores_secrets) }
-    }
-
-    fn is_one(&self, words: &[&str], at: usize) -> bool {
-        let word = words[at];
-        let before = at.checked_sub(1).map(|before| words[before]);
-        let before = before.filter(|word| word.starts_with('-') && !word.contains('='));
-        let of_name = word.split_once('=').is_some_and(|(name, value)| self.refers(name, value));
-        of_name || before.is_some_and(|flag| self.refers(flag, word))
-    }
-
-    fn refers(&self, flag: &str, value: &str) -> bool {
-        is_secret_name(flag.trim_start_matches('-'))
-            && (is_reference(value) || (self.stores_secrets && flag == "--secret"))
-            && looks_secret_value(value).is_none()
-    }
 }
 
 /// Returns where a key begins in a word of a command line, by the words before it, the option in it, or its form.
@@ -132,7 +118,19 @@ fn password(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     let from = password_of_user(before, words[at])?;
     let option_at = if words[at].starts_with('-') { at } else { at - 1 };
-    (!in_container[option_at]).then_some(from)
+    let is_host = runs_before(words, at, WITHOUT_LOGIN) && says_little(&words[at][from..]);
+    (!in_container[option_at] && !is_host).then_some(from)
+}
+
+/// Returns whether a word before one is one of some programs.
+fn runs_before(words: &[&str], at: usize, programs: &[&str]) -> bool {
+    words[..at].iter().any(|word| is_program(word, programs))
+}
+
+/// Returns whether a part of an address or of a name is a port or words: `53`, `80/udp`, `dev`.
+fn says_little(part: &str) -> bool {
+    let is_port = |text: &str| text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    part.split([':', ',', '/']).all(|part| is_port(part) || reads_like_words(part))
 }
 
 /// Returns where the value begins of a variable that a container is given, if it says nothing to people, as secrets
@@ -158,61 +156,42 @@ fn variable_in(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize
     is_random(value).then(|| word.len() - value.len())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(line: &str, shown: &str) {
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let found: Vec<String> =
-            Redactor::new(&[]).redact_command(&words).iter().map(|word| word.as_str().to_owned()).collect();
-        assert_eq!(found.join(" "), shown);
-        assert_eq!(has_secret(&words), line != shown, "{line}");
-        assert!(!has_secret(&found), "{line}");
+/// Returns where the first secret begins in a command line that is one word of another, behind its program: as in
+/// `ssh -o 'ProxyCommand=sshpass -p q1 ssh x' h`.
+fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
+    let word = words[at];
+    if at == 0 || !word.contains(char::is_whitespace) {
+        return None;
     }
-
-    #[test]
-    fn secrets_behind_every_name_are_masked() {
-        for (line, shown) in [
-            ("x --pw hunter2xyz", "x --pw [redacted]"),
-            ("x --pat abcdefgh99 y", "x --pat [redacted] y"),
-            ("x -basic u:hunter2xyz", "x -basic u:[redacted]"),
-            ("x --jwt V9 --otp 123456", "x --jwt [redacted] --otp [redacted]"),
-            ("x --cookie sid=V9", "x --cookie [redacted]"),
-            ("x -u bob:V9", "x -u bob:[redacted]"),
-            ("x --hmac Vabc12345", "x --hmac [redacted]"),
-            ("docker run -e FOO=hunter2xyz i", "docker run -e FOO=[redacted] i"),
-            ("docker run -ieFOO=hunter2xyz i", "docker run -ieFOO=[redacted] i"),
-            ("docker run --env=FOO=hunter2xyz i", "docker run --env=FOO=[redacted] i"),
-            ("x --private-key /ghp_abcdefghijklmnopqrstuvwxyz0123456789", "x --private-key [redacted]"),
-        ] {
-            check(line, shown);
-        }
-    }
-
-    #[test]
-    fn what_refers_to_a_secret_or_is_about_one_stays() {
-        for line in [
-            "x --private-key ~/.ssh/id",
-            "x --private-key=keys/deploy_key",
-            "x --api-key YOUR_API_KEY",
-            "x --token $TOKEN --token=${TOKEN} --token ${TOKEN}",
-            "docker build --secret id=npm,src=.npmrc .",
-            "x --bearer-token-env-var FOO --apikey-header X-Key --authorization enabled",
-            "x --bearer-token-env-var=FOO --api-key-header=X-Api-Key --authorization=enabled",
-            "docker run -e PORT=8080 -e NODE_ENV=production -e TZ=Europe/Berlin -e V=v1.20.3 i",
-            "docker run -e URL=https://a1b2c3d4.example/x -e DIR=/srv/a1b2c3d4e5 -u 1000:staff i",
-            "x -u localhost:8080 -u db.example:5432 --user node:node --session main --key primary",
-            "date -u +%Y-%m-%dT%H:%M:%SZ",
-            "ffmpeg -i a.mp4 -pass 1 b.mp4",
-            "sort -u --key=2,3n a.txt",
-            "openssl enc -pass stdin -in a",
-            "chroot --user root:wheel /x",
-            "sort -u C:\\x",
-            "node --inspect server.js --path /x --pattern foo --sasl plain --otp-length 6",
-        ] {
-            check(line, line);
-        }
-    }
+    let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let start = name.map_or(0, |end| end + 1);
+    let tokens = shell_tokens(&word[start..])?;
+    let inner: Vec<String> = tokens.iter().map(|token| token.text.clone()).collect();
+    Program::of(inner.first()?).filter(|program| program.password() != Password::None)?;
+    let hidden = secret_parts(&inner).into_iter().zip(&tokens).find_map(|(part, token)| match part {
+        Part::Plain(Hidden::Whole) => Some(token.range.start),
+        // Quotes may stand before it.
+        Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
+        Part::Plain(Hidden::Nothing) | Part::Reference => None,
+    });
+    hidden.map(|at| start + at).filter(|at| &word[*at..] != MARK && word.is_char_boundary(*at))
 }
+
+/// Returns where a secret begins whose name stands beside it: in the word before, in an object, or in a query.
+fn value_beside(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
+    let word = words[at];
+    if pair_at(words, at, in_container).is_some() && is_secret_beside(words[at - 1], word) {
+        return Some(0);
+    }
+    let is_below = at.checked_sub(1).is_some_and(|before| is_variable_option(words[before]));
+    object_with_values(word, is_below, is_odd).or_else(|| {
+        let is_url = word.contains("://") || word.contains("/?");
+        let is_value = |name: &str, value: &str| {
+            if name == "key" { is_odd(value) } else { is_secret_beside(name, value) }
+        };
+        is_url.then(|| secret_of_query(word, is_value))?
+    })
+}
+
+#[cfg(test)]
+mod tests;

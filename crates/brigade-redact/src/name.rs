@@ -170,6 +170,8 @@ fn is_glued_token(word: &str) -> bool {
 
 fn is_certain(word: &str, before: Option<&str>, last: bool) -> bool {
     match word {
+        // The name of one that is there: `--set existingSecret=x`.
+        "secret" | "secrets" if before == Some("existing") => false,
         word if CERTAIN.contains(&word) => true,
         word if word.ends_with("password") || word.ends_with("passwd") => true,
         word if word.ends_with("secret") || word.ends_with("apikey") => word != "nosecret",
@@ -375,6 +377,10 @@ mod tests {
             "secret-read",
             "passwordless",
             "expires_at",
+            "existingSecret",
+            "auth.existingSecret",
+            "token_source",
+            "secret-backend",
             "bearer-token-env-var",
             "apikey-header",
             "api_key_header",

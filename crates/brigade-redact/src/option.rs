@@ -8,10 +8,10 @@ use crate::argv::is_switch;
 use crate::name::spaced_words;
 use crate::rules::{is_placeholder, is_reference};
 use crate::words::{
-    ABOUT_USE, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES, SECRET_OPTIONS, TAGS,
-    UNSURE_OPTIONS,
+    ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES,
+    SECRET_OPTIONS, TAGS, UNSURE_OPTIONS, WAYS,
 };
-use crate::{MARK, is_secret_name};
+use crate::{MARK, is_secret_field, is_secret_name};
 
 /// How surely a name is that of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +51,83 @@ pub fn is_secret_by_option(name: &str, value: &str) -> bool {
     sureness_of(name, "=").is_some_and(|sureness| is_secret_of(sureness, value))
 }
 
+/// Returns whether a value behind the name of a variable or a header is a secret, by the name.
+pub(crate) fn is_secret_beside(name: &str, value: &str) -> bool {
+    let is_header =
+        ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let is_named = is_header || is_secret_field(name, value);
+    (is_named && is_secret_of(Sureness::Sure, value)) || is_secret_by_option(name, value)
+}
+
+/// Returns whether a value whose name says nothing is one that nobody would write as a setting.
+pub(crate) fn is_odd(value: &str) -> bool {
+    let is_setting =
+        value.contains('/') || value.contains(char::is_whitespace) || (is_number(value) && value.len() < 6);
+    !is_setting && is_secret_of(Sureness::Unsure, value)
+}
+
 fn is_secret_of(sureness: Sureness, value: &str) -> bool {
     // `ffmpeg -pass 1`, `sort --key=2,3n`.
     let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
     let says_enough = match sureness {
         Sureness::Sure => !is_digit,
-        Sureness::Unsure => !reads_like_words(value) && !is_column(value),
+        Sureness::Unsure => {
+            let is_of_other = is_label(value) || is_column(value) || is_tag(value) || is_data(value);
+            !reads_like_words(value) && !is_of_other
+        }
     };
-    says_enough && may_be_secret(value) && !names_a_file(value) && !is_known_word(value)
+    says_enough
+        && may_be_secret(value)
+        && !names_a_file(value)
+        && !is_known_word(value)
+        && !names_a_way(value)
+}
+
+/// Returns whether a value behind an option for a secret says where it comes from, or which algorithm makes it.
+pub(crate) fn names_a_way(value: &str) -> bool {
+    let is_algorithm = |part: &str| {
+        let name = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_number = name.is_empty() && part.len() <= LONGEST_NUMBER;
+        is_number || (ALGORITHMS.contains(&name) && part.len() - name.len() <= LONGEST_NUMBER)
+    };
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    let has_both = has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    WAYS.contains(&value) || (has_both && value.split(['-', '_', '/']).all(is_algorithm))
+}
+
+/// Returns whether a value is a label with numbers, as columns, keys of a keyboard and caches have: `col2`, `F5`,
+/// `dist-v2`.
+fn is_label(value: &str) -> bool {
+    let is_function_key =
+        || value.strip_prefix('F').is_some_and(|number| matches!(number.len(), 1..=2) && is_number(number));
+    let is_numbered = |part: &str| {
+        let name = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_short = part.len() - name.len() <= 2;
+        let is_name = (3..=4).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_short && (name == "v" || (is_name && reads_like_a_word(name)))
+    };
+    let is_part = |part: &str| {
+        is_numbered(part) || (is_number(part) && part.len() <= LONGEST_NUMBER) || reads_like_a_word(part)
+    };
+    is_function_key() || (1 < value.len() && value.split(['-', '_', '.', '/']).all(is_part))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a value is the rest of a label of a resource whose name is no secret's: `Name,Value=web`.
+fn is_tag(value: &str) -> bool {
+    let parts = value.split_once(",Value=").or_else(|| value.split_once(",Values="));
+    parts.is_some_and(|(name, _)| !is_secret_name(name) && sureness_of(name, "=").is_none())
+}
+
+/// Returns whether a value is the address of something, or the name of a file with data.
+fn is_data(value: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./@+ ".contains(&byte);
+    value.contains("://")
+        || (value.bytes().all(is_name)
+            && FILES.iter().any(|end| value.len() > end.len() && value.ends_with(end)))
 }
 
 /// Returns whether a value has letters and digits in a row that say nothing, as only secrets and digests have.
@@ -263,7 +332,14 @@ pub(crate) fn password_before_host(word: &str) -> Option<usize> {
             && (password.contains('/') || !server.is_empty())
             && reads_like_words(password)
     };
+    // `mcp:files@gemini/project`: what discovery calls a server.
+    let is_found = || {
+        let place = host.split_once('/').filter(|(program, _)| !program.contains('.'));
+        let level = place.map(|(_, level)| level.split('#').next().unwrap_or_default());
+        user == "mcp" && level.is_some_and(|level| matches!(level, "local" | "project" | "user"))
+    };
     let is_password = !password.is_empty()
+        && !is_found()
         && !password.starts_with(['/', '\\'])
         && !password.contains(char::is_whitespace)
         && !is_port_and_path(password)
@@ -324,6 +400,11 @@ mod tests {
             ("git@github.com:me/tool@feature", None),
             ("git@github.com:tool@feature", None),
             ("@scope/x:y@next", None),
+            ("mcp:z@gemini/project", None),
+            ("mcp:a.b-1@claude-desktop/user#2", None),
+            ("mcp:q1@db", Some(4)),
+            ("mcp:q1@db/app", Some(4)),
+            ("mcp:q1@db.example/app", Some(4)),
         ] {
             assert_eq!(password_before_host(word), at, "{word}");
         }

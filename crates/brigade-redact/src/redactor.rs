@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::bound::Bound;
+use crate::bound::{Bound, SHORTEST_TELLING};
 use crate::stream::{Scope, Stream};
 use crate::{anchors, rules};
 
@@ -23,6 +23,12 @@ impl SecretValue {
     /// Wraps the bytes of a value, which need not be UTF-8.
     pub fn new(value: impl Into<Vec<u8>>) -> SecretValue {
         SecretValue(value.into())
+    }
+
+    /// Returns whether the value is long enough to tell that a text holds it. Shorter ones also occur in harmless text:
+    /// they are masked where it is shown, and nothing is refused because of them.
+    pub fn is_telling(&self) -> bool {
+        SHORTEST_TELLING <= self.0.len()
     }
 
     /// Returns the value. The caller must not store or show it.

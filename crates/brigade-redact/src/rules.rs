@@ -145,6 +145,10 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     }
     let sign = window.skip_colours(window.skip(after_name, 32, is_blank)?)?;
     let gap = after_name != sign;
+    // `arn:aws:secretsmanager:…:secret:db`: names a secret.
+    if !is_quoted && window.at(sign)? == Some(b':') && is_in_resource_name(before) {
+        return Ok(None);
+    }
     // `/etc/passwd`: names a file in a message.
     if is_quoted && window.at(sign)? == Some(b':') && ends_a_path(before) {
         return Ok(None);
@@ -167,6 +171,13 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         first_in_line: !is_quoted && is_first_in_line(before),
         in_expansion: separator == Separator::Colon && before.ends_with(b"${"),
     }))
+}
+
+/// Returns whether the text before a name is the beginning of the name of a resource.
+fn is_in_resource_name(before: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b":-".contains(byte);
+    let length = before.iter().rev().take(LONGEST_PATH).take_while(|byte| is_part(byte)).count();
+    before[before.len() - length..].starts_with(b"arn:") && before.ends_with(b":")
 }
 
 /// Returns whether the text before a quoted name is the rest of an absolute path in backquotes.

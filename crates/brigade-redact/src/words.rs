@@ -14,13 +14,13 @@ pub(crate) const METHODS: &[&str] = &[
 /// Last words that make a name one about a secret, sorted.
 #[rustfmt::skip]
 pub(crate) const ABOUT: &[&str] = &[
-    "age", "arn", "at", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
+    "age", "arn", "at", "backend", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
     "directory", "enabled", "endpoint", "env", "error", "errors", "exists", "expiration", "expires", "expiry",
     "field", "file", "filename", "files", "folder", "format", "helper", "hint", "id", "ids", "in", "index",
     "iteration", "kind", "label", "labels", "len", "length", "lifetime", "limit", "limits", "line", "manager",
     "max", "min", "mode", "name", "names", "offset", "on", "path", "paths", "pattern", "policy", "pos",
     "position", "prefix", "prompt", "provider", "rate", "read", "ref", "required", "requirements", "reset",
-    "rotation", "rules", "scope", "scopes", "size", "span", "status", "stdin", "store", "strategy", "stream",
+    "rotation", "rules", "scope", "scopes", "size", "source", "span", "status", "stdin", "store", "strategy", "stream",
     "strength", "suffix", "timeout", "total", "ttl", "type", "types", "uri", "url", "usage", "used", "valid",
     "validator", "var", "variable", "variables", "vars", "version", "write",
 ];
@@ -80,6 +80,52 @@ pub(crate) const HARMLESS_WORDS: &[&str] = &[
     "yes",
 ];
 
+/// Words behind an option for a secret that say where it comes from, or whether it is used.
+#[rustfmt::skip]
+pub(crate) const WAYS: &[&str] = &[
+    "ask", "auto", "ed25519", "env", "environment", "file", "github", "gitlab", "google", "include", "interactive", "keychain",
+    "keyring", "manual", "omit", "prompt", "same-origin", "stdin", "vault",
+];
+
+/// What the names of algorithms begin with, before a number.
+#[rustfmt::skip]
+pub(crate) const ALGORITHMS: &[&str] = &[
+    "aes", "blake", "ecdsa", "ed", "eddsa", "es", "hmac", "hs", "md", "ps", "ripemd", "rs", "rsa", "sha", "sm", "v",
+];
+
+/// Programs behind whose `-u` or `--user` no password stands, but a host or the name of an account.
+#[rustfmt::skip]
+pub(crate) const WITHOUT_LOGIN: &[&str] = &[
+    "dig", "iperf", "iperf3", "kubectl", "nc", "ncat", "netcat", "nmap", "oc", "socat",
+];
+
+/// Programs whose words are patterns and replacements.
+#[rustfmt::skip]
+pub(crate) const SEARCHING: &[&str] = &["ack", "ag", "egrep", "fgrep", "grep", "gsed", "rg", "sed", "zgrep"];
+
+/// Programs that read members of documents: `{token: .token}`.
+#[rustfmt::skip]
+pub(crate) const QUERYING: &[&str] = &["gojq", "jaq", "jq", "yq"];
+
+/// Programs whose `-m` takes a message.
+#[rustfmt::skip]
+pub(crate) const COMMITTING: &[&str] = &["git", "hg", "jj", "svn"];
+
+/// Options whose value is a text for people, or a pattern that finds one.
+#[rustfmt::skip]
+pub(crate) const TEXT_OPTIONS: &[&str] = &[
+    "--body", "--description", "--grep", "--message", "--notes", "--pattern", "--regexp", "--testNamePattern", "--title",
+];
+
+/// Suffixes of names of files that are no secrets.
+#[rustfmt::skip]
+pub(crate) const FILES: &[&str] = &[
+    ".avif", ".bin", ".bmp", ".bz2", ".c", ".css", ".csv", ".db", ".doc", ".docx", ".gif", ".go", ".gz", ".htm", ".html",
+    ".ico", ".jar", ".java", ".jpeg", ".jpg", ".js", ".log", ".md", ".mjs", ".mov", ".mp3", ".mp4", ".parquet", ".pdf",
+    ".php", ".png", ".pptx", ".py", ".rb", ".rs", ".sh", ".sql", ".sqlite", ".svg", ".tar", ".tgz", ".tif", ".ts", ".tsv",
+    ".wasm", ".wav", ".webm", ".webp", ".woff2", ".xlsx", ".xml", ".xz", ".zip", ".zst",
+];
+
 /// Short names of a password, which are used as its value in tests of programs.
 #[rustfmt::skip]
 pub(crate) const SHORT_NAMES: &[&str] = &["pass", "passwd", "pw", "pwd"];
@@ -137,8 +183,8 @@ pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "s
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]
 pub(crate) const LINE_NAMES: &[&str] = &[
-    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "hmac", "jwt", "key", "login", "mariadb",
-    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
+    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login", "mariadb",
+    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "phrase", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
 ];
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]

@@ -90,6 +90,49 @@ fn all_are_written_or_none() {
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), "[[tool]\n");
 }
 
+/// Issue 15: one rule for what is a secret in a command, for `register` as for `discover`.
+#[test]
+fn a_name_beside_a_value_is_refused_and_ordinary_commands_are_taken() {
+    let entry = |id: &str, command: &str| {
+        let command = Value::from(command);
+        format!("[[tool]]\nid = \"{id}\"\nname = \"{id}\"\nfamily = \"script\"\ncommand = {command}\n")
+    };
+    let site = site();
+    for command in [
+        "node app.js -e API_KEY hunter2",
+        "node app.js --seed-phrase hunter2",
+        "node app.js --headers X-Api-Key hunter2",
+        r#"node app.js --config '{"headers":{"X-A":"hunter2"}}'"#,
+        r#"node app.js --config '{"env":{"A":"hunter2"}}'"#,
+        "curl https://e.com/?key=hunter2",
+    ] {
+        let document = register(&site, &entry("t", command), "t.toml", &[], 1);
+        assert_eq!(codes(&document, "errors"), ["secret_in_entry"], "{command}");
+        assert!(!document.to_string().contains("hunter2"), "{document}");
+    }
+    let server = r#"{"name": "io.github.x/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
+        "identifier": "@x/weather", "version": "1.2.3", "packageArguments": [{"type": "positional", "value": "-e"},
+        {"type": "positional", "value": "API_KEY"}, {"type": "positional", "value": "hunter2"}]}]}"#;
+    assert_eq!(codes(&register(&site, server, "server.json", &[], 1), "errors"), ["secret_in_entry"]);
+    let ordinary = [
+        "nc -u host:53",
+        "kubectl config set-context c --user=bob:dev",
+        "jq '{token: .token}' f",
+        "sed -i 's/password=old/password=new/' f",
+        "gcloud secrets versions access latest --secret=my-secret",
+        "helm template --set existingSecret=my-secret c",
+        "aws ec2 create-tags --tags Key=Name,Value=web",
+        "openssl dgst -sha256 -hmac sha256 f",
+        "fetch --credentials same-origin",
+        "grep -e token -e secret src",
+    ];
+    let entries = ordinary.iter().enumerate().map(|(at, command)| entry(&format!("t{at}"), command));
+    register(&site, &entries.collect::<String>(), "t.toml", &[], 0);
+    for (at, command) in ordinary.iter().enumerate() {
+        assert_eq!(site.json(["show", &format!("t{at}")]).expect(0)["tool"]["command"], *command);
+    }
+}
+
 #[test]
 fn a_server_of_the_mcp_registry_is_pinned() {
     let site = site();

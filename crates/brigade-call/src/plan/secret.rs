@@ -11,9 +11,6 @@ use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words}
 
 use crate::template::Template;
 
-/// The shortest bound value, in bytes, that an argument is searched for.
-const SHORTEST_BOUND: usize = 4;
-
 /// Refuses fields of the contract that hold a secret, and lists them.
 pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<String> {
     let texts = tool.secret_texts().into_iter().filter(|text| text.purpose == TextPurpose::Contract);
@@ -30,7 +27,7 @@ pub(super) fn secret_texts(tool: &Tool, blockers: &mut Vec<Blocker>) -> Vec<Stri
 
 /// Returns the bound values that are searched for in what people type. Shorter ones also occur in harmless text.
 pub fn telling_values(bound_values: &[SecretValue]) -> Vec<SecretValue> {
-    bound_values.iter().filter(|value| SHORTEST_BOUND <= value.expose().len()).cloned().collect()
+    bound_values.iter().filter(|value| value.is_telling()).cloned().collect()
 }
 
 /// Lists the arguments that look like secrets, or hold a bound value in any of its forms.

@@ -126,18 +126,44 @@ pub struct Tool {
 /// The values that are masked where an entry is shown, beside what looks like a secret. They are not part of the entry:
 /// two entries are equal whatever is masked in them.
 #[derive(Clone, Debug, Default)]
-pub struct Masks(Option<Arc<Redactor>>);
+pub struct Masks(Option<Arc<Bound>>);
+
+/// Bound values, prepared for texts.
+#[derive(Debug)]
+struct Bound {
+    /// Masks all of them.
+    all: Redactor,
+    /// Masks those that tell that a text holds them.
+    telling: Redactor,
+    /// The label of each of these, and its value.
+    labels: Vec<(String, SecretValue)>,
+}
 
 impl Masks {
     /// Masks these values.
     pub fn of(values: &[SecretValue]) -> Masks {
-        Masks((!values.is_empty()).then(|| Arc::new(Redactor::bound_only(values))))
+        Masks::labelled(values.iter().map(|value| (String::new(), value.clone())).collect())
+    }
+
+    /// Masks values, beside which stand the labels that are bound to them.
+    pub fn labelled(labels: Vec<(String, SecretValue)>) -> Masks {
+        if labels.is_empty() {
+            return Masks(None);
+        }
+        let values = |labels: &[(String, SecretValue)]| {
+            let values: Vec<SecretValue> = labels.iter().map(|(_, value)| value.clone()).collect();
+            Redactor::bound_only(&values)
+        };
+        let all = values(&labels);
+        let labels: Vec<(String, SecretValue)> =
+            labels.into_iter().filter(|(_, value)| value.is_telling()).collect();
+        Masks(Some(Arc::new(Bound { all, telling: values(&labels), labels })))
     }
 
     /// Masks a text. Without a value in it, it stays what it is.
     pub fn hide(&self, text: &mut String) {
-        if let Some(redactor) = &self.0 {
-            *text = redactor.redact_str(text);
+        if let Some(bound) = &self.0 {
+            *text = bound.all.redact_str(text);
         }
     }
 
@@ -148,9 +174,18 @@ impl Masks {
         text
     }
 
-    /// Returns whether nothing of a text is masked.
+    /// Returns whether a text holds no bound value that [tells](SecretValue::is_telling).
     pub fn shows(&self, text: &str) -> bool {
-        self.is_empty() || self.shown(text) == text
+        self.0.as_ref().is_none_or(|bound| bound.telling.redact_str(text) == text)
+    }
+
+    /// Lists the labels whose values a text holds, if it does not [show](Masks::shows); not those without a name.
+    pub fn labels_in(&self, text: &str) -> Vec<&str> {
+        let labels = self.0.iter().flat_map(|bound| &bound.labels);
+        let held = labels.filter(|(label, value)| {
+            !label.is_empty() && Redactor::bound_only(std::slice::from_ref(value)).redact_str(text) != text
+        });
+        held.map(|(label, _)| label.as_str()).collect()
     }
 
     /// Masks the texts and the keys of a JSON value.

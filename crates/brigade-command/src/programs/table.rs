@@ -567,7 +567,7 @@ pub(super) const ROWS: &[Row] = &[
     container(&["crictl", "distrobox", "kubectl", "lxc-attach", "machinectl", "wsl"]),
     container(&["docker", "nerdctl", "podman"]).password(Password::AfterLogin).stores_secrets(),
     other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
-    other(&["docker-compose"]).stores_secrets(),
+    other(&["docker-compose", "gcloud"]).stores_secrets(),
     other(&["helm", "oras"]).password(Password::AfterLogin),
     // Programs that run a command only in some subcommands.
     subcommands(&["adb"], &["shell"]),

@@ -121,6 +121,17 @@ fn a_text_with_a_bound_value_is_not_projected() {
         let item = one(&bound, &source(text), &target, Overwrite::Force);
         assert_eq!((item.action, item.reason), (ProjectionAction::Skip, Some("bound-value")));
     }
+    let values = ["Zq7tail", "Zq8tail", "ab", "Sim"].map(|value| (format!("LABEL_{value}"), value.into()));
+    let labelled = Tool { masks: brigade_catalog::Masks::labelled(values.to_vec()), ..plain.clone() };
+    for (text, detail) in [
+        ("# Of Zq7tail", "the value of `LABEL_Zq7tail`, which"),
+        ("# Of Zq8tail and Zq7tail", "the values of `LABEL_Zq7tail`, `LABEL_Zq8tail`, which"),
+    ] {
+        let item = one(&labelled, &source(text), &TargetFacts::Absent, Overwrite::Force);
+        assert!(item.detail.contains(detail), "{}", item.detail);
+    }
+    // A value that also occurs in harmless text stops nothing.
+    assert_eq!(one(&labelled, &source("# Sim ab"), &TargetFacts::Absent, Overwrite::Never).reason, None);
     let other = projected(&plain, "# Simplify");
     check(&bound, &source("# Simplify"), &file(&other), "current", ["skip", "skip"]);
     check(&plain, &source("# Of Zq7tail"), &file(&written), "current", ["skip", "skip"]);

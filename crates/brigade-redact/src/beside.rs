@@ -1,0 +1,162 @@
+//! Values whose names stand beside them in a command line: `--headers NAME VALUE`, `-e NAME VALUE`, and the members of
+//! objects with headers or variables.
+
+use brigade_core::{Dialect, Json};
+
+use crate::container::{is_of_bundle, is_program};
+use crate::words::SEARCHING;
+use crate::{is_secret_by_option, is_secret_name};
+
+/// Long options whose value is `NAME=VALUE`.
+pub const VARIABLE_OPTIONS: &[&str] = &[
+    "--build-arg",
+    "--env",
+    "--env-add",
+    "--environment",
+    "--set-env",
+    "--set-env-vars",
+    "--setenv",
+    "-env",
+];
+
+/// Words behind `--env` that name where something runs, and no variable.
+const ENVIRONMENTS: &[&str] = &[
+    "default",
+    "dev",
+    "development",
+    "live",
+    "local",
+    "preview",
+    "prod",
+    "production",
+    "qa",
+    "sandbox",
+    "stage",
+    "staging",
+    "test",
+    "testing",
+];
+
+/// What a value behind its name belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pair {
+    /// A variable of the environment.
+    Variable,
+    /// A header.
+    Header,
+}
+
+/// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
+pub fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair> {
+    let option_at = at.checked_sub(2)?;
+    let (option, name) = (words[option_at], words[at - 1]);
+    if option == "--setenv" && !name.contains('=') {
+        return Some(Pair::Variable);
+    }
+    if words[at].starts_with('-') {
+        return None;
+    }
+    let is_header_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_home =
+        || option == "-H" && option_at.checked_sub(1).is_some_and(|at| is_program(words[at], &["sudo"]));
+    if is_header_option(option) && is_header_name && !name.starts_with('-') && !is_home() {
+        return Some(Pair::Header);
+    }
+    // `grep -e TOKEN -e SECRET src`, `xterm -e vim src`: other things are behind `-e`, too.
+    let is_written_so = || {
+        let is_loud = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        let is_pattern = words[..option_at].iter().any(|word| is_program(word, SEARCHING));
+        option.starts_with("--") || (is_loud && !is_pattern)
+    };
+    let is_pair = is_variable_option(option)
+        && is_variable(name)
+        && is_written_so()
+        && !ENVIRONMENTS.contains(&name)
+        && !in_container[option_at];
+    is_pair.then_some(Pair::Variable)
+}
+
+/// Returns whether a text is the name of an environment variable.
+pub fn is_variable(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Returns whether an option takes a variable with its value.
+pub fn is_variable_option(option: &str) -> bool {
+    let is_bundle = || {
+        let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
+        bundle.is_some_and(|bundle| bundle.chars().all(is_of_bundle))
+    };
+    VARIABLE_OPTIONS.contains(&option) || is_bundle()
+}
+
+/// Returns whether an option takes a header.
+pub fn is_header_option(option: &str) -> bool {
+    let is_long = || option.starts_with('-') && (option.ends_with("header") || option.ends_with("headers"));
+    option == "-H" || is_long()
+}
+
+/// Keys of objects whose members are values.
+const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
+
+/// Returns where JSON begins in a word, alone or behind `=`, if it has the headers or variables of something with a text
+/// that is a value: below a key for them, all of it behind an option for them, or as a list of names with values.
+pub fn object_with_values(word: &str, is_below: bool, is_value: impl Fn(&str) -> bool) -> Option<usize> {
+    let (from, is_below) = match word.split_once('=') {
+        Some((option, rest)) if option.starts_with('-') => {
+            (word.len() - rest.len(), is_below || is_variable_option(option))
+        }
+        _ => (0, is_below),
+    };
+    let text = &word[from..];
+    if !text.starts_with(['{', '[']) || !text.contains('"') {
+        return None;
+    }
+    let json = Json::parse_bytes(text.as_bytes(), Dialect::WithComments).ok()?;
+    has_values(&json, is_below, &is_value).then_some(from)
+}
+
+/// Returns whether JSON has texts below a key for values.
+fn has_values(json: &Json, is_below: bool, is_literal: &impl Fn(&str) -> bool) -> bool {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+        Json::String(text) => is_below && is_literal(text),
+        Json::Array(items) => items.iter().any(|item| has_values(item, is_below, is_literal)),
+        Json::Object(members) => {
+            let is_pair = named_value(json).is_some();
+            members.iter().any(|(key, value)| {
+                let is_value = is_pair && key == "value";
+                has_values(
+                    value,
+                    is_below || is_value || OBJECTS.contains(&key.to_ascii_lowercase().as_str()),
+                    is_literal,
+                )
+            })
+        }
+    }
+}
+
+/// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
+pub fn named_value(json: &Json) -> Option<(&str, &Json)> {
+    let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
+    Some((name, json.get("value")?))
+}
+
+/// Returns where the value begins of a member of the query of a URL that is a secret by its name, if it is a value.
+pub fn secret_of_query(url: &str, is_value: impl Fn(&str, &str) -> bool) -> Option<usize> {
+    let (_, query) = url.split_once('?')?;
+    let mut at = url.len() - query.len();
+    for member in query.split(['&', ';', '#']) {
+        if let Some((name, value)) = member.split_once('=') {
+            let is_named = is_secret_name(name) || name == "key" || is_secret_by_option(name, value);
+            if is_named && is_value(name, value) {
+                return Some(at + name.len() + 1);
+            }
+        }
+        at += member.len() + 1;
+    }
+    None
+}

@@ -1,0 +1,197 @@
+//! Tests of the rule for command lines.
+
+use brigade_command::Argv;
+
+use crate::{is_secret_command, shown_command};
+
+use super::*;
+
+#[track_caller]
+fn check(line: &str, shown: &str) {
+    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let found: Vec<String> =
+        Redactor::new(&[]).redact_command(&words).iter().map(|word| word.as_str().to_owned()).collect();
+    assert_eq!(found.join(" "), shown);
+    assert_eq!(has_secret(&words), line != shown, "{line}");
+    assert!(!has_secret(&found), "{line}");
+}
+
+#[test]
+fn secrets_behind_every_name_are_masked() {
+    for (line, shown) in [
+        ("x --pw hunter2xyz", "x --pw [redacted]"),
+        ("x --pat abcdefgh99 y", "x --pat [redacted] y"),
+        ("x -basic u:hunter2xyz", "x -basic u:[redacted]"),
+        ("x --jwt V9 --otp 123456", "x --jwt [redacted] --otp [redacted]"),
+        ("x --cookie sid=V9", "x --cookie [redacted]"),
+        ("x -u bob:V9", "x -u bob:[redacted]"),
+        ("x --hmac Vabc12345", "x --hmac [redacted]"),
+        ("docker run -e FOO=hunter2xyz i", "docker run -e FOO=[redacted] i"),
+        ("docker run -ieFOO=hunter2xyz i", "docker run -ieFOO=[redacted] i"),
+        ("docker run --env=FOO=hunter2xyz i", "docker run --env=FOO=[redacted] i"),
+        ("x --private-key /ghp_abcdefghijklmnopqrstuvwxyz0123456789", "x --private-key [redacted]"),
+    ] {
+        check(line, shown);
+    }
+}
+
+#[test]
+fn what_refers_to_a_secret_or_is_about_one_stays() {
+    for line in [
+        "x --private-key ~/.ssh/id",
+        "x --private-key=keys/deploy_key",
+        "x --api-key YOUR_API_KEY",
+        "x --token $TOKEN --token=${TOKEN} --token ${TOKEN}",
+        "docker build --secret id=npm,src=.npmrc .",
+        "x --bearer-token-env-var FOO --apikey-header X-Key --authorization enabled",
+        "x --bearer-token-env-var=FOO --api-key-header=X-Api-Key --authorization=enabled",
+        "docker run -e PORT=8080 -e NODE_ENV=production -e TZ=Europe/Berlin -e V=v1.20.3 i",
+        "docker run -e URL=https://a1b2c3d4.example/x -e DIR=/srv/a1b2c3d4e5 -u 1000:staff i",
+        "x -u localhost:8080 -u db.example:5432 --user node:node --session main --key primary",
+        "date -u +%Y-%m-%dT%H:%M:%SZ",
+        "ffmpeg -i a.mp4 -pass 1 b.mp4",
+        "sort -u --key=2,3n a.txt",
+        "openssl enc -pass stdin -in a",
+        "chroot --user root:wheel /x",
+        "sort -u C:\\x",
+        "node --inspect server.js --path /x --pattern foo --sasl plain --otp-length 6",
+    ] {
+        check(line, line);
+    }
+}
+
+#[test]
+fn a_secret_of_a_command_in_a_word_is_masked_and_not_its_program() {
+    for (word, shown) in [
+        ("ProxyCommand=sshpass -p hunter2 ssh x", "ProxyCommand=sshpass -p [redacted]"),
+        ("sshpass -p 'hunter2' ssh x", "sshpass -p [redacted]"),
+        ("ProxyCommand=ssh -p 22 -W %h:%p jump", "ProxyCommand=ssh -p 22 -W %h:%p jump"),
+    ] {
+        let words = ["ssh", "-o", word, "h"].map(str::to_owned);
+        let found = Redactor::new(&[]).redact_command(&words);
+        assert_eq!(found[2].as_str(), shown);
+        assert_eq!(has_secret(&words), word != shown, "{word}");
+        let line = format!("ssh -o \"{word}\" h");
+        assert!(word == shown || !shown_command(&line).contains("hunter2"), "{line}");
+    }
+}
+
+#[test]
+fn ordinary_commands_of_ordinary_tools_hold_no_secret() {
+    let commands = [
+        // A host and its port.
+        "nc -u host:53",
+        "nc -u host 53",
+        "dig -u host:53",
+        "socat -u TCP:host:80 STDOUT",
+        "kubectl config set-context c --user=bob:dev",
+        // Programs and patterns that only name a field.
+        "jq '{token: .token}' f",
+        "jq '{password: .pw, user: .u}' f",
+        "sed -e 's/token=.*/token=X/' f",
+        "sed -i 's/password=old/password=new/' f",
+        "npx playwright test --grep 'password: hidden'",
+        "git commit -m 'password: reset the form'",
+        // Names of secrets.
+        "gcloud secrets versions access latest --secret=my-secret",
+        "gcloud secrets versions access latest --secret my-secret",
+        "gcloud run deploy x --update-secrets=DB_PASS=db-pass:latest",
+        "gcloud run deploy x --update-secrets DB_PASS=db-pass:latest",
+        "gcloud run deploy x --set-secrets=/etc/a=my-secret:1",
+        "helm template --set existingSecret=my-secret c",
+        "cosign verify --key k8s://ns/secret img",
+        "terraform import x arn:aws:secretsmanager:us-east-1:123456789012:secret:db-abc123",
+        // Keys of other things.
+        "aws ec2 create-tags --tags Key=Name,Value=web",
+        "aws ec2 create-tags --tags Key=env,Value=prod2024a",
+        "aws resourcegroupstaggingapi get-resources --tag-filters Key=env,Values=prods",
+        "aws s3api put-object --bucket b --key img_0231.jpg",
+        "aws s3api put-object --bucket b --key assets/logo@2x.png",
+        "csvsort --key col2",
+        "csvsort --key foo_bar2",
+        "xdotool --key F5",
+        "cache --key dist-v2",
+        "npm x --pin v1.2.3",
+        // Words as values.
+        "x --hmac sha256",
+        "openssl dgst -sha256 -hmac sha256 f",
+        "x --signature v4",
+        "x --token-source env",
+        "x --secret-backend vault",
+        // Names without a value, and values without a secret.
+        "grep -e token -e secret src",
+        "grep -e TOKEN -e SECRET src",
+        "xterm -e token vim",
+        "node app.js -e API_KEY",
+        "node app.js -e API_KEY $KEY -e NODE_ENV production",
+        "node app.js --headers X-Org-Id main",
+        "node app.js --config '{\"headers\":{\"Accept\":\"application/json\"}}'",
+        "node app.js --config '{\"env\":{\"NODE_ENV\":\"production\",\"PORT\":\"8080\",\"T\":\"${T}\"}}'",
+        "node app.js --config '{\"a\":\"hunter2\"}'",
+        "curl 'https://e.com/?key=name&sort=desc&page=2'",
+        "curl 'https://e.com/?key=$KEY'",
+        "fetch --credentials include",
+        "fetch --credentials same-origin",
+        "x --auth github",
+        "x --token auto --token stdin --token env --token=env",
+        "x --password prompt --password ask --password=prompt",
+    ];
+    let is_wrong = |command: &&str| {
+        let words = Argv::parse(command).unwrap();
+        let shown = Redactor::new(&[]).redact_command(words.words());
+        let is_masked = shown.iter().zip(words.words()).any(|(shown, word)| shown.as_str() != word);
+        is_secret_command(command) || is_masked || shown_command(command) != *command
+    };
+    let wrong: Vec<&str> = commands.into_iter().filter(is_wrong).collect();
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn secrets_beside_ordinary_words_stay_secret() {
+    let commands = [
+        "curl -u bob:V9 https://h",
+        "x -u bob:hunter2xyz",
+        "x -u bob:open",
+        "x --user=bob:hunter2xyz",
+        "nc -u host:hunter2xyz",
+        "x --password hunter2",
+        "x --token abc123def",
+        "x --token=abc123def",
+        "x --password=correcthorse",
+        "x --secret hunter2",
+        "x --secret=V9abc123",
+        "curl -k https://h/?password=open",
+        "x -m password=open",
+        "x --secrets A=hunter2",
+        "x --key hunter2x",
+        "x --key AbCdEfGh",
+        "x --key 9f3c",
+        "x --pin 4711",
+        "x --hmac hunter2x",
+        "x --auth abc123def",
+        "x --credentials hunter2",
+        "x --signature hunter2x",
+        "sh -c 'x --password=hunter2'",
+        "curl -d 'password=hunter2&user=me' https://h",
+        "curl -d '{\"token\": \"hunter2xyz\"}' https://h",
+        "echo 'password: hunter2'",
+        "sed -i 's/password=old/password=hunter2/' f",
+        "git commit -m 'password: hunter2'",
+        "helm template --set adminPassword=hunter2 c",
+        // The name beside the value.
+        "node app.js -e API_KEY hunter2",
+        "node app.js --seed-phrase hunter2",
+        "node app.js --headers X-Api-Key hunter2",
+        "node app.js -H Authorization hunter2",
+        "node app.js --config '{\"headers\":{\"X-A\":\"hunter2\"}}'",
+        "node app.js --config='{\"env\":{\"A\":\"hunter2\"}}'",
+        "node app.js --env '{\"A\":\"hunter2\"}'",
+        "curl https://e.com/?key=hunter2",
+        "curl e.com/?x=1&key=hunter2",
+        "curl 'https://e.com/?sig=hunter2x#a'",
+        "helm template --set clientSecret=hunter2x c",
+    ];
+    let is_wrong = |command: &&str| !is_secret_command(command) || !shown_command(command).contains(MARK);
+    let wrong: Vec<&str> = commands.into_iter().filter(is_wrong).collect();
+    assert_eq!(wrong, [""; 0]);
+}
