@@ -335,6 +335,9 @@ fn value(text: &str) -> Result<Json, RegisterError> {
 /// Says why the URL of a server has no place in an entry.
 const NEVER_CONTACTED: &str = "a remote server is inventory, and is never contacted";
 
+/// Says why the headers of a server have no place in an entry.
+const NO_HEADERS: &str = "headers have no place in an entry";
+
 /// Says what the URL of a server is.
 const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";
 

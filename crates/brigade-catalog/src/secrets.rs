@@ -10,6 +10,9 @@ use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_s
 
 use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
 
+/// The field with the paths of projections.
+const PROJECTIONS: &str = "projections";
+
 /// A field that appears to contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretText {
@@ -134,7 +137,9 @@ impl Tool {
             return shown;
         }
         let mut shown = shown.into_owned();
-        shown.texts_mut().for_each(|(_, text)| masks.hide(text));
+        // A path of a projection leads to the file, which plans name as it is.
+        let texts = shown.texts_mut().filter(|(field, _)| *field != PROJECTIONS);
+        texts.for_each(|(_, text)| masks.hide(text));
         details_mut(&mut shown.source, &mut shown.install, &mut shown.cost).for_each(|text| masks.hide(text));
         shown.commands_mut().for_each(|text| masks.hide(text));
         Cow::Owned(shown)
@@ -176,8 +181,7 @@ impl Tool {
             ("categories", &mut self.categories),
             ("capabilities", &mut self.capabilities),
         ];
-        let maps =
-            [("argument_template", &mut self.argument_template), ("projections", &mut self.projections)];
+        let maps = [("argument_template", &mut self.argument_template), (PROJECTIONS, &mut self.projections)];
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
@@ -474,6 +478,7 @@ mod tests {
                     command = \"x hunter2ab\"\nversion_command = \"x -V hunter2ab\"\n\
                     description = \"as hunter2ab\"\ncwd = \"hunter2ab\"\n\
                     aliases = [\"t-hunter2ab\"]\npermissions = [\"read\", \"read:hunter2ab\"]\n\
+                    projections = { claude = \"hunter2ab.md\" }\n\
                     [tool.argument_template]\na = \"{a}hunter2ab\"\n\
                     [tool.install]\ncheck = \"x hunter2ab\"\ncommand = [\"y hunter2ab\"]\n";
         let catalog = Catalog::parse("tools.toml", Level::Project, text.as_bytes());
@@ -486,6 +491,7 @@ mod tests {
             shown.commands().iter().map(|(_, line)| *line).collect::<Vec<_>>(),
             ["x [redacted]", "x -V [redacted]", "x [redacted]", "y [redacted]"]
         );
+        assert_eq!(shown.projections["claude"], "hunter2ab.md");
         assert_eq!((&shown.aliases[0][..], &shown.permissions[1][..]), ("t-[redacted]", "read:[redacted]"));
         let fields = ["command", "version_command", "install.check", "install.command", "description", "cwd"];
         let bound = plain.bound_texts(&tool.masks);

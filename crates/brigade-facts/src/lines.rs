@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use brigade_core::Place;
 use brigade_fs::{Fs, RelPath};
-use brigade_policy::{Fault, SourceLine};
+use brigade_policy::{Fault, Quote, SourceLine};
 use brigade_redact::{Redactor, Source};
 
 /// The largest file that is read for its lines.
 const LARGEST: u64 = 16 << 20;
+
+/// The folder whose files are Brigade's own.
+const OWN: &str = ".brigade/";
 
 /// Looks up lines of workspace files. Reads each file once.
 pub struct SourceFiles {
@@ -25,9 +28,12 @@ impl SourceFiles {
         SourceFiles { fs, redactor, read: RefCell::default() }
     }
 
-    /// Adds the source line to a fault. Adds nothing if the file is unreadable or has no such line.
+    /// Adds the source line to a fault. Adds nothing if the file is unreadable or has no such line, or if its lines
+    /// are not shown: a file of another program may hold values that nothing recognizes as secrets.
     pub fn look_up(&self, fault: &mut Fault) {
-        fault.line = fault.place.clone().and_then(|place| self.line(place, fault.field.as_deref()));
+        let is_shown = |place: &Place| fault.quote == Quote::Named || is_own(&place.file);
+        let place = fault.place.clone().filter(is_shown);
+        fault.line = place.and_then(|place| self.line(place, fault.field.as_deref()));
     }
 
     fn line(&self, mut place: Place, field: Option<&str>) -> Option<SourceLine> {
@@ -48,5 +54,43 @@ impl SourceFiles {
         let path: RelPath = file.parse().ok()?;
         let bytes = self.fs.read(&path, LARGEST).ok()?;
         Some(Source::new(&bytes, &self.redactor))
+    }
+}
+
+/// Returns whether a file is in the folder of Brigade.
+fn is_own(file: &str) -> bool {
+    file.parse::<RelPath>().is_ok_and(|path| path.as_str().starts_with(OWN))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_fs::{FileMode, MemoryFs};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(file: &str, quote: Quote, is_shown: bool) {
+        let fs = MemoryFs::new();
+        for path in [".brigade/tools.toml", ".mcp.json", "prd.json", ".brigaded/x"] {
+            let path: RelPath = path.parse().unwrap();
+            fs.create_dir_all(&path.parent()).unwrap();
+            fs.write_atomic(&path, b"PLAIN = 'hunter2'\n", FileMode::Private).unwrap();
+        }
+        let sources = SourceFiles::new(Arc::new(fs), Redactor::new(&[]));
+        let fault = Fault::new("x", "broken").at(Place::at(file, 1, 1));
+        let mut fault = if quote == Quote::Named { fault.of_named_file() } else { fault };
+        sources.look_up(&mut fault);
+        assert_eq!(fault.line.is_some(), is_shown, "{file}");
+    }
+
+    #[test]
+    fn only_lines_of_own_and_of_named_files_are_shown() {
+        check(".brigade/tools.toml", Quote::Own, true);
+        check(".mcp.json", Quote::Own, false);
+        check("./.mcp.json", Quote::Own, false);
+        check(".brigade/../.mcp.json", Quote::Own, false);
+        check(".brigaded/x", Quote::Own, false);
+        check("prd.json", Quote::Own, false);
+        check("prd.json", Quote::Named, true);
     }
 }

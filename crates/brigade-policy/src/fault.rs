@@ -33,6 +33,18 @@ pub struct Fault {
     pub help: Option<Hint>,
     /// The source line.
     pub line: Option<SourceLine>,
+    /// Whose line may be shown.
+    pub quote: Quote,
+}
+
+/// Of which files a fault may show the line at its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quote {
+    /// Only of files in Brigade's own folder. Those of other programs may hold values that nothing recognizes.
+    #[default]
+    Own,
+    /// Also of this file: it was named as what Brigade reads, and values have no place in it.
+    Named,
 }
 
 /// The source line of a fault.
@@ -55,7 +67,14 @@ impl Fault {
             field: None,
             help: None,
             line: None,
+            quote: Quote::Own,
         }
+    }
+
+    /// Lets the line of the file be shown, though it is not in Brigade's own folder: see [`Quote::Named`].
+    #[must_use]
+    pub fn of_named_file(self) -> Fault {
+        Fault { quote: Quote::Named, ..self }
     }
 
     /// Sets the severity.

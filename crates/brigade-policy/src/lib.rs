@@ -99,7 +99,7 @@ pub use effects::{
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
 pub use failure::Failure;
-pub use fault::{Diagnosis, ErrorLine, Fault, Label, SourceLine};
+pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
     InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,

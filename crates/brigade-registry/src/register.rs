@@ -12,13 +12,13 @@ use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
-use brigade_fs::FsError;
 use brigade_policy::{Failure, LabelProblem, check_label};
 use brigade_profile::{is_reserved, is_taken};
+use brigade_redact::MARK;
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
-use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
+use crate::report::{FILE_UNREADABLE, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
@@ -71,10 +71,10 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     let only = request.id.as_deref().filter(|_| request.sources.len() == 1);
     for source in &request.sources {
         match (source, &discovered) {
-            (RegisterSource::File(path), _) => found.read(seams, path, request.level)?,
+            (RegisterSource::File(path), _) => found.read(seams, path, request.level),
             (RegisterSource::Text(name, text), _) => {
                 let read = Registrations::read(name, text.as_bytes(), request.level);
-                found.take(read, |error| row(error, Some(name)));
+                found.take(read, None, |error| row(error, Some(name)));
             }
             (RegisterSource::Reference(name), Some(discovered)) => {
                 found.define(seams, discovered, name, request.level, only)?;
@@ -107,9 +107,15 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     target.definitions = std::mem::take(&mut found.definitions);
     let is_writing = !request.dry_run && report.errors.is_empty();
     let _lock = if is_writing { target.lock(seams)? } else { None };
-    report.errors.extend(target.not_used());
-    if report.errors.is_empty() {
-        let before = target.read()?;
+    let not_used = target.not_used();
+    // What the sources say already is told beside what speaks against the target.
+    let is_looked_into = not_used.is_empty() && found.tools.len() <= MOST;
+    report.errors.extend(not_used);
+    if is_looked_into {
+        let before = match target.read() {
+            Err(_) if !report.errors.is_empty() => return Ok(report),
+            before => before?,
+        };
         let after = put_all(seams, request, &target.shown, &before, &found, &mut report);
         match after.filter(|_| is_writing) {
             Some(after) if target.fs.is_some() => target.write(&before, &after)?,
@@ -148,6 +154,8 @@ fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
 #[derive(Default)]
 struct Found {
     tools: Vec<Registration>,
+    /// The reference of each tool, as it was given; `None` for those of files.
+    references: Vec<Option<String>>,
     definitions: Vec<DiscoveredEntry>,
     /// What the sources say of `harness_tools` under `[registry]`.
     harness_tools: Option<bool>,
@@ -156,14 +164,20 @@ struct Found {
 }
 
 impl Found {
-    fn read(&mut self, seams: &Seams, source: &Path, level: Level) -> Result<(), Failure> {
+    fn read(&mut self, seams: &Seams, source: &Path, level: Level) {
         let path = seams.typed_path(source);
         let shown = source.display().to_string();
-        // The error names the path.
-        let unreadable = |error: FsError| Failure::new(ErrorKind::Usage, error.to_string());
-        let bytes = seams.fs.read_outside(&path, LIMIT).map_err(unreadable)?;
-        self.take(Registrations::read(&shown, &bytes, level), |error| row(error, Some(&shown)));
-        Ok(())
+        match seams.fs.read_outside(&path, LIMIT) {
+            Ok(bytes) => {
+                let read = Registrations::read(&shown, &bytes, level);
+                self.take(read, None, |error| row(error, Some(&shown)));
+            }
+            Err(error) => {
+                // The error names the path.
+                let error = refusal(FILE_UNREADABLE, String::new(), &error.to_string());
+                self.errors.push(RegisterErrorRow { field: None, ..error });
+            }
+        }
     }
 
     /// Reads the definition that a reference names.
@@ -219,7 +233,7 @@ impl Found {
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
         let tool = definition.tool_id(id);
-        self.take(read, |error| at(row(error, None)));
+        self.take(read, Some(&shown), |error| at(row(error, None)));
         let told = [
             IssueType::CommandInOneText,
             IssueType::FieldInvalid,
@@ -262,7 +276,13 @@ impl Found {
         self.errors.extend(unread);
     }
 
-    fn take(&mut self, read: Registrations, error_row: impl Fn(RegisterError) -> RegisterErrorRow) {
+    fn take(
+        &mut self,
+        read: Registrations,
+        reference: Option<&str>,
+        error_row: impl Fn(RegisterError) -> RegisterErrorRow,
+    ) {
+        self.references.extend(read.tools.iter().map(|_| reference.map(str::to_owned)));
         self.tools.extend(read.tools);
         self.harness_tools = read.harness_tools.or(self.harness_tools);
         self.notes.extend(read.notes.into_iter().map(|note| RegisterNoteRow {
@@ -344,8 +364,10 @@ fn put_all(
     }
     let catalog = Catalog::parse(&shown.catalog, request.level, before.catalog.as_bytes());
     let runtimes = Runtimes::parse(&shown.runtimes, request.level, before.runtimes.as_bytes());
-    for (index, Registration { tool, runtime, .. }) in tools.iter().enumerate() {
+    let references = found.references.iter().map(Option::as_deref);
+    for ((index, Registration { tool, runtime, .. }), reference) in tools.iter().enumerate().zip(references) {
         let id = tool.id.as_str();
+        let before = report.errors.len();
         let is_twice = tools[..index].iter().any(|other| other.tool.id == tool.id);
         let is_known = catalog.tool(id).is_some();
         if is_twice || (is_known && !request.replace) {
@@ -415,17 +437,24 @@ fn put_all(
             if report.errors.iter().any(|error| error.field.as_ref() == Some(&field)) {
                 continue;
             }
-            match check_label(label) {
+            let (code, message) = match check_label(label) {
+                // The plan says what such a variable changes.
+                Ok(_) | Err(LabelProblem::Dangerous) => continue,
+                Err(_) if label.contains(MARK) && !label.contains('=') => {
+                    let message =
+                        "it holds a secret, or a value that the policy binds; give the variable another name";
+                    ("secret_in_entry", message)
+                }
                 Err(LabelProblem::LooksLikeValue) if !label.contains('=') => {
-                    let message = "it looks like a secret; a label is the name of a variable";
-                    report.errors.push(refusal("secret_in_entry", field, message));
+                    ("secret_in_entry", "it looks like a secret; a label is the name of a variable")
                 }
                 Err(LabelProblem::LooksLikeValue | LabelProblem::NotAName) => {
-                    report.errors.push(refusal("field_invalid", field, "a label is the name of a variable"));
+                    ("field_invalid", "a label is the name of a variable")
                 }
-                // The plan says what such a variable changes.
-                Ok(_) | Err(LabelProblem::Dangerous) => {}
-            }
+            };
+            report.errors.push(refusal(code, field, message));
+            // A name that is refused is not noted, too.
+            report.notes.retain(|note| note.field != format!("{id}.env.{label}"));
         }
         let secrets = tool.secret_texts().into_iter().map(|secret| secret.field);
         let unsafe_fields = tool.unsafe_fields.iter().cloned();
@@ -438,6 +467,9 @@ fn put_all(
         for field in tool.bound_texts(&masks).into_iter().chain(of_runtime.map(str::to_owned)) {
             let message = "it holds a value that the policy binds; name its label in env_labels instead";
             report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
+        }
+        for error in &mut report.errors[before..] {
+            error.reference = reference.map(str::to_owned);
         }
     }
     let runtimes_before = runtimes;

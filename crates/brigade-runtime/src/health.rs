@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use brigade_call::{RuntimeMetadata, VerifiedStart};
-use brigade_catalog::Runtime;
+use brigade_catalog::{Masks, Runtime};
 use brigade_core::text::short;
 use brigade_core::{Json, Timestamp};
 use brigade_doctor::Health;
@@ -189,7 +189,7 @@ fn read(fs: &dyn Fs, path: &RelPath) -> Result<Option<RuntimeMetadata>, FsError>
     }
 }
 
-/// Stores the result of a health check, and keeps the other members of the file.
+/// Stores the result of a health check, and keeps the other members of the file. Values that are bound are masked.
 ///
 /// A file that is not a JSON object is not changed. Neither is metadata that another process is changing, that belongs
 /// to another start, or that v0.30 wrote; the next start or stop adopts it.
@@ -199,6 +199,7 @@ pub(crate) fn remember(
     runtime: &Runtime,
     process: &ProcessIdentity,
     health: &Health,
+    masks: &Masks,
 ) -> Result<(), FsError> {
     match &paths.health {
         HealthFile::InMetadata => {
@@ -215,7 +216,7 @@ pub(crate) fn remember(
             let mut record = Record::read(fs, &paths.metadata)?;
             if is_ours(&record) {
                 set_result(health, &mut record.metadata);
-                fs.write_cache(&paths.metadata, &record.bytes())?;
+                fs.write_cache(&paths.metadata, &record.bytes(masks))?;
             }
             Ok(())
         }
@@ -226,7 +227,8 @@ pub(crate) fn remember(
             file.runtime_id = Some(runtime.id.as_str().to_owned());
             file.started_at = Record::read(fs, &paths.metadata)?.started_at();
             file.extra.show(&["started_at"]);
-            set_result(health, &mut file);
+            let detail = masks.shown(&health.detail);
+            set_result(&Health { detail, ..health.clone() }, &mut file);
             let text = Json::Object(file.to_members()).to_compact();
             fs.write_cache(path, format!("{text}\n").as_bytes())
         }

@@ -94,8 +94,30 @@ impl Record {
 
     /// Returns the metadata as it is shown.
     pub(crate) fn shown(&self, masks: &Masks) -> RuntimeMetadata {
-        let command = self.metadata.command.as_deref().map(|command| masks.shown_command(command));
-        RuntimeMetadata { command, ..self.metadata.clone() }
+        let mut shown = self.metadata.clone();
+        shown.command = shown.command.map(|command| masks.shown_command(&command));
+        let texts = [&mut shown.cwd, &mut shown.health_detail];
+        texts.into_iter().flatten().for_each(|text| masks.hide(text));
+        shown
+    }
+
+    /// Returns the metadata as it is written. What was bound since the start is masked, too; a fingerprint stays that
+    /// of the exact text.
+    fn written(&self, masks: &Masks) -> RuntimeMetadata {
+        let mut written = self.metadata.clone();
+        let record = |kind: Kind, text: &mut Option<String>, known: &mut Option<Fingerprint>| {
+            if let Some(text) = text {
+                let recorded = Recorded::of(kind, text, masks);
+                *known = known.or(recorded.fingerprint);
+                *text = recorded.shown;
+            }
+        };
+        record(COMMAND, &mut written.command, &mut written.command_fingerprint);
+        record(DIRECTORY, &mut written.cwd, &mut written.cwd_fingerprint);
+        if let Some(detail) = &mut written.health_detail {
+            masks.hide(detail);
+        }
+        written
     }
 
     pub(crate) fn cwd(&self) -> Option<&str> {
@@ -207,8 +229,9 @@ impl Record {
         Record { metadata, source: Source::Current }
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut text = Json::Object(self.metadata.to_members()).to_pretty();
+    /// Returns the file that is written. No value that is bound now stands in it.
+    pub(crate) fn bytes(&self, masks: &Masks) -> Vec<u8> {
+        let mut text = Json::Object(self.written(masks).to_members()).to_pretty();
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -367,14 +390,14 @@ mod tests {
         let old = Record::parse("\u{feff}{\"note\": NaN, \"stopped_at\": \"x\", \"pid\": 4}".as_bytes());
         assert_eq!((old.source, old.identity()), (Source::Original, None));
         let starter = ProcessIdentity::from_record(77, 5, "boot").unwrap();
-        let starting = Record::parse(&old.starting(&start("i"), &starter).bytes());
+        let starting = Record::parse(&old.starting(&start("i"), &starter).bytes(&Masks::default()));
         assert_eq!((starting.source, starting.identity()), (Source::Current, None));
         let leftover = starting.unfinished_start().unwrap();
         assert_eq!((leftover.start_time(), leftover.boot_id()), (5, "boot"));
         assert!(!leftover.is_alive());
         let identity = |pid| ProcessIdentity::from_record(pid, 6, "boot").unwrap();
         let (program, writer) = (identity(99), identity(98));
-        let started = Record::parse(&starting.started(&program, &writer).bytes());
+        let started = Record::parse(&starting.started(&program, &writer).bytes(&Masks::default()));
         assert_eq!((started.identity(), started.log_writer()), (Some(program), Some(writer)));
         assert_eq!(started.starting(&start("j"), &starter).log_writer(), None);
         assert_eq!(started.unfinished_start(), None);
@@ -409,6 +432,32 @@ mod tests {
         assert_eq!(record.cwd(), Some("a/[redacted]"));
         assert!(!record.is_of_other_directory("a/Zq7tail") && record.is_of_other_directory("a/Zq8tail"));
         assert_eq!(record.runtime().unwrap().cwd, None);
+    }
+
+    #[test]
+    fn what_was_bound_since_the_start_is_masked_when_the_record_is_written() {
+        let unbound = Masks::default();
+        let start = Start {
+            command: Recorded::command("serve Zq7tail Yp8tail", &unbound),
+            cwd: Recorded::directory("a/Zq7tail", &unbound),
+            ..start("i")
+        };
+        let mut record = Record::default().starting(&start, &ProcessIdentity::current().unwrap());
+        record.metadata.health_detail = Some("no Zq7tail".to_owned());
+        let record = Record::parse(&record.bytes(&Masks::of(&["Zq7tail".into()])));
+        // The first fingerprint is that of the exact text, and stays.
+        let bytes = record.bytes(&Masks::of(&["Zq7tail".into(), "Yp8tail".into()]));
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert!(
+            !text.contains("7tail")
+                && !text.contains("8tail")
+                && text.contains("serve [redacted] [redacted]"),
+            "{text}"
+        );
+        let record = Record::parse(&bytes);
+        assert!(!record.is_of_other_command("serve Zq7tail Yp8tail"));
+        assert!(record.is_of_other_command("serve Zq7tail Yp9tail"));
+        assert!(!record.is_of_other_directory("a/Zq7tail") && record.is_of_other_directory("a/Zq8tail"));
     }
 
     proptest! {

@@ -312,7 +312,7 @@ impl Supervisor<'_> {
     /// Stores a health result. It is running and recorded, so a result that cannot be stored is not a failure.
     fn keep_health(&self, runtime: &Runtime, seen: &Seen, process: &ProcessIdentity, probe: Probe) -> Health {
         let health = probe.at(self.clock.now());
-        let _ = health::remember(self.fs, &seen.paths, runtime, process, &health);
+        let _ = health::remember(self.fs, &seen.paths, runtime, process, &health, &self.host.masks);
         health
     }
 
@@ -506,7 +506,7 @@ impl Supervisor<'_> {
     }
 
     pub(crate) fn save(&self, record: &Record, path: &RelPath) -> Result<(), RuntimeError> {
-        Ok(self.fs.write_atomic(path, &record.bytes(), FileMode::Private)?)
+        Ok(self.fs.write_atomic(path, &record.bytes(&self.host.masks), FileMode::Private)?)
     }
 
     pub(crate) fn holder(&self, action: &str) -> String {

@@ -304,7 +304,7 @@ impl<'a> Supervisor<'a> {
         for (index, runtime, seen, process) in running {
             if let Some(health) = &found[index] {
                 // Storing is optional: runtimes of a read-only workspace can still be checked.
-                let _ = health::remember(self.fs, &seen.paths, runtime, process, health);
+                let _ = health::remember(self.fs, &seen.paths, runtime, process, health, &self.host.masks);
             }
         }
         for seen in seen.iter().flatten() {

@@ -76,7 +76,10 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
     let mut found = Discovered { lacks_home: !machine.has_home() && wants_user, ..Discovered::default() };
     if found.lacks_home {
-        let message = "HOME is not set, so the files of the user are not read; set HOME";
+        let message = match machine.variable("HOME").is_some_and(|home| !home.is_empty()) {
+            true => "HOME is not an absolute path, so the files of the user are not read; set HOME to one",
+            false => "HOME is not set, so the files of the user are not read; set HOME",
+        };
         found.issues.push(DiscoveryIssue::new(IssueType::ClientFileUnreadable, message));
     }
     let mut inventory = Inventory::default();

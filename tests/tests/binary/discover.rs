@@ -78,6 +78,9 @@ fn files_of_the_user_are_not_gone_where_the_home_is_not_known() {
         |entry: &Value| entry["origins"].as_array().unwrap().iter().any(|origin| origin["scope"] == "user");
     let kept = cache["entries"].as_array().unwrap().iter().filter(|entry| of_user(entry)).count();
     assert!(10 < kept, "{kept}");
+    let document = site.env("HOME", "rel/x").json(["sync"]).expect(0);
+    let is_told = |issue: &Value| issue["message"].as_str().unwrap().contains("HOME is not an absolute path");
+    assert!(document["issues"].as_array().unwrap().iter().any(is_told), "{document:#}");
 }
 
 fn write(path: &Path, bytes: impl AsRef<[u8]>) {

@@ -81,6 +81,7 @@ mod readme_tour;
 mod register;
 mod register_hostile;
 mod register_refs;
+mod register_told;
 mod register_walk;
 mod registry_checks;
 mod registry_find;

@@ -1,6 +1,6 @@
 //! Definitions that discovery found in the files of agent programs.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
@@ -10,7 +10,7 @@ use brigade_discovery::{
 };
 use brigade_redact::{Redactor, looks_secret_value};
 
-use super::{NEVER_CONTACTED, RegisterError, Registration, Registrations, id_of_name, quoted};
+use super::{NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
     ApprovalMode, Catalog, Family, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
     Transport,
@@ -157,8 +157,8 @@ impl Registrations {
         let inside = Path::new(cwd).strip_prefix(definition.workspace).ok().and_then(Path::to_str);
         match inside {
             Some("") => None,
-            Some(inside) if level == Level::Project => Some(inside.to_owned()),
-            _ if Path::new(cwd).is_relative() && !cwd.starts_with('~') => Some(cwd.to_owned()),
+            Some(inside) if level == Level::Project && is_below(inside) => Some(inside.to_owned()),
+            _ if is_below(cwd) => Some(cwd.to_owned()),
             _ => {
                 let message =
                     "the directory is not in the workspace; the server would start in the workspace";
@@ -179,7 +179,7 @@ impl Registrations {
             self.note("value_not_kept", format!("env.{label}"), message);
         }
         for name in &entry.header_names {
-            self.note("value_not_kept", format!("headers.{name}"), "headers have no place in an entry");
+            self.note("value_not_kept", format!("headers.{name}"), NO_HEADERS);
         }
     }
 
@@ -213,6 +213,21 @@ impl Registrations {
             self.note("switched_off", "enabled".to_owned(), "its file has it switched off");
         }
     }
+}
+
+/// Returns whether a directory is one below where it is looked for, however it is spelled.
+fn is_below(directory: &str) -> bool {
+    let mut depth = 0_usize;
+    let is_inside = |part| match part {
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        Component::CurDir => true,
+        Component::ParentDir => depth.checked_sub(1).map(|above| depth = above).is_some(),
+        Component::RootDir | Component::Prefix(_) => false,
+    };
+    !directory.starts_with('~') && Path::new(directory).components().all(is_inside)
 }
 
 /// Returns whether no variable can have a name. What looks like a value is refused instead.
@@ -434,6 +449,23 @@ mod tests {
         let found = source_changes(&catalog, None, &Registered::default(), &[], &[unread]);
         assert_eq!(found.len(), gone, "{reference}");
         assert!(found.iter().all(|change| change.differences.is_none()));
+    }
+
+    #[test]
+    fn a_directory_is_below_whatever_its_spelling() {
+        for (directory, expect) in [
+            ("tools", true),
+            ("./a/../b", true),
+            ("a/b/../..", true),
+            ("..x/...", true),
+            ("../x", false),
+            ("./tools/../../y", false),
+            ("a/../..", false),
+            ("/x", false),
+            ("~/x", false),
+        ] {
+            assert_eq!(is_below(directory), expect, "{directory}");
+        }
     }
 
     #[test]

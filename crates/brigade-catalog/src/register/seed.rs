@@ -197,6 +197,10 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     }
     let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
     let (command, outer) = (source.text("command"), members.text("command"));
+    // One that is no text was told already.
+    let is_unsaid = [source.object, members.object].iter().all(|object| {
+        object.get("command").is_none_or(|value| matches!(value, Json::Null | Json::String(_)))
+    });
     if command.is_some() && outer.is_some() && command != outer {
         let message = "another command stands under `source`";
         found.errors.push(RegisterError::new("definition_unclear", message).field(members.field("command")));
@@ -231,6 +235,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (ToolSource::Mcp, None) if unclear_url.is_none() => {
             if !matches!(detail.transport, Some(Transport::Http | Transport::Sse))
                 && tool.runtime_id.is_none()
+                && is_unsaid
             {
                 let message = "a server that is started needs a command";
                 found.errors.push(wrong(members.field("source.command"), message));
@@ -247,7 +252,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             }
         }
     }
-    if matches!(kind, ToolSource::Cli | ToolSource::Script) && tool.command.is_none() {
+    if matches!(kind, ToolSource::Cli | ToolSource::Script) && tool.command.is_none() && is_unsaid {
         found.errors.push(wrong(members.field("source.command"), "a program needs a command"));
     }
     tool.source = Some(Box::new(detail));

@@ -4,8 +4,8 @@ use brigade_core::{Json, Object};
 
 use super::seed::server;
 use super::{
-    ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, id_of_name, is_server,
-    quoted,
+    ADDRESS, Members, NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name,
+    is_server, quoted,
 };
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
@@ -74,8 +74,17 @@ pub(super) fn read(object: &Object) -> Registrations {
     }
     for (index, object) in members.objects("remotes") {
         let mut remote = Members::of(object, format!("remotes[{index}]"));
-        let kind = remote.text("type").or_else(|| remote.text("transport_type")).unwrap_or_default();
-        let transport = if kind == "sse" { Transport::Sse } else { Transport::Http };
+        let kind = remote.text("type").or_else(|| remote.text("transport_type"));
+        let transport = match kind.as_deref() {
+            Some("streamable-http" | "http") => Transport::Http,
+            Some("sse") => Transport::Sse,
+            Some(_) | None => {
+                let message = "expected how the server is reached: streamable-http, sse or http";
+                let error = RegisterError::new("definition_unclear", message);
+                found.errors.push(error.field(remote.field("type")));
+                Transport::Http
+            }
+        };
         if !remote.text("url").is_some_and(|url| is_server(&url)) {
             found.errors.push(RegisterError::new("definition_unclear", ADDRESS).field(remote.field("url")));
         }
@@ -83,6 +92,10 @@ pub(super) fn read(object: &Object) -> Registrations {
         let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
         if let Some(tool) = base(&id, transport, &mut found) {
             found.note("url_not_kept", remote.field("url"), NEVER_CONTACTED);
+            for (name, _) in named(&mut remote, "headers", "header") {
+                let field = format!("{}.{name}", remote.field("headers"));
+                found.note("value_not_kept", field, NO_HEADERS);
+            }
             remote.rest(&mut found);
             found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
         }
@@ -121,9 +134,13 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     }
     // The program would ask the public registry for the name, where it is somebody else's, or nobody's.
     for key in ["registryBaseUrl", "registry_base_url"] {
-        if package.get(key).is_some()
-            && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public)
-        {
+        let stated = package.get(key);
+        if stated.is_some_and(|url| url.as_str().is_none()) {
+            // It is a fault of its form, and says nothing about the registry.
+            let _ = package.text(key);
+            return None;
+        }
+        if stated.is_some() && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public) {
             let message = "the package is of another registry than the public one, which is not taken; \
                            write the command that asks its registry by hand";
             let error = RegisterError::new("package_unsupported", message);
@@ -193,12 +210,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
 fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String> {
     let mut names = Vec::new();
     for key in ["environmentVariables", "environment_variables"] {
-        for (index, variable) in package.objects(key) {
-            let name = variable.get("name").and_then(Json::as_str).filter(|name| !name.is_empty());
-            let Some(name) = name else {
-                package.fault(&format!("{key}[{index}].name"), "expected the name of a variable");
-                continue;
-            };
+        for (name, variable) in named(package, key, "variable") {
             if variable.get("value").is_some() || variable.get("default").is_some() {
                 let field = format!("{}.{name}", package.field(key));
                 found.note("value_not_kept", field, "bind it under env_bindings of the policy");
@@ -207,6 +219,18 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String
         }
     }
     names
+}
+
+/// Lists the objects of a list that have a name, with it.
+fn named<'o>(members: &mut Members<'o>, key: &'static str, what: &str) -> Vec<(&'o str, &'o Object)> {
+    let mut found = Vec::new();
+    for (index, object) in members.objects(key) {
+        match object.get("name").and_then(Json::as_str).filter(|name| !name.is_empty()) {
+            Some(name) => found.push((name, object)),
+            None => members.fault(&format!("{key}[{index}].name"), &format!("expected the name of a {what}")),
+        }
+    }
+    found
 }
 
 /// Where packages are had.

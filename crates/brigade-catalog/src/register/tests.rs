@@ -82,11 +82,36 @@ fn packages_of_the_mcp_registry_are_pinned() {
         (r#"{"type":"sse","url":"ftp://h/"}"#, &["b.remotes[1].url"]),
         (r#"{"type":"sse"}"#, &["b.remotes[1].url"]),
         (r#"{"type":"sse","url":"https://{tenant}.h.example/mcp"}"#, &[]),
+        (r#"{"type":"http","url":"https://h.example/mcp"}"#, &[]),
+        (r#"{"transport_type":"sse","url":"https://h.example/mcp"}"#, &[]),
+        (r#"{"type":"telepathy","url":"https://h.example/mcp"}"#, &["b.remotes[1].type"]),
+        (r#"{"url":"https://h.example/mcp"}"#, &["b.remotes[1].type"]),
+        (r#"{"type":7,"url":"https://h.example/mcp"}"#, &["b.remotes[1].type"]),
+        (r#"{"type":"sse","url":"https://h.example/mcp","headers":{"X":"y"}}"#, &["b.remotes[1].headers"]),
+        (
+            r#"{"type":"sse","url":"https://h.example/mcp","headers":[{"value":"y"}]}"#,
+            &["b.remotes[1].headers[1].name"],
+        ),
     ] {
         let found = read("server.json", &format!(r#"{{"name":"a/b","remotes":[{remote}]}}"#));
         let fields: Vec<_> = found.errors.iter().filter_map(|error| error.field.as_deref()).collect();
         assert_eq!(fields, errors, "{remote}");
     }
+}
+
+#[test]
+fn headers_of_a_remote_are_noted_by_their_names() {
+    let found = read(
+        "server.json",
+        r#"{"name":"a/b","remotes":[{"type":"sse","url":"https://h.example/mcp",
+            "headers":[{"name":"X-Key","value":"hunter2","isSecret":true},{"name":"X-Org"}]}]}"#,
+    );
+    assert_eq!(found.errors, []);
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let kept = ["b.remotes[1].headers.X-Key", "b.remotes[1].headers.X-Org"];
+    let kept = kept.map(|field| ("value_not_kept", field));
+    assert_eq!(notes, [&[("url_not_kept", "b.remotes[1].url")], &kept[..]].concat());
+    assert!(!format!("{found:?}").contains("hunter2"));
 }
 
 #[test]
@@ -250,6 +275,25 @@ fn every_field_of_an_entry_has_a_place_in_other_forms() {
     let other = read("a.yaml", "id: a\nfamily: mcp\nsource: {type: cli, command: jq, ref: x}\n");
     let notes: Vec<_> = other.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
     assert_eq!(notes, [("family_ignored", "a.family"), ("origin_ignored", "a.source.ref")]);
+}
+
+/// Issue 15: one fault is told once.
+#[test]
+fn a_command_that_is_no_text_is_refused_once() {
+    for (text, field) in [
+        ("id: a\nsource: {type: mcp, command: [npx, 1]}\n", "a.source.command"),
+        ("id: a\ncommand: [npx, 1]\nsource: {type: mcp}\n", "a.command"),
+        ("id: a\ncommand: 1\nsource: {type: cli}\n", "a.command"),
+        ("id: a\nsource: {type: cli}\n", "a.source.command"),
+    ] {
+        let found = read("a.yaml", text);
+        let fields: Vec<_> = found.errors.iter().filter_map(|error| error.field.as_deref()).collect();
+        assert_eq!(fields, [field], "{text}");
+    }
+    let package = r#"{"name":"a/b","version":"1.0.0","packages":[{"registryType":"npm","identifier":"b","registryBaseUrl":4}]}"#;
+    let found = read("server.json", package);
+    let errors: Vec<_> = found.errors.iter().map(|error| (error.code, error.field.as_deref())).collect();
+    assert_eq!(errors, [("field_invalid", Some("b.packages[1].registryBaseUrl"))]);
 }
 
 #[test]

@@ -300,6 +300,10 @@ fn what_is_left_out_of_a_definition_is_named() {
         left_out(r#""command": "npx", "args": [{"x": 1}, null, "ok"]"#),
         ("npx ok".to_owned(), one("an element of `args` is not a text"))
     );
+    assert_eq!(
+        left_out(r#""command": "npx", "args": [1, true, "ok"]"#),
+        ("npx 1 true ok".to_owned(), one("an element of `args` is not a text"))
+    );
     assert_eq!(left_out(r#""command": "npx", "env": "A=b""#).1, one("`env` is not an object"));
     assert_eq!(left_out(r#""command": "npx", "url": "https://h/""#).1.len(), 1);
     let many = format!(r#""command": "npx", "args": [{}"x"]"#, "\"x\",".repeat(1_000));

@@ -3,6 +3,9 @@
 use brigade_core::{Exit, Hint, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
+/// The code of a file that is named and cannot be read: the command line is wrong.
+pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
+
 /// `tools register`: the tools that were added to a catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -33,7 +36,12 @@ impl Report for RegisterReport {
     const SCHEMA: &'static str = "brigade.register.v1";
 
     fn exit(&self) -> Exit {
-        if self.errors.is_empty() { Exit::Done } else { Exit::Refused }
+        let is_misuse = |error: &RegisterErrorRow| error.code == FILE_UNREADABLE;
+        match self.errors.iter().any(is_misuse) {
+            true => Exit::Usage,
+            false if self.errors.is_empty() => Exit::Done,
+            false => Exit::Refused,
+        }
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn of_prd(fault: &PrdFault, severity: Severity) -> Fault {
     Fault::new(fault.code.as_str(), format!("{task}{}", fault.message))
         .severity(severity)
         .at(fault.place.clone())
+        .of_named_file()
 }
 
 impl View for ValidationReport {

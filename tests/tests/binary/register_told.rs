@@ -1,0 +1,141 @@
+//! What `tools register`, `tools sync` and `tools doctor` tell of files of agent programs, and what they keep quiet.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+/// A value that looks like no secret.
+const PLAIN: &str = "hunter2";
+
+fn site(servers: &str) -> Site {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "# mine\n");
+    site.workspace.write(".mcp.json", format!("{{\"mcpServers\":{servers}}}\n"));
+    site
+}
+
+/// The codes, fields and references of the errors.
+fn errors(document: &Value) -> Vec<(String, String, Option<String>)> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let rows = document["errors"].as_array().unwrap().iter();
+    rows.map(|row| (text(&row["code"]).unwrap(), text(&row["field"]).unwrap_or_default(), text(&row["ref"])))
+        .collect()
+}
+
+fn error(code: &str, field: &str, reference: &str) -> (String, String, Option<String>) {
+    (code.to_owned(), field.to_owned(), Some(reference.to_owned()))
+}
+
+/// Issue 15: no value of `env` is shown, whether it looks like a secret or not.
+#[test]
+fn no_line_of_a_file_of_an_agent_program_is_shown() {
+    let server = r#"{"s":{"env":{"PLAIN":"hunter2","API_KEY":"hunter2"},"command":"npx"}}"#;
+    let site = site(server);
+    site.json(["register", "mcp:s"]).expect(0);
+    site.workspace.write(".mcp.json", format!("{{\"mcpServers\":{}}}\n", server.replace("npx", "uvx")));
+    site.workspace.write(".cursor/mcp.json", r#"{"mcpServers":{"s":{"command":"other"}}}"#);
+    let sync = site.tools(["sync"]);
+    sync.assert_code(0);
+    let doctor = site.tools(["doctor"]);
+    let said = format!("{}{}", doctor.stdout_text(), doctor.stderr_text());
+    for code in ["definitions_differ", "client_literal_secret", "registered_source_changed"] {
+        assert!(said.contains(code), "{code}: {said}");
+    }
+    assert!(said.contains(" --> .mcp.json:1"), "the place is told\n{said}");
+    // A broken file is told by its place as well, whoever reads it.
+    site.workspace.write(".mcp.json", "{\"mcpServers\":{\"s\":{\"env\":{\"PLAIN\":\"hunter2\"} x}}}\n");
+    let runs = [
+        doctor,
+        sync,
+        site.tools(["discover"]),
+        site.tools(["register", "mcp:s@claude/project"]),
+        site.tools(["register", ".mcp.json"]),
+        site.tools(["connect", "claude", "--scope", "project", "--write"]),
+        site.tools(["doctor"]),
+    ];
+    for run in runs {
+        for stream in [&run.stdout, &run.stderr] {
+            assert!(!String::from_utf8_lossy(stream).contains(PLAIN), "{run}");
+        }
+    }
+    site.assert_nowhere(PLAIN.as_bytes(), &[".mcp.json"]);
+}
+
+/// Issue 15: each error names its REF, and none hides another.
+#[test]
+fn all_errors_of_several_references_are_told_each_with_its_reference() {
+    let site = site(
+        r#"{"bad1":{"command":"serve","args":["--token","hunter2"]},"good":{"command":"npx"},"fs.read":{"command":"npx"},
+            "z":{"command":"npx","args":["Zq7tail0"],"env":{"ghp_abcdefghijklmnopqrstuvwxyz0123456789":""}},
+            "v":{"command":"npx","env":{"A_Zq7tail0":""}}}"#,
+    );
+    site.workspace.write(".brigade/tools/policy.toml", "env_bindings = { L = \"V\" }\n");
+    let site = site.env("V", "Zq7tail0");
+    let words = ["register", "mcp:bad1", "mcp:good", "mcp:fs.read", "mcp:z", "mcp:v", "--json"];
+    let document = site.json(words).expect(1);
+    let errors_found = errors(&document);
+    let of = |reference: &str| errors_found.iter().filter(|row| row.2.as_deref() == Some(reference)).count();
+    assert!(errors_found.contains(&error("secret_in_entry", "bad1.command[3]", "mcp:bad1")), "{document:#}");
+    assert!(errors_found.contains(&error("reserved_tool_id", "fs.read.id", "mcp:fs.read")), "{document:#}");
+    assert!(errors_found.contains(&error("secret_in_entry", "z.command", "mcp:z")), "{document:#}");
+    assert!(errors_found.contains(&error("secret_in_entry", "v.env_labels[1]", "mcp:v")), "{document:#}");
+    assert_eq!((of("mcp:good"), errors_found.iter().filter(|row| row.2.is_none()).count()), (0, 0));
+    // What is refused is not noted, too.
+    let notes = document["notes"].as_array().unwrap();
+    assert!(notes.is_empty(), "{document:#}");
+    site.json(["register", "mcp:good"]).expect(0);
+    let document = site.json(["register", "mcp:good", "mcp:fs.read"]).expect(1);
+    let expect =
+        [error("id_taken", "good.id", "mcp:good"), error("reserved_tool_id", "fs.read.id", "mcp:fs.read")];
+    assert_eq!(errors(&document), expect);
+}
+
+/// Issue 15: a file that is not there is a mistake on the command line, and hides nothing.
+#[test]
+fn a_missing_file_is_told_beside_the_other_errors() {
+    let site = site(r#"{"fs.read":{"command":"npx"}}"#);
+    let document = site.json(["register", "gone.toml", "mpc:typo", "mcp:fs.read"]).expect(2);
+    let codes: Vec<String> = errors(&document).into_iter().map(|row| row.0).collect();
+    assert_eq!(codes, ["file_unreadable", "file_unreadable", "reserved_tool_id"]);
+    let run = site.tools(["register", "gone.toml", "mpc:typo", "mcp:fs.read"]);
+    run.assert_code(2);
+    let said = run.stderr_text();
+    assert!(said.contains("gone.toml") && said.contains("mpc:typo") && said.contains("fs.read"), "{run}");
+}
+
+/// Issue 15: a directory out of the workspace is not taken over, however it is spelled.
+#[test]
+fn a_directory_that_leads_out_of_the_workspace_is_not_kept() {
+    let site = site(
+        r#"{"a":{"command":"npx","cwd":"../x"},"b":{"command":"npx","cwd":"./tools/../../y"},
+            "c":{"command":"npx","cwd":"./tools/../z"},"d":{"command":"npx","args":["-p",8080]}}"#,
+    );
+    let document = site.json(["register", "mcp:a", "mcp:b", "mcp:c"]).expect(0);
+    let notes = document["notes"].as_array().unwrap().iter();
+    let notes: Vec<_> = notes.map(|note| (&note["code"], &note["field"])).collect();
+    let code = json!("cwd_not_kept");
+    assert_eq!(notes, [(&code, &json!("a.cwd")), (&code, &json!("b.cwd"))]);
+    let runtimes = site.workspace.read_text(".brigade/tools/runtimes.toml");
+    assert_eq!(runtimes.matches("cwd = ").count(), 1, "{runtimes}");
+    // A number may be no word for the program.
+    let document = site.json(["register", "mcp:d"]).expect(1);
+    assert_eq!(errors(&document), [error("definition_unclear", "d.command", "mcp:d")]);
+}
+
+/// Issue 15: a record that is written anew does not keep what was bound since.
+#[test]
+fn what_was_bound_since_the_start_leaves_the_record_of_a_runtime() {
+    let site = Site::script("true\n");
+    let entry = "[[runtime]]\nid = \"rt\"\nname = \"R\"\ncommand = \"sleep 600.123456789\"\n";
+    site.workspace.write(".brigade/tools/runtimes.toml", entry);
+    site.json(["runtime", "start", "rt"]).expect(0);
+    site.workspace.replace(".brigade/tools/policy.toml", "\"CANARY\" }", "\"CANARY\", L = \"V\" }");
+    let site = site.env("V", "600.123456789");
+    let status = site.json(["runtime", "status"]).expect(0);
+    let text = status.to_string();
+    assert!(text.contains("running") && !text.contains("outdated"), "it is what was started: {status:#}");
+    site.assert_nowhere(b"600.123456789", &[".brigade/tools/runtimes.toml"]);
+    site.json(["runtime", "stop", "rt"]).expect(0);
+    site.assert_nowhere(b"600.123456789", &[".brigade/tools/runtimes.toml"]);
+}
