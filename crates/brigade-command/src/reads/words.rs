@@ -77,8 +77,7 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
     if is_script || !VERBS.contains(&words[verb].as_str()) {
         return found;
     }
-    for at in verb + 1..words.len() {
-        let word = words[at].as_str();
+    for (at, word) in words.iter().enumerate().skip(verb + 1) {
         if word == "--" {
             break;
         }
