@@ -29,6 +29,7 @@ pub use chain::{Chain, Link};
 pub(crate) use python::is_launching_module;
 pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
+pub use search::keeps_databases;
 pub use unbound::never_bound;
 use words::{messages, names_in, parts_of};
 

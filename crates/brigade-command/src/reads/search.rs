@@ -2,7 +2,8 @@
 
 use super::{Finder, NotBound, Reads, Seen, script, started};
 use crate::argv::Argv;
-use crate::programs::{Program, SQLITE_VALUED, long_values, short_values};
+use crate::programs::{Finds, Program, SQLITE_VALUED, long_values, short_values};
+use crate::risk::{self, Started};
 
 /// The maximum size of a file with options of a compiler, in bytes.
 const MAX_OPTIONS: u64 = 64 << 10;
@@ -47,6 +48,24 @@ fn is_safe(args: &[String]) -> bool {
     let Some(at) = args.iter().position(|word| is_one_of(word, &["safe"])) else { return false };
     args[..at].iter().all(|word| word.starts_with('-') && !SQLITE_VALUED.contains(&word.as_str()))
         && !args.iter().any(|word| is_one_of(word, &["init", "nonce"]))
+}
+
+/// Returns of a command that starts SQLite whether that was told to run nothing of its database; `None` if it starts none.
+///
+/// ```
+/// use brigade_command::keeps_databases;
+///
+/// let keeps = |command: &str| keeps_databases(&command.split(' ').map(str::to_owned).collect::<Vec<_>>());
+/// assert_eq!(keeps("timeout 5 sqlite3 -safe x.db"), Some(true));
+/// assert_eq!((keeps("sqlite3 x.db"), keeps("python3 x.db")), (Some(false), None));
+/// ```
+pub fn keeps_databases(words: &[String]) -> Option<bool> {
+    let of_command = |command: &Started| {
+        let (program, args) = command.words.split_first()?;
+        let is_one = Program::of(program).is_some_and(|known| known.row().finds == Finds::DotCommands);
+        is_one.then(|| is_safe(args))
+    };
+    risk::started(words).iter().filter_map(of_command).reduce(|all, one| all && one)
 }
 
 /// Splits a command with a dot as SQLite does: at blanks, and by quotes at the beginning of a word.
