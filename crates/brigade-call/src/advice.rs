@@ -29,7 +29,7 @@ const DATA_IN_FOLDER: usize = 4;
 pub struct ToolUse {
     /// The files that nothing covers: neither the approval, arguments, nor `code` and `data` of the entry. By path.
     pub unbound: Vec<UnboundFile>,
-    /// Effects that were used, or tried and denied, and are not declared.
+    /// Effects that were used, or that failed runs tried and were denied, and are not declared.
     pub effects_undeclared: Vec<EffectUse>,
     /// Effects that are declared and were not used. Empty unless everything was seen, and every run completed: what
     /// failed may not have come to them.
@@ -42,6 +42,8 @@ pub struct ToolUse {
     pub written: BTreeSet<String>,
     /// Directories of files that the runs made and could not read.
     pub folders: BTreeSet<String>,
+    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path.
+    pub state: BTreeSet<String>,
 }
 
 /// A file of the workspace that a run used, and nothing covers.
@@ -145,8 +147,13 @@ impl ToolUse {
             let mut names = written.range(path.to_owned()..).map_while(|name| name.strip_prefix(path));
             names.any(|rest| rest.is_empty() || rest.starts_with(['.', '~']))
         };
+        // Its name alone shows nothing of a file without an ending: what a run writes and does not execute is data.
+        let shows_code = |path: &str| is_code_name(path) || is_program(path);
+        let executed = used.executed;
+        let names = |path: &String| tool.code.contains(&pattern_of(path)) && !executed.contains(path);
+        let state = used.refused.into_iter().filter(|path| names(path) && !shows_code(path)).collect();
         let unbound = used.files.into_iter().map(|(path, seen)| {
-            let is_code = seen.executed || is_code_name(&path) || has_no_ending(&path) || is_program(&path);
+            let is_code = seen.executed || shows_code(&path) || (has_no_ending(&path) && !is_written(&path));
             UnboundFile {
                 kind: if is_code { FileUse::Code } else { FileUse::Data },
                 executed: seen.executed,
@@ -166,6 +173,7 @@ impl ToolUse {
         let is_seen = |effect: &str| effect == WRITE_EFFECT || NETWORK_EFFECTS.contains(&effect);
         let unused = tool.effects.iter().filter(|effect| is_seen(effect) && !tells(effect));
         ToolUse {
+            state,
             unbound: unbound.collect(),
             effects_undeclared: undeclared.map(|(_, found)| found.clone()).collect(),
             effects_unused: if used.is_complete && came_to_all {
@@ -211,14 +219,18 @@ impl ToolUse {
             data.retain(|pattern| !is_below(pattern, &pattern_of(folder)));
             data.push(format!("{}/**", pattern_of(folder)));
         }
+        let is_opened = |path: &String| self.folders.iter().any(|folder| is_below(path, folder));
+        data.extend(self.state.iter().filter(|path| !is_opened(path)).map(|path| pattern_of(path)));
         data.sort();
         Patterns { code, data }
     }
 
     /// Returns the lists of the entry that declares this.
     pub fn lists(&self, tool: &Tool, patterns: &Patterns) -> [(&'static str, Vec<String>); 3] {
+        let is_state = |pattern: &&String| self.state.iter().any(|path| pattern_of(path) == **pattern);
+        let kept: Vec<String> = tool.code.iter().filter(|pattern| !is_state(pattern)).cloned().collect();
         [
-            ("code", [tool.code.as_slice(), &patterns.code].concat()),
+            ("code", [kept.as_slice(), &patterns.code].concat()),
             ("data", [tool.data.as_slice(), &patterns.data].concat()),
             ("effects", self.effects(&tool.effects)),
         ]
@@ -253,6 +265,9 @@ struct Used {
     files: BTreeMap<String, SeenFile>,
     written: BTreeSet<String>,
     folders: BTreeSet<String>,
+    executed: BTreeSet<String>,
+    /// Bound files that runs tried to write.
+    refused: BTreeSet<String>,
     effects: BTreeMap<&'static str, EffectUse>,
     is_complete: bool,
 }
@@ -268,6 +283,7 @@ impl Used {
         for input in inputs.arguments.iter().chain(&inputs.data).chain(&inputs.nobody) {
             self.effect(READ_EFFECT, &input.path, false);
         }
+        self.executed.extend(observed.executed.iter().flatten().map(|file| file.path.clone()));
         for input in inputs.nobody {
             self.files.entry(input.path).or_default().executed |= input.executed;
         }
@@ -298,7 +314,11 @@ impl Used {
                 file.denied = true;
                 file.executed |= denied.what == "execute";
             } else if !denied.path.split('/').any(|part| part == PYTHON_CACHE || LEFT_OUT.contains(&part)) {
-                self.effect(WRITE_EFFECT, &denied.path, true);
+                // A run that completed did without it, as SQLite does: it opens for writing first.
+                if receipt.status != RunStatus::Completed {
+                    self.effect(WRITE_EFFECT, &denied.path, true);
+                }
+                self.refused.extend(is_bound(receipt, &denied.path).then(|| denied.path.clone()));
             }
         }
     }
@@ -507,12 +527,44 @@ mod tests {
         let cache = denials(&[("write", "lib/__pycache__/a.pyc.1")]);
         check_effects(&["local-read"], &RunObserved { denied: cache, ..seen() }, &[], &[]);
         let denied = RunObserved { denied: denials(&[("write", "out.txt")]), ..seen() };
-        check_effects(&["local-read"], &denied, &["local-write"], &[]);
+        check_effects(&["local-read"], &denied, &[], &[]);
+        let failed = used_by(RunStatus::Failed, &tool(&["local-read"], &[], &[]), &denied);
+        let names: Vec<&str> = failed.effects_undeclared.iter().map(|found| found.effect.as_str()).collect();
+        assert_eq!(names, ["local-write"], "a run that completed did without it");
         check_effects(
             &["network"],
             &RunObserved { read: files(&["in.txt"]), ..seen() },
             &["local-read"],
             &["network"],
+        );
+    }
+
+    /// Issue 12: a file without an ending that a run writes was declared as code, which no run can write.
+    #[test]
+    fn a_file_that_a_run_writes_and_does_not_execute_is_data() {
+        let paths = ["state/counter", "ops/check.1", "gen.py", "run"];
+        let observed =
+            RunObserved { read: files(&paths), written: files(&paths), executed: files(&["run"]), ..seen() };
+        let patterns = used(&tool(&[], &[], &[]), &observed).patterns(&|_| true);
+        assert_eq!((patterns.data, patterns.code), (vec!["state/counter".to_owned()], vec![]));
+        // What was declared as code before is data as soon as a run tries to write it.
+        let tool = tool(&["local-write"], &["state/counter", "gen.py", "lib/**"], &["a"]);
+        let denied = denials(&[("write", "state/counter"), ("write", "gen.py"), ("write", "lib/x")]);
+        let observed = RunObserved { denied, ..seen() };
+        let mut case = crate::cases::Case::new();
+        for path in ["state/counter", "gen.py", "lib/x"] {
+            case.files.insert(path.to_owned(), crate::cases::mark("a"));
+        }
+        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
+        let seen = SeenRun { receipt, observed, ..SeenRun::default() };
+        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|_| false);
+        let [(_, code), (_, data), _] = used.lists(&tool, &used.patterns(&|_| true));
+        assert_eq!(
+            (code, data),
+            (
+                vec!["gen.py".to_owned(), "lib/**".to_owned()],
+                vec!["a".to_owned(), "state/counter".to_owned()]
+            )
         );
     }
 

@@ -122,7 +122,8 @@ pub fn data_folder<'p>(files: &BTreeMap<String, Fingerprint>, path: &'p str) -> 
     (!binds_file(files, path) && !files.keys().any(is_in)).then_some(folder)
 }
 
-/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. `ways` are other
+/// Lists what words, or their parts behind `=`, name in the workspace; empty for the workspace itself. An option with a
+/// value names only that. `ways` are other
 /// paths that lead to it.
 pub fn paths_of_words<'w>(
     words: impl IntoIterator<Item = &'w str>,
@@ -143,7 +144,11 @@ pub fn spelled<'w>(
     words: impl IntoIterator<Item = &'w str>,
     directory: &Path,
 ) -> impl Iterator<Item = PathBuf> {
-    let parts = words.into_iter().flat_map(|word| [Some(word), word.split_once('=').map(|(_, rest)| rest)]);
+    let parts = words.into_iter().flat_map(|word| match word.split_once('=') {
+        // The name of an option is no path.
+        Some((name, rest)) if name.starts_with('-') => [None, Some(rest)],
+        parts => [Some(word), parts.map(|(_, rest)| rest)],
+    });
     parts.flatten().filter(|part| !part.is_empty()).map(move |part| plain(&directory.join(part)))
 }
 
@@ -199,6 +204,15 @@ mod tests {
             binding: Some(binding),
             ..Receipt::default()
         }
+    }
+
+    /// Issue 12: an option with a value was taken for a path, too.
+    #[test]
+    fn words_name_paths_and_options_name_those_behind_them() {
+        let paths = |word| paths_of_words([word], Path::new("/work"), Path::new("/work"), &BTreeSet::new());
+        assert_eq!(paths("--in=in.json"), [PathBuf::from("in.json")]);
+        assert_eq!(paths("a=in.json"), [PathBuf::from("a=in.json"), PathBuf::from("in.json")]);
+        assert_eq!((paths("-"), paths("--x=")), (vec![PathBuf::from("-")], vec![]));
     }
 
     #[test]

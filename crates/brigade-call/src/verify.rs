@@ -355,6 +355,11 @@ impl VerifiedCall {
         self.argv.as_ref().map_or(&[], Argv::words)
     }
 
+    /// Tells whether a command that starts SQLite tells it to run nothing of its database; `None` if it starts none.
+    pub fn keeps_databases(&self) -> Option<bool> {
+        brigade_command::keeps_databases(self.argv())
+    }
+
     /// Returns what the policy decided.
     pub fn decision(&self) -> &Decision {
         self.plan.decision()

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::{Json, NextStep, Object};
-use brigade_exec::{Matching, PatternOf, database_folder, is_database, links_on, matching_files};
+use brigade_exec::{
+    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files,
+};
 use brigade_facts::{CATALOG, is_code_file};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::WRITE_EFFECT;
@@ -103,8 +105,7 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     let denied =
         |file: &&UnboundFile| file.denied && file.kind == FileUse::Data && is_database(fs, &file.path);
     let beside = |file: &UnboundFile| {
-        ["-journal", "-shm", "-wal"]
-            .map(|end| UnboundFile { path: format!("{}{end}", file.path), ..file.clone() })
+        BESIDE_DATABASE.map(|end| UnboundFile { path: format!("{}{end}", file.path), ..file.clone() })
     };
     let is_there = |file: &UnboundFile| {
         let path: Option<RelPath> = file.path.parse().ok();

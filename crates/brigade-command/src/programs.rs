@@ -395,20 +395,28 @@ pub(crate) const GO_VALUED: &[&str] = &[
 /// The options of sqlite3 whose value is the next word. They have one dash or two.
 pub(crate) const SQLITE_VALUED: &[&str] = &[
     "--cmd",
+    "--escape",
+    "--heap",
     "--init",
     "--maxsize",
     "--mmap",
     "--newline",
+    "--nonce",
     "--nullvalue",
     "--separator",
+    "--sorterref",
     "--vfs",
     "-cmd",
+    "-escape",
+    "-heap",
     "-init",
     "-maxsize",
     "-mmap",
     "-newline",
+    "-nonce",
     "-nullvalue",
     "-separator",
+    "-sorterref",
     "-vfs",
 ];
 
@@ -504,6 +512,8 @@ pub fn near_program(word: &str) -> Option<&'static str> {
 }
 
 fn exactly(name: &str) -> Option<Program> {
+    #[cfg(test)]
+    ASKED.with(|asked| asked.set(asked.get() + 1));
     // Most words are no programs, and of many, the first byte tells.
     let first = usize::from(*name.as_bytes().first()?);
     let alike = &NAMES[usize::from(FIRST[first])..usize::from(FIRST[first + 1])];
@@ -572,6 +582,12 @@ const fn is_before(left: &str, right: &str) -> bool {
         at += 1;
     }
     left.len() < right.len()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a name was looked up.
+    pub(crate) static ASKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Lists every program of the table, by each of its names.

@@ -14,8 +14,8 @@ mod script;
 mod search;
 mod started;
 mod unbound;
+mod words;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,9 @@ pub use chain::{Chain, Link};
 pub(crate) use python::is_launching_module;
 pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
+pub use search::keeps_databases;
 pub use unbound::never_bound;
+use words::{messages, names_in, parts_of};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
@@ -114,7 +116,8 @@ pub struct Reads {
     /// Directories of packages that are installed in virtual environments of the workspace. Of these, `code` has what
     /// the command names and what each start executes; a program can load the rest.
     pub environments: BTreeSet<PathBuf>,
-    /// Those of the files in words that are only databases of the program behind which they are named.
+    /// Those of the files in words that are only databases of the program behind which they are named, which was told
+    /// to run nothing of them.
     pub databases: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
@@ -302,6 +305,9 @@ impl Finder<'_> {
                     finder = finder.in_environment(program.as_deref(), &mut found);
                 }
                 finder.program(known, args, &mut found);
+                if known.row().finds == Finds::DotCommands {
+                    finder.database(word, known, args, &mut found);
+                }
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
                 reads.databases.append(&mut found.databases);
@@ -321,15 +327,19 @@ impl Finder<'_> {
         let is_unknown =
             command.words.first().is_some_and(|word| Program::of(word).is_none() && !only_looks(word));
         let mut behind_interpreter = false;
+        let messages = messages(&command.words);
         // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
+            if messages.contains(&at) {
+                continue;
+            }
             // The program itself is bound separately.
             let found = if runs_code && at != 0 { &mut reads.scripts } else { &mut reads.named };
             for name in names_in(word) {
                 found.extend(directories.iter().map(|directory| directory.join(&*name)));
             }
             // So may a part of it, also of a program that is not known.
-            if at != 0 && (runs_code || is_unknown) && !is_message(&command.words, at) {
+            if at != 0 && (runs_code || is_unknown) {
                 let is_text = is_unknown || behind_interpreter || word.contains(char::is_whitespace);
                 let parts = parts_of(word);
                 let paths =
@@ -411,11 +421,7 @@ impl Finder<'_> {
                 }
             }
             Finds::Debugged => search::debugged(args, reads),
-            Finds::DotCommands => {
-                let database = script::names(row, args, true).into_iter().next();
-                reads.databases.extend(database.map(|path| self.directory.join(path)));
-                self.dot_commands(args, reads);
-            }
+            Finds::DotCommands => self.dot_commands(args, reads),
         }
     }
 
@@ -527,82 +533,6 @@ impl Finder<'_> {
 /// Formats a workspace path; the root is `.`.
 fn shown(path: &Path) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
-}
-
-/// The maximum number of option letters before a file name in one word.
-const BUNDLE: usize = 8;
-
-/// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`, `file:///dir/file`.
-fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
-    let mut names = BTreeSet::from([word]);
-    names.extend(word.split_once('=').map(|(_, value)| value));
-    if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
-        let mut letters = bundle.chars();
-        for _ in 0..BUNDLE {
-            let is_letter = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
-            names.insert(letters.as_str());
-            if !is_letter {
-                break;
-            }
-        }
-    }
-    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
-    names.extend(behind);
-    let paths: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
-    names.into_iter().map(Cow::Borrowed).chain(paths).filter(|name| !name.is_empty()).collect()
-}
-
-/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text
-/// that a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`).
-fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
-    let separates = |c: char| c.is_whitespace() || "'\"`=,:;()[]{}<>|&!$".contains(c);
-    let mut parts = BTreeSet::new();
-    if word.contains(separates) {
-        parts.extend(word.split(separates).flat_map(names_in));
-        // A name may hold separators itself.
-        let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
-        parts.extend(behind.filter(|part| !part.is_empty()).map(Cow::Borrowed));
-    }
-    parts
-}
-
-/// Tells whether a word is the message of a commit, which starts nothing.
-fn is_message(words: &[String], at: usize) -> bool {
-    let is_git = words.iter().any(|word| Program::of(word).is_some_and(|known| known.role() == Role::Git));
-    let is_option = |word: &String| {
-        word == "--message"
-            || word.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.ends_with('m'))
-    };
-    is_git && (words[at].starts_with("--message=") || is_option(&words[at - 1]))
-}
-
-/// Returns the path of a URL of a file: `file:///a%20b`, `file://localhost/a`, `file:a`.
-fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
-    const SCHEME: &str = "file:";
-    let is_one = url.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
-    let rest = url.get(SCHEME.len()..).filter(|_| is_one)?;
-    let path = match rest.strip_prefix("//") {
-        Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
-        None => rest,
-    };
-    let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
-    if !path.contains('%') {
-        return Some(Cow::Borrowed(path));
-    }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut left = path.as_bytes();
-    while let [first, rest @ ..] = left {
-        let digit = |at: usize| rest.get(at).and_then(|digit| char::from(*digit).to_digit(16));
-        left = rest;
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                left = &rest[2..];
-            }
-            _ => bytes.push(*first),
-        }
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 #[cfg(test)]

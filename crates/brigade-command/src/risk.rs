@@ -31,10 +31,10 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
-pub(crate) use shell_text::is_separator;
-
 pub use device::raw_devices;
+pub(crate) use git::subcommand_at;
 pub use linked::behind_links;
+pub(crate) use shell_text::is_separator;
 pub use starts::{StartedCommand, started_commands};
 pub(crate) use wrapper::{changed_directory, sets_variable};
 

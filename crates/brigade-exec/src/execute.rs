@@ -21,7 +21,7 @@ use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
-use crate::observed::{Watch, denials, observed, other_bytes};
+use crate::observed::{Ran, Watch, denials, observed, other_bytes};
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{KeptPeer, Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -211,14 +211,6 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     }));
     let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
     warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
-    if let Some(observed) = &observed {
-        let Binding { files, program, .. } = execution.call.binding();
-        let tool = &execution.call.call().tool_id;
-        let sandbox = sandbox.as_ref();
-        warnings.extend(denials(execution.fs, observed, sandbox, files, tool, execution.speller));
-        let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
-        warnings.extend(other_bytes(files, program, observed));
-    }
     // Names of dropped files come from the program and may have any content.
     let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = match acted {
@@ -226,6 +218,15 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         Some(_) => RunStatus::Failed,
         None => status(execution, outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
     };
+    if let Some(observed) = &observed {
+        let Binding { files, program, .. } = execution.call.binding();
+        let tool = &execution.call.call().tool_id;
+        let completed = status == RunStatus::Completed;
+        let ran = Ran { tool, keeps_databases: execution.call.keeps_databases(), files, completed };
+        warnings.extend(denials(execution.fs, observed, sandbox.as_ref(), ran, execution.speller));
+        let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
+        warnings.extend(other_bytes(files, program, observed));
+    }
     let checkpoints = if status == RunStatus::Waiting { checkpoints } else { Vec::new() };
     tracing::debug!(
         status = status.as_str(),

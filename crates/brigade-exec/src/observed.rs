@@ -132,16 +132,32 @@ pub fn other_bytes(
     })
 }
 
-/// Says what a closed workspace kept from a run of a tool, and how it is declared. `files` is what the approval binds.
+/// A run that was observed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'r> {
+    /// The tool.
+    pub tool: &'r str,
+    /// Whether a command that starts SQLite tells it to run nothing of its database; `None` if it starts none.
+    pub keeps_databases: Option<bool>,
+    /// What the approval binds.
+    pub files: &'r BTreeMap<String, Fingerprint>,
+    /// Whether it completed.
+    pub completed: bool,
+}
+
+/// How files are called that SQLite makes beside a database, behind its name.
+pub const BESIDE_DATABASE: [&str; 3] = ["-journal", "-shm", "-wal"];
+
+/// Says what a closed workspace kept from a run of a tool, and how it is declared.
 pub fn denials(
     fs: &dyn Fs,
     observed: &RunObserved,
     sandbox: Option<&SandboxUsed>,
-    files: &BTreeMap<String, Fingerprint>,
-    tool: &str,
+    ran: Ran<'_>,
     speller: &dyn Spell,
 ) -> Vec<String> {
     const MOST: usize = 20;
+    let Ran { tool, keeps_databases, files, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -164,15 +180,23 @@ pub fn denials(
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
-            ("write", _) if is_database(fs, path) && binds_file(files, path) => {
+            ("write", _) if keeps_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
+                // SQLite opens for writing first, and reads where it may not write.
+                if !writes && completed {
+                    continue;
+                }
+                let first = match keeps_databases {
+                    Some(false) => "put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, and ",
+                    _ => "",
+                };
                 match database_folder(fs, files, path) {
                     Some(folder) => declared(format!(
-                        "denied: writing {shown}, a database; add `{}/**` to data of the tool",
+                        "denied: writing {shown}, a database; {first}add `{}/**` to data of the tool",
                         escape_terminal(folder)
                     )),
                     None => format!(
-                        "denied: writing {shown}, a database: put it into a directory without code, and add `DIRECTORY/**` to \
-                         data of the tool"
+                        "denied: writing {shown}, a database: {first}put it into a directory without code, and add \
+                         `DIRECTORY/**` to data of the tool"
                     ),
                 }
             }
@@ -180,12 +204,26 @@ pub fn denials(
                 "denied: writing {shown}: what an approval binds is not written; let the tool write another file, or name \
                  this one in an argument or in data instead of `command` and `code`"
             ),
+            ("write", _) if !writes && completed => format!(
+                "denied: writing {shown}, and the run completed without it; if it is needed, add local-write to effects of the \
+                 tool"
+            ),
             ("write", _) if !writes => {
                 declared(format!("denied: writing {shown}; add local-write to effects of the tool"))
             }
             ("write", _) => {
                 format!("denied: writing {shown}: the policy, git or the modes of the file keep it as it is")
             }
+            ("create" | "read", None) if is_beside_database(fs, path) => match data_folder(files, path) {
+                Some(folder) => declared(format!(
+                    "denied: reading {shown}, which SQLite makes beside its database; add `{}/**` to data of the tool",
+                    escape_terminal(folder)
+                )),
+                None => format!(
+                    "denied: reading {shown}, which SQLite makes beside its database: let the tool use a directory of its own for \
+                     it, and add `DIRECTORY/**` to data of the tool"
+                ),
+            },
             ("create", _) => match data_folder(files, path) {
                 Some(folder) => declared(format!(
                     "denied: reading {shown}, which the run made itself; add `{}/**` to data of the tool",
@@ -248,6 +286,11 @@ pub fn database_folder<'p>(
 /// Tells whether a file of the workspace is a database of SQLite.
 pub fn is_database(fs: &dyn Fs, path: &str) -> bool {
     begins(fs, path, b"SQLite format 3\0")
+}
+
+/// Tells whether SQLite makes a file of this name beside a database that is there.
+pub fn is_beside_database(fs: &dyn Fs, path: &str) -> bool {
+    BESIDE_DATABASE.iter().filter_map(|end| path.strip_suffix(end)).any(|database| is_database(fs, database))
 }
 
 fn begins(fs: &dyn Fs, path: &str, with: &[u8]) -> bool {

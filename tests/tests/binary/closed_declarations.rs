@@ -86,6 +86,13 @@ fn a_database_is_declared_in_one_round() {
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["status"], "failed", "{receipt:#}");
     let warned = warnings(&receipt);
+    let said = "denied: writing db/x.db, a database; put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, \
+                and add `db/**` to data";
+    assert!(warned.contains(said), "{warned}");
+    let safe = site.workspace.read_text(".brigade/tools.toml").replace("sqlite3 db", "sqlite3 -safe db");
+    site.workspace.write(".brigade/tools.toml", safe);
+    let receipt = site.receipt_of("tool", "{}");
+    let warned = warnings(&receipt);
     assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
     let report = site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!(report["data"], serde_json::json!(["db/**"]), "{report:#}");
@@ -123,4 +130,81 @@ fn linked_packages_are_declared_as_code() {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(receipt["stdout_summary"], "found", "{receipt:#}");
     }
+}
+
+/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write.
+#[test]
+fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
+    const COUNTS: &str =
+        "f = 'state/counter'\nn = int(open(f).read()) + 1\nopen(f, 'w').write(str(n))\nprint(n)\n";
+    for reads in ["workspace", "closed"] {
+        let site = site("python3 run.py", "effects = [\"local-read\", \"local-write\"]");
+        let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+        let closed = "reads = \"closed\"";
+        assert!(policy.contains(closed), "{policy}");
+        site.workspace
+            .write(".brigade/tools/policy.toml", policy.replace(closed, &format!("reads = \"{reads}\"")));
+        site.workspace.write("run.py", COUNTS);
+        site.workspace.write("state/counter", "1");
+        let mut rounds = 0;
+        while site.receipt_of("tool", "{}")["status"] != "completed" || rounds == 0 {
+            site.json(["observe", "tool", "--write"]).expect(0);
+            rounds += 1;
+            assert!(rounds < 4, "{}", site.workspace.read_text(".brigade/tools.toml"));
+        }
+        site.workspace.write(".brigade/tools/policy.toml", &policy);
+        for _ in 0..2 {
+            let receipt = site.receipt_of("tool", "{}");
+            assert_eq!(receipt["status"], "completed", "{reads}: {receipt:#}");
+        }
+        let entry = site.workspace.read_text(".brigade/tools.toml");
+        assert!(entry.contains("data = [\"state/counter\"]"), "{reads}: {entry}");
+    }
+}
+
+/// Issue 12: SQLite opens a database for writing first, and a tool that only reads was given the effect to write.
+#[test]
+fn a_tool_that_only_reads_a_database_needs_nothing() {
+    if !std::path::Path::new("/usr/bin/sqlite3").exists() {
+        return;
+    }
+    let site = site("sqlite3 db/x.db 'select a from t'", "effects = [\"local-read\"]");
+    fs::create_dir(site.workspace.path().join("db")).unwrap();
+    let made = std::process::Command::new("sqlite3")
+        .arg(site.workspace.path().join("db/x.db"))
+        .arg("create table t (a); insert into t values ('found')")
+        .status();
+    assert!(made.unwrap().success());
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(
+        (&receipt["stdout_summary"], &receipt["warnings"]),
+        (&"found".into(), &Value::Null),
+        "{receipt:#}"
+    );
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &serde_json::json!([])));
+}
+
+/// Issue 12: what SQLite makes beside a database in the workspace itself or beside code has no pattern.
+#[test]
+fn a_database_beside_code_needs_a_directory_of_its_own() {
+    let site = site(
+        "python3 run.py",
+        "effects = [\"local-read\", \"local-write\"]\ndata = [\"app.db\", \"app.db-journal\"]",
+    );
+    let made = "import sqlite3\nc = sqlite3.connect('app.db')\nc.execute('create table t (a)')\nc.commit()\n";
+    site.workspace.write("made.py", made);
+    let done =
+        std::process::Command::new("python3").arg("made.py").current_dir(site.workspace.path()).status();
+    assert!(done.unwrap().success());
+    site.workspace.write("run.py", made.replace("create table t (a)", "insert into t values (1)"));
+    let receipt = site.receipt_of("tool", "{}");
+    let warned = warnings(&receipt);
+    assert!(
+        warned.contains(
+            "app.db-journal, which SQLite makes beside its database: let the tool use a directory of its own"
+        ),
+        "{receipt:#}"
+    );
+    assert!(!warned.contains("observe"), "{warned}");
 }

@@ -79,6 +79,10 @@ fn an_effect_that_was_tried_and_denied_is_undeclared() {
     site.workspace.write("bin/tool.sh", "echo x > words.txt || true\n");
     site.receipt_of("tool", "{}");
     let seen = site.json(["observe", "tool"]).expect(0);
+    assert_eq!(seen["effects_undeclared"], json!([]), "the run completed without it: {seen:#}");
+    site.workspace.write("bin/tool.sh", "echo x > words.txt\n");
+    site.receipt_of("tool", "{}");
+    let seen = site.json(["observe", "tool"]).expect(0);
     let expect = json!([{"effect": "local-write", "example": "words.txt", "denied": true}]);
     assert_eq!(seen["effects_undeclared"], expect, "{seen:#}");
 }
@@ -114,7 +118,7 @@ fn doctor_says_what_the_last_run_used_and_the_entry_does_not_declare() {
     assert_eq!(issues(), expect.map(|(kind, next)| (kind.to_owned(), next.to_owned())));
     site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!(issues(), [], "the entry declares it now");
-    site.workspace.write("bin/tool.sh", "echo x > words.txt || true\n");
+    site.workspace.write("bin/tool.sh", "echo x > words.txt\n");
     site.receipt_of("tool", "{}");
     assert_eq!(issues().first().map(|(kind, _)| kind.as_str()), Some("effects_undeclared"));
 }

@@ -118,12 +118,57 @@ impl Finder<'_> {
     }
 }
 
-/// Lists where a finder of setuptools finds modules: `MAPPING: dict[str, str] = {'pkg': '/work/src/pkg'}`.
+/// Lists where a finder of setuptools finds modules and namespaces, which can have several directories:
+/// `MAPPING: dict[str, str] = {'pkg': '/work/src/pkg'}`, `NAMESPACES: dict[str, list[str]] = {'ns': ['/work/ns']}`.
 fn mapped_by(text: &str) -> Vec<(String, PathBuf)> {
-    let line = text.lines().find(|line| line.starts_with("MAPPING"));
-    let Some((_, table)) = line.and_then(|line| line.split_once('{')) else { return Vec::new() };
-    let texts: Vec<&str> = table.split(['\'', '"']).skip(1).step_by(2).collect();
-    texts.chunks_exact(2).map(|pair| (pair[0].to_owned(), PathBuf::from(pair[1]))).collect()
+    let is_table = |line: &&str| ["MAPPING", "NAMESPACES"].iter().any(|name| line.starts_with(name));
+    let mut found = Vec::new();
+    for line in text.lines().filter(is_table) {
+        let Some((_, mut rest)) = line.split_once('{') else { continue };
+        let mut module = String::new();
+        while let Some(at) = rest.find(['\'', '"']) {
+            let Some((text, behind)) = python_text(&rest[at..]) else { break };
+            match behind.trim_start().starts_with(':') {
+                true => module = text,
+                false => found.push((module.clone(), PathBuf::from(text))),
+            }
+            rest = behind;
+        }
+    }
+    found
+}
+
+/// Reads a text in quotes of Python at the beginning, as `repr` writes it, and returns it with what stands behind it.
+fn python_text(text: &str) -> Option<(String, &str)> {
+    let mut letters = text.chars();
+    let quote = letters.next()?;
+    let mut found = String::new();
+    loop {
+        let digits = match letters.next()? {
+            letter if letter == quote => return Some((found, letters.as_str())),
+            '\\' => match letters.next()? {
+                'x' => 2,
+                'u' => 4,
+                'U' => 8,
+                letter => {
+                    found.push(match letter {
+                        'n' => '\n',
+                        'r' => '\r',
+                        't' => '\t',
+                        letter => letter,
+                    });
+                    continue;
+                }
+            },
+            letter => {
+                found.push(letter);
+                continue;
+            }
+        };
+        let (code, _) = letters.as_str().split_at_checked(digits)?;
+        found.push(char::from_u32(u32::from_str_radix(code, 16).ok()?)?);
+        letters.nth(digits - 1);
+    }
 }
 
 /// Lists the modules that a line of Python imports: `import a, b.c as d; d.e()`, `from a.b import c`.
@@ -166,6 +211,18 @@ mod tests {
         let expect = [("pkg", "/work/src/pkg"), ("b", "/work/lib/c")];
         assert_eq!(mapped_by(text), expect.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
         assert_eq!((mapped_by("MAPPING = {}"), mapped_by("x")), (vec![], vec![]));
+        // Issue 12: Python writes a path with a quote between the other ones, and namespaces have lists.
+        let text = "MAPPING = {'p': \"/work/it's/p\", 'q': '/a\\'\"b\\\\c\\x01\\u2028'}\nNAMESPACES: dict[str, list[str]] = \
+                    {'ns': ['/work/ns', '/work/b/ns'], 'x.y': [], 'z': ['/z']}\n";
+        let expect = [
+            ("p", "/work/it's/p"),
+            ("q", "/a'\"b\\c\u{1}\u{2028}"),
+            ("ns", "/work/ns"),
+            ("ns", "/work/b/ns"),
+            ("z", "/z"),
+        ];
+        assert_eq!(mapped_by(text), expect.map(|(name, path)| (name.to_owned(), PathBuf::from(path))));
+        assert_eq!(mapped_by("MAPPING = {'p': '/work/cut"), vec![]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Finds code directories in options of Perl, Ruby and compilers.
 
-use super::{Finder, NotBound, Reads, Seen};
+use super::{Finder, NotBound, Reads, Seen, script, started};
 use crate::argv::Argv;
-use crate::programs::{Program, long_values, short_values};
+use crate::programs::{Finds, Program, SQLITE_VALUED, long_values, short_values};
+use crate::risk::{self, Started};
 
 /// The maximum size of a file with options of a compiler, in bytes.
 const MAX_OPTIONS: u64 = 64 << 10;
@@ -39,23 +40,90 @@ pub(super) fn is_dot_command(word: &str) -> bool {
         || word.to_ascii_lowercase().contains(LOADS_LIBRARY)
 }
 
+/// Returns whether these options keep SQLite from running anything. It reads them in order, and settings before all.
+fn is_safe(args: &[String]) -> bool {
+    let name = |word: &str| word.strip_prefix('-').map(|rest| rest.trim_start_matches('-').to_owned());
+    let is_one_of =
+        |word: &str, names: &[&str]| name(word).is_some_and(|name| names.contains(&name.as_str()));
+    let Some(at) = args.iter().position(|word| is_one_of(word, &["safe"])) else { return false };
+    args[..at].iter().all(|word| word.starts_with('-') && !SQLITE_VALUED.contains(&word.as_str()))
+        && !args.iter().any(|word| is_one_of(word, &["init", "nonce"]))
+}
+
+/// Returns of a command that starts SQLite whether that was told to run nothing of its database; `None` if it starts none.
+///
+/// ```
+/// use brigade_command::keeps_databases;
+///
+/// let keeps = |command: &str| keeps_databases(&command.split(' ').map(str::to_owned).collect::<Vec<_>>());
+/// assert_eq!(keeps("timeout 5 sqlite3 -safe x.db"), Some(true));
+/// assert_eq!((keeps("sqlite3 x.db"), keeps("python3 x.db")), (Some(false), None));
+/// ```
+pub fn keeps_databases(words: &[String]) -> Option<bool> {
+    let of_command = |command: &Started| {
+        let (program, args) = command.words.split_first()?;
+        let is_one = Program::of(program).is_some_and(|known| known.row().finds == Finds::DotCommands);
+        is_one.then(|| is_safe(args))
+    };
+    risk::started(words).iter().filter_map(of_command).reduce(|all, one| all && one)
+}
+
+/// Splits a command with a dot as SQLite does: at blanks, and by quotes at the beginning of a word.
+fn dot_words(command: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = command.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let is_quoted = matches!(first, '\'' | '"');
+        let text = if is_quoted { &rest[1..] } else { rest };
+        let ends = |c: char| if is_quoted { c == first } else { c.is_whitespace() };
+        let (word, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
+        words.push(word);
+        rest = behind.strip_prefix(first).filter(|_| is_quoted).unwrap_or(behind).trim_start();
+    }
+    words
+}
+
 impl Finder<'_> {
     /// Finds the scripts and libraries in commands such as `.read FILE` of sqlite3, whose names may be cut short.
     pub(super) fn dot_commands(&self, args: &[String], reads: &mut Reads) {
         let mut directory = self.directory.clone();
         for line in args.iter().flat_map(|word| word.lines()) {
-            let mut words = line.split_whitespace();
-            let name = words.next().and_then(|name| name.strip_prefix('.')).unwrap_or_default();
+            let Some(command) = line.trim_start().strip_prefix('.') else { continue };
+            let mut words = dot_words(command).into_iter();
+            let name = words.next().unwrap_or_default();
             let is_one = |full: &str, least: usize| least <= name.len() && full.starts_with(name);
-            let mut paths = words.map(|path| path.trim_matches(['"', '\'']));
             if is_one("cd", 2) {
-                directory.extend(paths.next());
-            } else if is_one("read", 3) || is_one("load", 1) {
-                reads.code.extend(paths.map(|path| directory.join(path)));
+                directory.extend(words.next());
+            } else if is_one("read", 3) {
+                reads.code.extend(words.map(|path| directory.join(path)));
+            } else if is_one("load", 1) {
+                // SQLite tries the name as it is, and then with the ending of libraries.
+                let names =
+                    words.flat_map(|path| ["", ".so", ".dylib", ".dll"].map(|end| format!("{path}{end}")));
+                reads.code.extend(names.map(|path| directory.join(path)));
+            } else {
+                continue;
+            }
+            // In double quotes, only SQLite can tell what stands behind a backslash.
+            if command.contains('"') && command.contains('\\') {
+                reads.unbound.insert(NotBound::Option(".read"));
             }
         }
         if args.iter().any(|word| word.to_ascii_lowercase().contains(LOADS_LIBRARY)) {
             reads.unbound.insert(NotBound::Option(LOADS_LIBRARY));
+        }
+    }
+
+    /// Notes the file of a database of which SQLite runs nothing: the program is that of the system, its first option
+    /// makes it refuse to run anything (`-safe`), and nothing is told to it before or in spite of that.
+    pub(super) fn database(&self, program: &str, known: Program, args: &[String], reads: &mut Reads) {
+        let is_of_system = !program.contains('/')
+            && started::find(program, &self.directory, self.files)
+                .is_some_and(|path| !started::is_of_workspace(&path, self.files));
+        if is_of_system && is_safe(args) {
+            let database = script::names(known.row(), args, true).into_iter().next();
+            let database = database.map(|path| self.directory.join(path));
+            reads.databases.extend(database.filter(|path| !self.is_code(path)));
         }
     }
 
@@ -115,11 +183,16 @@ impl Finder<'_> {
         let spelling = &known.row().spelling;
         // `-l name=module`, and `-j module=arguments`.
         let modules = short_values(spelling, args, 'l').into_iter();
-        let modules =
-            modules.map(|name| name.split_once('=').map_or(name, |(_, module)| module).replace('.', "/"));
+        let modules = modules.map(|name| name.split_once('=').map_or(name, |(_, module)| module));
+        // A library can hold all modules below its name.
+        let roots = modules.clone().filter_map(|module| module.split_once('.')).map(|(root, _)| root);
+        reads.code.extend(roots.map(|root| self.directory.join(format!("./{root}.so"))));
+        let modules = modules.map(|module| module.replace('.', "/"));
         let own = short_values(spelling, args, 'j').into_iter();
         let own = own.map(|name| format!("jit/{}", name.split('=').next().unwrap_or(name)));
         for module in modules.chain(own) {
+            // `./x` becomes `//x`, and stands behind `./`.
+            let module = module.trim_start_matches('/');
             let files = [".lua", "/init.lua", ".so"].map(|end| self.directory.join(format!("{module}{end}")));
             reads.code.extend(files);
         }
@@ -276,4 +349,20 @@ fn perl_list(text: &str) -> Option<Vec<&str>> {
             inner.filter(|inner| is_plain(inner))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_command_with_a_dot_may_have_quotes() {
+        let check = |command: &str, expect: &[&str]| assert_eq!(dot_words(command), expect, "{command}");
+        check("read d/q", &["read", "d/q"]);
+        check("  read  \"d/q q\"  'a b'", &["read", "d/q q", "a b"]);
+        check("load it's", &["load", "it's"]);
+        check("read \"open", &["read", "open"]);
+        check("read \"é\"x ''", &["read", "é", "x", ""]);
+        check("", &[]);
+    }
 }

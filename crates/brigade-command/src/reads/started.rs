@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Files, Reads, Seen, installed};
 use crate::path::find_program;
-use crate::programs::{Program, Role};
+use crate::programs::{Finds, Program, Role, is_long};
 
 /// The maximum length of a chain of programs. The kernel follows five first lines.
 const DEPTH: usize = 6;
@@ -19,17 +19,48 @@ const FIRST_LINES: usize = 1024;
 /// Finds the programs in the words of a command with the current `PATH`: after a launcher, and where `PATH` leads into
 /// the workspace.
 pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
-    let starts_others = |word: &String| Program::of(word).is_some_and(Program::starts_others);
-    let Some((first, args)) = words.split_first() else { return };
-    let behind_launcher = starts_others(first);
-    for word in args {
-        let may_be_program = !word.is_empty() && !word.starts_with('-') && !word.contains(['/', '=']);
+    let Some((first, _)) = words.split_first() else { return };
+    let first = Program::of(first);
+    let behind_launcher = first.is_some_and(Program::starts_others);
+    let mut rest = words;
+    while let Some((word, args)) = rest.split_first() {
+        let at = words.len() - rest.len();
+        let may_be_program =
+            at != 0 && !word.is_empty() && !word.starts_with('-') && !word.contains(['/', '=']);
         if may_be_program
             && let Some(path) = find(word, directory, files)
             && (behind_launcher || path.starts_with(files.root()))
         {
             reads.programs.insert(path);
         }
+        let is_value = at.checked_sub(1).is_some_and(|before| {
+            let option = &words[before];
+            option.starts_with('-') && first.is_some_and(|it| it.row().spelling.takes_next_word(option))
+        });
+        rest = match Program::of(word).filter(|_| !is_value) {
+            Some(known) => behind_names(known, args),
+            None => args,
+        };
+    }
+}
+
+/// Leaves out the words behind a program that are no programs, because it takes them as names of its own: recipes,
+/// scripts and subcommands.
+fn behind_names(known: Program, args: &[String]) -> &[String] {
+    let behind = |at: Option<usize>| at.map_or(&[][..], |at| &args[at + 1..]);
+    let finds = known.row().finds;
+    match known.role() {
+        // Only these options take programs.
+        Role::Launcher if finds == Finds::Just => behind(args.iter().position(|word| {
+            word == "-c" || ["--chooser", "--command", "--shell"].iter().any(|name| is_long(word, name))
+        })),
+        Role::Subcommands(launching) => {
+            // A script of that name starts what follows.
+            let is_env = |at: usize| finds == Finds::Packages && args[at] == "env";
+            behind((0..args.len()).find(|at| launching.contains(&args[*at].as_str()) || is_env(*at)))
+        }
+        Role::Container => behind(args.iter().position(|word| !word.starts_with('-'))),
+        _ => args,
     }
 }
 
@@ -119,7 +150,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
 }
 
 /// Tells whether a program lies in the workspace, or a link leads into it or out of it.
-fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
+pub(super) fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
     program.starts_with(files.root()) || matches!(files.look(program), Seen::Inside { .. })
 }
 

@@ -84,6 +84,27 @@ const RUN_BY_OPTION: &[(&str, &[&str])] = &[
 /// Options with the same prefix and another meaning.
 const OTHER_OPTIONS: &[&str] = &["--env", "--force", "--index", "--open", "--set", "--tag", "--tree"];
 
+/// The options of git itself whose value is the next word.
+const OWN_VALUED: &[&str] = &[
+    "--attr-source",
+    "--config-env",
+    "--git-dir",
+    "--namespace",
+    "--super-prefix",
+    "--work-tree",
+    "-C",
+    "-c",
+];
+
+/// Returns where the subcommand stands in the arguments of git.
+pub(crate) fn subcommand_at(args: &[String]) -> Option<usize> {
+    let mut at = 0;
+    while args.get(at)?.starts_with('-') {
+        at += if OWN_VALUED.contains(&args[at].as_str()) { 2 } else { 1 };
+    }
+    Some(at)
+}
+
 /// Lists the commands that git runs, from its arguments.
 pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
     let mut found = Vec::new();
@@ -93,7 +114,7 @@ pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
         match text {
             "-c" => found.extend(args.get(at + 1).and_then(|setting| by_setting(setting, &setting.text))),
             "--config-env" => found.extend(args.get(at + 1).and_then(by_variable)),
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => {}
+            _ if OWN_VALUED.contains(&text) => {}
             _ if text.starts_with("--config-env=") => {
                 let setting = Word { text: text["--config-env=".len()..].to_owned(), at: word.at };
                 found.extend(by_variable(&setting));

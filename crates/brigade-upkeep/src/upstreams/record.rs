@@ -8,7 +8,7 @@ use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Spell, Timestamp};
-use brigade_exec::{KeptRun, Logs, denials, other_bytes};
+use brigade_exec::{KeptRun, Logs, Ran, denials, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ServerEnd, ServerWatcher};
 use brigade_policy::Failure;
@@ -224,7 +224,8 @@ impl ServerWatcher for Recorder {
             self.record.warnings = ended.warnings;
             if let Some(observed) = &self.record.observed {
                 let (sandbox, files) = (self.record.sandbox.as_ref(), &self.record.files);
-                let denied = denials(&*self.fs, observed, sandbox, files, &self.tool, &*self.speller);
+                let ran = Ran { tool: &self.tool, keeps_databases: None, files, completed: false };
+                let denied = denials(&*self.fs, observed, sandbox, ran, &*self.speller);
                 self.record.warnings.extend(denied);
             }
             let program = (self.record.program.path.as_str(), self.record.program.sha256);

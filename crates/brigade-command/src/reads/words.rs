@@ -1,0 +1,129 @@
+//! Finds the names of files in single words: behind options, in settings and lists, in texts, and in URLs.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::programs::{Program, Role};
+use crate::risk;
+
+/// The maximum number of option letters before a file name in one word.
+const BUNDLE: usize = 8;
+
+/// The longest path that the system opens, in bytes.
+const LONGEST_PATH: usize = 4096;
+
+/// The characters between which a name stands that may hold any others.
+const QUOTES: [char; 3] = ['\'', '"', '`'];
+
+/// Lists possible file names in a word: `file`, `--option=file`, `-ofile`, `-nofile`, `@file`, `file:///dir/file`, and
+/// what a URL spells in another way (`./a%20b?c`).
+pub(super) fn names_in(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let mut names = BTreeSet::from([word]);
+    names.extend(word.split_once('=').map(|(_, value)| value));
+    if let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
+        let mut letters = bundle.chars();
+        for _ in 0..BUNDLE {
+            let is_letter = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
+            names.insert(letters.as_str());
+            if !is_letter {
+                break;
+            }
+        }
+    }
+    let behind: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix('@')).collect();
+    names.extend(behind);
+    let urls: Vec<Cow<'_, str>> = names.iter().filter_map(|name| path_of_url(name)).collect();
+    names.into_iter().map(Cow::Borrowed).chain(urls).filter(|name| !name.is_empty()).collect()
+}
+
+/// Lists possible file names within a word that is more than one: in a setting with quotes, in a list, or in a text
+/// that a program splits (`build.rustc="./x"`, `a.jar:b.jar`, `nice ./x`, `open("a b.py")`).
+pub(super) fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let separates = |c: char| c.is_whitespace() || "'\"`=,:;()[]{}<>|&!$".contains(c);
+    let mut parts = BTreeSet::new();
+    if word.contains(separates) {
+        parts.extend(word.split(separates).flat_map(names_in));
+        // A name may hold separators itself: behind the last sign that it does not hold, and between quotes.
+        let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
+        parts.extend(behind.filter(|part| may_be_path(part)).map(Cow::Borrowed));
+        for quote in QUOTES.into_iter().filter(|quote| word.contains(*quote)) {
+            // Within quotes of another program, such a quote has a backslash.
+            let quoted = word.split(quote).map(|part| part.trim_end_matches('\\'));
+            parts.extend(
+                quoted.filter(|part| may_be_path(part) && part.contains(separates)).flat_map(names_in),
+            );
+        }
+    }
+    parts
+}
+
+/// Tells whether the system could open a file of this name.
+fn may_be_path(part: &str) -> bool {
+    !part.is_empty() && part.len() < LONGEST_PATH && !part.contains('\0')
+}
+
+/// Lists the words that are messages, which start nothing and name nothing: `git commit -am TEXT`, `git tag -mTEXT`.
+pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
+    const VERBS: [&str; 5] = ["commit", "merge", "notes", "stash", "tag"];
+    /// Options that stand before `m` in one word, and take no value themselves.
+    const FLAGS: &str = "aefinopqsvz";
+    let mut found = BTreeSet::new();
+    let is_git = |word: &String| Program::of(word).is_some_and(|known| known.role() == Role::Git);
+    let Some(git) = words.iter().position(is_git) else { return found };
+    // A script that happens to be called `git` reads its words in its own way.
+    let is_script =
+        words[..git].iter().any(|word| Program::of(word).is_some_and(|it| it.interpreter().is_some()));
+    let Some(verb) = risk::subcommand_at(&words[git + 1..]).map(|at| git + 1 + at) else { return found };
+    if is_script || !VERBS.contains(&words[verb].as_str()) {
+        return found;
+    }
+    for (at, word) in words.iter().enumerate().skip(verb + 1) {
+        if word == "--" {
+            break;
+        }
+        let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
+        let attached =
+            bundle.and_then(|bundle| bundle.trim_start_matches(|c| FLAGS.contains(c)).strip_prefix('m'));
+        match attached {
+            Some("") => drop(found.insert(at + 1)),
+            Some(_) => drop(found.insert(at)),
+            None if word == "--message" => drop(found.insert(at + 1)),
+            None if word.starts_with("--message=") => drop(found.insert(at)),
+            None => {}
+        }
+    }
+    found
+}
+
+/// Returns the path that a URL spells in another way than the system: `file:///a%20b`, `file://localhost/a`, `file:a`,
+/// and of a relative one `./a%20b` and `./a?b`.
+fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
+    const SCHEME: &str = "file:";
+    let is_file = url.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+    let path = match url.get(SCHEME.len()..).filter(|_| is_file) {
+        Some(rest) => match rest.strip_prefix("//") {
+            Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
+            None => rest,
+        },
+        None if url.contains(['%', '?', '#']) && !url.contains("://") => url,
+        None => return None,
+    };
+    let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
+    if !path.contains('%') {
+        return Some(Cow::Borrowed(path));
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut left = path.as_bytes();
+    while let [first, rest @ ..] = left {
+        let digit = |at: usize| rest.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        left = rest;
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                left = &rest[2..];
+            }
+            _ => bytes.push(*first),
+        }
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
