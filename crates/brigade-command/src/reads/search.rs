@@ -50,7 +50,8 @@ fn is_safe(args: &[String]) -> bool {
         && !args.iter().any(|word| is_one_of(word, &["init", "nonce"]))
 }
 
-/// Returns of a command that starts SQLite whether that was told to run nothing of its database; `None` if it starts none.
+/// Returns of a command that starts SQLite whether that was told to run nothing of its database; `None` if it starts
+/// none.
 ///
 /// ```
 /// use brigade_command::keeps_databases;
