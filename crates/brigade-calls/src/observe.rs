@@ -129,7 +129,9 @@ fn package_patterns(fs: &dyn Fs, path: &str) -> Vec<String> {
             && !real.as_path().starts_with(packages)
             && !real.is_root()
         {
-            found.push(format!("{}/**", pattern_of(real.as_str())));
+            let pattern = pattern_of(real.as_str());
+            let is_directory = fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
+            found.push(if is_directory { format!("{pattern}/**") } else { pattern });
         }
     }
     found

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
+use crate::fields::KNOWN_EFFECTS;
 use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
 
 /// The field with the paths of projections.
@@ -77,6 +78,24 @@ impl Tool {
             }
         }
         found
+    }
+
+    /// Lists the fields with names and patterns that look like a secret. They are shown as they are, so no entry with one
+    /// is registered.
+    pub fn secret_names(&self) -> Vec<String> {
+        let lists = [
+            ("supported_harnesses", &self.supported_harnesses),
+            ("allow_option_values", &self.allow_option_values),
+            ("code", &self.code),
+            ("data", &self.data),
+        ];
+        let lists = lists.into_iter().flat_map(|(field, texts)| {
+            texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
+        });
+        let label = self.auth_label.iter().map(|label| ("auth_label".to_owned(), label));
+        let targets = self.projections.iter().map(|(harness, path)| (format!("projections.{harness}"), path));
+        let all = label.chain(lists).chain(targets);
+        all.filter(|(_, text)| looks_secret_value(text).is_some()).map(|(field, _)| field).collect()
     }
 
     /// Returns the tool as it is stored and shown, with `[redacted]` in place of secrets.
@@ -185,6 +204,9 @@ impl Tool {
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
+        // What a call may do is decided by these words.
+        let lists =
+            lists.filter(|(field, text)| *field != "effects" || !KNOWN_EFFECTS.contains(&text.as_str()));
         let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
         texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }

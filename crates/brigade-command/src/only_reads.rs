@@ -244,9 +244,10 @@ pub fn only_reads(argv: &Argv) -> bool {
     }
 }
 
-/// Tells whether a program is one of those that look at what its words name, whatever its options are.
+/// Tells whether a program is one of those that look at what its words name, whatever its options are. What is named by
+/// a path may be another one.
 pub(crate) fn only_looks(program: &str) -> bool {
-    of(PROGRAMS, &base_name(program)).is_some()
+    !program.contains('/') && of(PROGRAMS, &base_name(program)).is_some()
 }
 
 fn of(rows: &'static [Row], name: &str) -> Option<&'static Row> {

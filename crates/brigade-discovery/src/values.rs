@@ -1,6 +1,6 @@
 //! Which parts of the words of a command are values: of variables, of headers, and of URLs.
 //!
-//! This is the only rule for it. What discovery shows, what `sync` remembers, the fingerprint and what is registered
+//! Which of them are secrets, is a rule of `brigade-redact`. What discovery shows, what `sync` remembers, the fingerprint and what is registered
 //! are made of words without their literal values.
 
 use std::ops::Range;

@@ -280,7 +280,10 @@ pub fn database_folder<'p>(
     files: &BTreeMap<String, Fingerprint>,
     path: &'p str,
 ) -> Option<&'p str> {
-    data_folder(&without(files, path), path).filter(|_| is_database(fs, path))
+    if !is_database(fs, path) {
+        return None;
+    }
+    data_folder(&without(files, path), path)
 }
 
 /// Tells whether a file of the workspace is a database of SQLite.

@@ -12,7 +12,7 @@ use super::rules::is_placeholder;
 use super::tokens::shell_tokens;
 use super::words::WITHOUT_LOGIN;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::{Password, Program};
+use brigade_command::{Password, Program, Role};
 use refers::References;
 
 mod refers;
@@ -167,14 +167,31 @@ fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
     let start = name.map_or(0, |end| end + 1);
     let tokens = shell_tokens(&word[start..])?;
     let inner: Vec<String> = tokens.iter().map(|token| token.text.clone()).collect();
-    Program::of(inner.first()?).filter(|program| program.password() != Password::None)?;
+    let takes_password = |program: Program| program.password() != Password::None;
+    if !is_of_shell(words, at) && !Program::of(inner.first()?).is_some_and(takes_password) {
+        return None;
+    }
     let hidden = secret_parts(&inner).into_iter().zip(&tokens).find_map(|(part, token)| match part {
         Part::Plain(Hidden::Whole) => Some(token.range.start),
         // Quotes may stand before it.
         Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
         Part::Plain(Hidden::Nothing) | Part::Reference => None,
     });
-    hidden.map(|at| start + at).filter(|at| &word[*at..] != MARK && word.is_char_boundary(*at))
+    let mut at = start + hidden?;
+    while !word.is_char_boundary(at) {
+        at -= 1;
+    }
+    (&word[at..] != MARK).then_some(at)
+}
+
+/// Returns whether a word is the text that a shell runs: `sh -c TEXT`.
+fn is_of_shell(words: &[&str], at: usize) -> bool {
+    let option = words[at - 1];
+    let is_shell = |word: &&str| Program::of(word).is_some_and(|program| program.role() == Role::Shell);
+    option.starts_with('-')
+        && !option.starts_with("--")
+        && option.ends_with('c')
+        && words[..at - 1].iter().any(is_shell)
 }
 
 /// Returns where a secret begins whose name stands beside it: in the word before, in an object, or in a query.

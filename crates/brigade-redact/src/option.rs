@@ -9,7 +9,7 @@ use crate::name::spaced_words;
 use crate::rules::{is_placeholder, is_reference};
 use crate::words::{
     ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES,
-    SECRET_OPTIONS, TAGS, UNSURE_OPTIONS, WAYS,
+    SECRET_OPTIONS, SYSTEM_GROUPS, SYSTEM_USERS, TAGS, UNSURE_OPTIONS, WAYS,
 };
 use crate::{MARK, is_secret_field, is_secret_name};
 
@@ -92,7 +92,9 @@ pub(crate) fn names_a_way(value: &str) -> bool {
     };
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     let has_both = has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
-    WAYS.contains(&value) || (has_both && value.split(['-', '_', '/']).all(is_algorithm))
+    let mut numbers = value.split(['-', '_', '/']).filter(|part| is_number(part));
+    let has_one_number = numbers.next().is_none() || numbers.next().is_none();
+    WAYS.contains(&value) || (has_both && has_one_number && value.split(['-', '_', '/']).all(is_algorithm))
 }
 
 /// Returns whether a value is a label with numbers, as columns, keys of a keyboard and caches have: `col2`, `F5`,
@@ -271,11 +273,11 @@ pub(crate) fn password_of_user(before: &str, word: &str) -> Option<usize> {
     let is_host = is_id(password) && password.len() <= 5 && (user == "localhost" || user.contains('.'));
     let is_group =
         is_host || user == password || (is_id(user) && (is_id(password) || reads_like_words(password)));
-    // A user of the system before a word; `date -u +%H:%M:%S`, `C:\x`.
-    let is_system = ["nobody", "root", "www-data"].contains(&user) && reads_like_words(password);
+    // `root:wheel`; `date -u +%H:%M:%S`, `C:\x`.
+    let is_system = SYSTEM_USERS.contains(&user) && SYSTEM_GROUPS.contains(&password);
     let is_group = is_group || is_system;
-    let is_name = user.starts_with(|c: char| c.is_alphanumeric() || c == '_') && !user.contains('%');
-    let is_password = is_name && !password.is_empty() && !password.starts_with('\\');
+    let is_format = user.is_empty() || user.starts_with('+');
+    let is_password = !is_format && !password.is_empty() && !password.starts_with('\\');
     (is_password && !is_group && may_be_secret(password)).then(|| word.len() - password.len())
 }
 

@@ -28,7 +28,7 @@ impl SecretValue {
     /// Returns whether the value is long enough to tell that a text holds it. Shorter ones also occur in harmless text:
     /// they are masked where it is shown, and nothing is refused because of them.
     pub fn is_telling(&self) -> bool {
-        SHORTEST_TELLING <= self.0.len()
+        SHORTEST_TELLING <= self.0.trim_ascii().len()
     }
 
     /// Returns the value. The caller must not store or show it.

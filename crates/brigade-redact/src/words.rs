@@ -183,9 +183,19 @@ pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "s
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]
 pub(crate) const LINE_NAMES: &[&str] = &[
-    "@", " -e", " -u", "auth", "basic", "bearer", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login", "mariadb",
+    "@", " -e", " -u", "\"value\"", "auth", "basic", "bearer", "compose", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login", "mariadb",
     "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "phrase", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
 ];
+
+/// Users of a system.
+pub(crate) const SYSTEM_USERS: &[&str] = &["nobody", "root", "www-data"];
+
+/// Groups of a system.
+#[rustfmt::skip]
+pub(crate) const SYSTEM_GROUPS: &[&str] = &[
+    "adm", "admin", "daemon", "docker", "nobody", "nogroup", "root", "staff", "sudo", "users", "wheel", "www-data",
+];
+
 /// Last words of options that take a name with a password.
 #[rustfmt::skip]
 pub(crate) const LOGIN_OPTIONS: &[&str] = &["basic", "login", "user"];

@@ -459,7 +459,7 @@ fn put_all(
         let secrets = tool.secret_texts().into_iter().map(|secret| secret.field);
         let unsafe_fields = tool.unsafe_fields.iter().cloned();
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.secret_commands()).map(str::to_owned);
-        for field in secrets.chain(unsafe_fields).chain(of_runtime) {
+        for field in secrets.chain(tool.secret_names()).chain(unsafe_fields).chain(of_runtime) {
             let message = "it looks like a secret; name a label in env_labels, and bind it in the policy";
             report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
         }

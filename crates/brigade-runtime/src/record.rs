@@ -229,7 +229,7 @@ impl Record {
         Record { metadata, source: Source::Current }
     }
 
-    /// Returns the file that is written. No value that is bound now stands in it.
+    /// Returns the file that is written. No value that is bound now stands in its command, directory and health.
     pub(crate) fn bytes(&self, masks: &Masks) -> Vec<u8> {
         let mut text = Json::Object(self.written(masks).to_members()).to_pretty();
         if !text.ends_with('\n') {

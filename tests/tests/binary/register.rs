@@ -76,6 +76,13 @@ fn all_are_written_or_none() {
         (vec!["secret_in_entry".to_owned()], &json!([]))
     );
     assert!(!document.to_string().contains("ghp_0123"));
+    for field in ["auth_label: TOKEN", "code: [TOKEN]", "projections: {claude: TOKEN}"] {
+        let field = field.replace("TOKEN", "ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        let entry = format!("id: bad\n{field}\nsource: {{type: cli, command: jq}}\n");
+        let document = register(&site, &entry, "t.yaml", &[], 1);
+        assert_eq!(codes(&document, "errors"), ["secret_in_entry"], "{document}");
+        assert!(!document.to_string().contains("ghp_0123"));
+    }
     assert_eq!(site.workspace.read_text(".brigade/tools.toml"), KEPT);
     for (name, text, code) in [
         ("a.yaml", "tools: [", "file_invalid"),

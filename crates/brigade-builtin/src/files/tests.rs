@@ -452,7 +452,7 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     assert!(of_rust.get("unread").is_none());
     let all = work.ok("fs.glob", r#"{"pattern": "**/*", "path": "."}"#);
     assert_eq!(all.get("unread").unwrap().to_compact(), unread);
-    assert!(lines(r#"{"pattern": "needle", "path": ".", "limit": 1}"#).contains("[cut after 1 matches;"));
+    assert!(lines(r#"{"pattern": "needle", "path": ".", "limit": 1}"#).contains("[cut after 1 match;"));
     work.refused("fs.grep", r#"{"pattern": "(", "path": "."}"#, "invalid_pattern");
     let files = |args: &str| work.call("fs.glob", args).unwrap().text.unwrap();
     assert_eq!(files(r#"{"pattern": "*.rs", "path": "."}"#), "");

@@ -76,7 +76,7 @@ fn dot_words(command: &str) -> Vec<&str> {
     while let Some(first) = rest.chars().next() {
         let is_quoted = matches!(first, '\'' | '"');
         let text = if is_quoted { &rest[1..] } else { rest };
-        let ends = |c: char| if is_quoted { c == first } else { c.is_whitespace() };
+        let ends = |c: char| if is_quoted { c == first } else { c.is_ascii_whitespace() };
         let (word, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
         words.push(word);
         rest = behind.strip_prefix(first).filter(|_| is_quoted).unwrap_or(behind).trim_start();

@@ -275,9 +275,14 @@ fn what_a_word_names_is_code_wherever_it_lies() {
         assert!(!found.scripts.contains(&path) && !found.named.contains(&path), "{command}: {found:?}");
     }
     // Elsewhere, such an option is no message.
-    for command in
-        ["git bisect run -m b.sh", "sh git commit -m b.sh", "git commit -Fm b.sh", "git commit -m a b.sh"]
-    {
+    for command in [
+        "git bisect run -m b.sh",
+        "sh git commit -m b.sh",
+        "git commit -Fm b.sh",
+        "git commit -m a b.sh",
+        "./git commit -m b.sh",
+        "./run git commit -m b.sh",
+    ] {
         let found = reads(command, &files);
         assert!(found.scripts.contains(Path::new("/work/b.sh")), "{command}: {found:?}");
     }

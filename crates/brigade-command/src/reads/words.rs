@@ -70,9 +70,13 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let is_git = |word: &String| Program::of(word).is_some_and(|known| known.role() == Role::Git);
     let Some(git) = words.iter().position(is_git) else { return found };
-    // A script that happens to be called `git` reads its words in its own way.
-    let is_script =
-        words[..git].iter().any(|word| Program::of(word).is_some_and(|it| it.interpreter().is_some()));
+    // A script that happens to be called `git` reads its words in its own way, and so may what starts it.
+    let role = |word: &String| Program::of(word).filter(|_| !word.contains('/')).map(Program::role);
+    let starts_git = |word: &String| matches!(role(word), Some(Role::Wrapper { .. } | Role::Launcher));
+    let is_interpreter = |word: &String| Program::of(word).is_some_and(|it| it.interpreter().is_some());
+    let is_script = words[git].contains('/')
+        || (git != 0 && !starts_git(&words[0]))
+        || words[..git].iter().any(is_interpreter);
     let Some(verb) = risk::subcommand_at(&words[git + 1..]).map(|at| git + 1 + at) else { return found };
     if is_script || !VERBS.contains(&words[verb].as_str()) {
         return found;

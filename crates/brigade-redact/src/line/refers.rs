@@ -30,19 +30,13 @@ impl References {
     }
 
     fn refers(&self, flag: &str, value: &str) -> bool {
-        let is_one = || {
-            is_reference(value)
-                || names_a_way(value)
-                || (self.stores_secrets && flag == "--secret")
-                || (flag.ends_with("-secrets") && maps_secrets(value))
-        };
-        is_secret_name(flag.trim_start_matches('-')) && is_one() && looks_alone(value)
+        let is_one =
+            || is_reference(value) || names_a_way(value) || (self.stores_secrets && flag == "--secret");
+        // In a list of names, each has its own name before it.
+        let is_list = flag.ends_with("-secrets") && maps_secrets(value);
+        is_secret_name(flag.trim_start_matches('-'))
+            && (is_list || (is_one() && looks_secret_value(value).is_none()))
     }
-}
-
-/// Returns whether a value shows no secret without the name before it. In a list of names, each has its own.
-fn looks_alone(value: &str) -> bool {
-    looks_secret_value(value).is_none() || maps_secrets(value)
 }
 
 /// Returns whether a value says under which names stored secrets are given: `DB_PASS=db-pass:latest,/etc/a=key:1`.
@@ -67,7 +61,9 @@ fn is_about(words: &[&str], at: usize) -> bool {
         return false;
     }
     if runs_before(words, at, QUERYING) {
-        return looks_secret_value(&without_members(word)).is_none();
+        let mut names = word.split(|c: char| !(c.is_alphanumeric() || "_-".contains(c)));
+        return names.all(|name| looks_secret_value(name).is_none())
+            && looks_secret_value(&without_members(word)).is_none();
     }
     let before = words[at - 1];
     let is_message = before == "-m" && runs_before(words, at, COMMITTING);
@@ -98,15 +94,19 @@ fn parts_of_script(word: &str) -> impl Iterator<Item = &str> {
     text.split(move |c| Some(c) == delimiter)
 }
 
-/// Returns whether each part of a text behind `=` or `:` consists of ordinary words or of a pattern.
+/// Returns whether a text looks secret by a name in it alone: each part behind `=` or `:` consists of ordinary words or
+/// of a pattern.
 fn has_words_for_values(text: &str) -> bool {
     let mut parts = text.split(['=', ':']);
-    parts.next();
-    parts.all(|value| {
-        value.split_whitespace().all(|word| {
-            let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
-            let is_plain = word.len() < 2 || is_placeholder(word) || reads_like_words(word);
-            is_plain && !word.contains(char::is_uppercase)
+    let name = parts.next().unwrap_or_default();
+    let mut values = parts.peekable();
+    values.peek().is_some()
+        && looks_secret_value(name).is_none()
+        && values.all(|value| {
+            value.split_whitespace().all(|word| {
+                let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+                let is_plain = word.len() < 2 || is_placeholder(word) || reads_like_words(word);
+                is_plain && !word.contains(char::is_uppercase)
+            })
         })
-    })
 }

@@ -195,3 +195,28 @@ fn secrets_beside_ordinary_words_stay_secret() {
     let wrong: Vec<&str> = commands.into_iter().filter(is_wrong).collect();
     assert_eq!(wrong, [""; 0]);
 }
+
+/// The texts that name fields are shown, but no token in them, and a rule that is skipped for speed finds the same.
+#[test]
+fn a_text_about_secrets_shows_none() {
+    for line in [
+        "grep ghp_abcdefghijklmnopqrstuvwxyz0123456789 src",
+        "git commit -m 'rotate AKIAIOSFODNN7EXAMPLE'",
+        "x --title 'ghp_abcdefghijklmnopqrstuvwxyz0123456789: rotate'",
+        "jq '{token: .ghp_abcdefghijklmnopqrstuvwxyz0123456789}' f",
+        "x --secret id=ghp_abcdefghijklmnopqrstuvwxyz0123456789:1",
+        "x --user '$USER:hunter2xyz'",
+        "x -u %USER%:hunter2xyz",
+        "x -u root:letmein",
+        r#"tool --set '[{"name":"X","value":"9f3c77"}]'"#,
+        "sh -c 'mytool --pat abcdefgh99'",
+        "sh -c 'x --pw hunter2xyz'",
+        "x --token v1-123-456-789-012",
+    ] {
+        assert!(is_secret_command(line), "{line}");
+        let shown = shown_command(line);
+        for secret in ["ghp_abc", "AKIA", "hunter2", "letmein", "9f3c77", "abcdefgh99", "456"] {
+            assert!(!shown.contains(secret), "{line}: {shown}");
+        }
+    }
+}

@@ -24,6 +24,8 @@ fn the_database_of_sqlite_is_told_from_its_scripts() {
         "sqlite3 db/x.db 'select 1'",
         "sqlite3 db/x.db -safe",
         "sqlite3 -cmd -safe db/x.db",
+        "sqlite3 -threadsafe -safe db/x.db",
+        "sqlite3 -pagecache -safe 9 db/x.db",
         "sqlite3 -cmd 'select * from v' -safe db/x.db",
         "sqlite3 -safe -init f.sql db/x.db",
         "sqlite3 -safe -nonce 1 db/x.db '.nonce 1'",
