@@ -80,8 +80,8 @@ impl Tool {
         found
     }
 
-    /// Lists the fields with names and patterns that look like a secret. They are shown as they are, so no entry with one
-    /// is registered.
+    /// Lists the fields with names and patterns that look like a secret. They are shown as they are, so no entry with
+    /// one is registered.
     pub fn secret_names(&self) -> Vec<String> {
         let lists = [
             ("supported_harnesses", &self.supported_harnesses),

@@ -1,7 +1,7 @@
 //! Which parts of the words of a command are values: of variables, of headers, and of URLs.
 //!
-//! Which of them are secrets, is a rule of `brigade-redact`. What discovery shows, what `sync` remembers, the fingerprint and what is registered
-//! are made of words without their literal values.
+//! Which of them are secrets, is a rule of `brigade-redact`. What discovery shows, what `sync` remembers, the
+//! fingerprint and what is registered are made of words without their literal values.
 
 use std::ops::Range;
 
