@@ -209,7 +209,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let unclear_url = match (&command, &url, &detail.transport) {
         (Some(_), Some(_), _) => Some("the server has both a command and a URL"),
         (_, Some(url), _) => (!is_server(url)).then_some(ADDRESS),
-        (None, None, Some(Transport::Http | Transport::Sse))
+        (_, None, Some(Transport::Http | Transport::Sse))
             if kind == ToolSource::Mcp && tool.runtime_id.is_none() =>
         {
             Some(ADDRESS)
