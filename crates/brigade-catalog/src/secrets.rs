@@ -23,6 +23,13 @@ pub struct SecretText {
     pub purpose: TextPurpose,
 }
 
+/// Names each element of a list as a field, counted from 1.
+fn elements<'t>(
+    (field, texts): (&'static str, &'t Vec<String>),
+) -> impl Iterator<Item = (String, &'t String)> {
+    texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
+}
+
 /// The purpose of a text in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPurpose {
@@ -65,9 +72,7 @@ impl Tool {
             ("categories", &self.categories),
             ("capabilities", &self.capabilities),
         ];
-        let labels = lists.into_iter().flat_map(|(field, texts)| {
-            texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
-        });
+        let labels = lists.into_iter().flat_map(elements);
         let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())];
         let prose = prose.into_iter().chain([("domain", self.domain.as_ref())]);
         let prose = prose.chain(self.detail_texts());
@@ -89,9 +94,7 @@ impl Tool {
             ("code", &self.code),
             ("data", &self.data),
         ];
-        let lists = lists.into_iter().flat_map(|(field, texts)| {
-            texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
-        });
+        let lists = lists.into_iter().flat_map(elements);
         let label = self.auth_label.iter().map(|label| ("auth_label".to_owned(), label));
         let targets = self.projections.iter().map(|(harness, path)| (format!("projections.{harness}"), path));
         let all = label.chain(lists).chain(targets);
