@@ -39,7 +39,7 @@ pub(crate) fn secret_of_option(before: &str, word: &str) -> Option<usize> {
     behind().filter(is_secret).or_else(|| attached().filter(is_secret)).map(|(from, _)| from)
 }
 
-/// Returns whether the value of a variable or a header is a secret by a name of which [`secret_of_option`] knows.
+/// Returns whether the value of a variable or a header is a secret by a name of which `secret_of_option` knows.
 ///
 /// ```
 /// use brigade_redact::is_secret_by_option;
