@@ -626,6 +626,12 @@ pub(crate) fn of(group: &str, command: &str) -> Option<String> {
     listed.map(|(_, _, examples)| section(examples))
 }
 
+/// Returns the command lines of all examples.
+#[cfg(test)]
+pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().flat_map(|(_, _, examples)| examples.iter().map(|(line, _)| *line))
+}
+
 /// Formats the examples of a command, with the purpose in a second column.
 fn section(examples: &[(&str, &str)]) -> String {
     let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or(0);

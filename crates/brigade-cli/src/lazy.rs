@@ -1,7 +1,11 @@
 //! Command groups whose arguments are built only when they are used.
 //!
 //! Building the whole command tree takes longer than most commands run. So a group is built when its name has been
-//! parsed, or for help, completions and manual pages.
+//! parsed, or for help, completions and manual pages. While a command line is parsed by [`sparing`], a group has only
+//! the commands whose names occur in that line: clap copies every global option into each command of a group.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
@@ -39,7 +43,7 @@ impl<T: Args> Args for Lazy<T> {
 
 impl<T: Subcommand> Subcommand for Lazy<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(|command| examples::attach(T::augment_subcommands(command)))
+        command.defer(group::<T>)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -48,5 +52,66 @@ impl<T: Subcommand> Subcommand for Lazy<T> {
 
     fn has_subcommand(name: &str) -> bool {
         T::has_subcommand(name)
+    }
+}
+
+thread_local! {
+    /// The words of the command line that [`sparing`] parses.
+    static WORDS: RefCell<Vec<OsString>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Parses a command line with groups that have only the commands it may mean. What `parse` accepts, it accepts with
+/// whole groups, too, and with the same result, because commands are found by their exact names. Its errors and its help
+/// are those of other groups, so they are good for nothing.
+pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
+    WORDS.set(words.to_vec());
+    let parsed = parse();
+    WORDS.take();
+    parsed
+}
+
+/// Builds a group, with all of its commands or those that the line may mean.
+fn group<T: Subcommand>(command: Command) -> Command {
+    let whole = || T::augment_subcommands(Command::new("group"));
+    let meant = WORDS.with_borrow(|words| {
+        let is_meant = |name: &str| words.iter().any(|word| word == name);
+        (!words.is_empty()).then(whole).and_then(|whole| {
+            let is_meant =
+                |command: &&Command| is_meant(command.get_name()) || command.get_all_aliases().any(is_meant);
+            let meant: Vec<Command> = whole.get_subcommands().filter(is_meant).cloned().collect();
+            (!meant.is_empty()).then_some(meant)
+        })
+    });
+    match meant {
+        Some(meant) => command.subcommand_required(true).subcommands(meant),
+        None => examples::attach(T::augment_subcommands(command)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn a_line_means_the_same_in_groups_with_few_commands() {
+        let lines = examples::lines().chain([
+            "brigade tools --target list show x",
+            "brigade tools info call --json",
+            "brigade -t tools tools call list",
+            "brigade work answer list --choice show",
+        ]);
+        let mut parsed = 0;
+        for line in lines {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let whole = Arguments::try_parse_from(&words).map(|arguments| format!("{arguments:?}"));
+            let few = sparing(&words, || Arguments::try_parse_from(&words));
+            let few = few.map(|arguments| format!("{arguments:?}"));
+            assert_eq!(few.as_ref().ok(), whole.as_ref().ok(), "{line}");
+            parsed += usize::from(whole.is_ok());
+        }
+        assert!(100 < parsed, "{parsed}");
     }
 }

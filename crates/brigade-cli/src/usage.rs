@@ -13,6 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{Arguments, ColorWhen};
+use crate::lazy;
 use crate::output::{Output, Shape};
 use crate::render::failure::ErrorReport;
 use crate::surroundings::{Streams, Surroundings};
@@ -20,10 +21,14 @@ use crate::verbs;
 
 /// Parses a command line. `brigade help tools call` is `brigade tools call --help`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    let words = verbs::rearranged(words);
+    lazy::sparing(&words, || parse_rearranged(&words)).or_else(|_| parse_rearranged(&words))
+}
+
+fn parse_rearranged(words: &[OsString]) -> Result<Arguments, clap::Error> {
     // Never freed: the program is about to end, and freeing the tree takes as long as building it.
     let mut command = ManuallyDrop::new(Arguments::command());
-    let words = verbs::rearranged(words);
-    let matches = match words.as_slice() {
+    let matches = match words {
         [program, help, of @ ..] if help == "help" => {
             let help = OsString::from("--help");
             command.try_get_matches_from_mut([program].into_iter().chain(of).chain([&help]))
