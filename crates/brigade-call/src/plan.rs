@@ -304,7 +304,7 @@ fn finish(
         violations,
         secrets,
         decision: facts.decision,
-        policy: facts.policy,
+        policy: facts.policy.masked(&|text| masks.hide(text)),
         projection_summary: facts.projections.summary,
         binding,
         waiting_pin,

@@ -113,7 +113,11 @@ fn find_server(seams: &Seams, id: &str) -> Result<Option<ServerState>, Error> {
 }
 
 fn find_pin(seams: &Seams, id: &str) -> Result<PinRecord, Error> {
-    let found = pin_store(seams).the_pin(&load::catalog(seams)?, id);
+    let (store, catalog) = (pin_store(seams), load::catalog(seams)?);
+    let found = store.the_pin(&catalog, id).or_else(|failure| {
+        let named = load::named(&catalog, id).map(|tool| tool.id.as_str()).filter(|named| *named != id);
+        named.and_then(|named| store.the_pin(&catalog, named).ok()).ok_or(failure)
+    });
     found.map_err(|failure| Error::from(failure).refusing(seams, Refusal::Pin(None)))
 }
 

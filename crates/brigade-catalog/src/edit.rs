@@ -12,6 +12,7 @@ mod put;
 mod runtime;
 mod settings;
 
+use brigade_core::{ConfigIssue, Severity};
 use thiserror::Error;
 use toml_edit::{Item, TableLike};
 
@@ -72,6 +73,12 @@ pub enum EditError {
         line: usize,
         /// The newest schema that this version writes.
         known: u64,
+    },
+    /// The file says a schema that is none, so what it means is not known.
+    #[error("line {line}: `schema` is not a whole number from 1 on; fix it by hand first")]
+    NoSchema {
+        /// The line of `schema`.
+        line: usize,
     },
 }
 
@@ -136,10 +143,14 @@ fn check_schema(text: &str) -> Result<(), EditError> {
         return Ok(());
     }
     let catalog = Catalog::parse("", Level::Project, text.as_bytes());
-    match catalog.settings().newer_schema() {
-        Some(place) => Err(EditError::NewerSchema { line: place.line.unwrap_or(1), known: SCHEMA }),
-        None => Ok(()),
+    let Some(place) = catalog.settings().newer_schema() else { return Ok(()) };
+    let line = place.line.unwrap_or(1);
+    let is_none =
+        |issue: &ConfigIssue| issue.severity == Severity::Error && issue.field.as_deref() == Some("schema");
+    if catalog.issues().iter().any(is_none) {
+        return Err(EditError::NoSchema { line });
     }
+    Err(EditError::NewerSchema { line, known: SCHEMA })
 }
 
 /// Checks that the reader would accept a value.

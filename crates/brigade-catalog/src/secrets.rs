@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
-use crate::fields::KNOWN_EFFECTS;
+use crate::fields::{KNOWN_EFFECTS, KNOWN_HARNESSES};
 use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
 
 /// The field with the paths of projections.
@@ -202,14 +202,18 @@ impl Tool {
             ("aliases", &mut self.aliases),
             ("categories", &mut self.categories),
             ("capabilities", &mut self.capabilities),
+            ("supported_harnesses", &mut self.supported_harnesses),
         ];
         let maps = [("argument_template", &mut self.argument_template), (PROJECTIONS, &mut self.projections)];
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
-        // What a call may do is decided by these words.
-        let lists =
-            lists.filter(|(field, text)| *field != "effects" || !KNOWN_EFFECTS.contains(&text.as_str()));
+        // What a call may do, and where a tool is projected, is decided by these words.
+        let lists = lists.filter(|(field, text)| match *field {
+            "effects" => !KNOWN_EFFECTS.contains(&text.as_str()),
+            "supported_harnesses" => !KNOWN_HARNESSES.contains(&text.as_str()),
+            _ => true,
+        });
         let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
         texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }
@@ -293,6 +297,8 @@ impl Tool {
         let details = self.detail_texts().into_iter();
         let details = details.filter(|(_, text)| text.is_some_and(|text| !masks.shows(text)));
         found.extend(details.map(|(field, _)| field.to_owned()));
+        let version = self.version.as_ref().filter(|version| !masks.shows(version.as_str()));
+        found.extend(version.map(|_| "version".to_owned()));
         found
     }
 }

@@ -73,6 +73,22 @@ pub struct PolicyDecision {
 
 record!(PolicyDecision);
 
+impl PolicyDecision {
+    /// Hides values in the texts that come from entries and from the policy.
+    #[must_use]
+    pub fn masked(mut self, hide: &dyn Fn(&mut String)) -> PolicyDecision {
+        let lists = [&mut self.blockers, &mut self.errors, &mut self.env_labels_used];
+        lists.into_iter().flatten().for_each(hide);
+        let lists = [&mut self.env_labels_required, &mut self.allowed_effects, &mut self.denied_effects];
+        lists.into_iter().flatten().flatten().for_each(hide);
+        if let Some(sandbox) = &mut self.sandbox {
+            let lists = [&mut sandbox.read_paths, &mut sandbox.write_paths, &mut sandbox.program_paths];
+            lists.into_iter().flatten().for_each(hide);
+        }
+        self
+    }
+}
+
 /// The sandbox of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

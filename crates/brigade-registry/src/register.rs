@@ -92,6 +92,9 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
             format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
         found.errors.push(refusal("too_many_tools", "tools".to_owned(), &message));
     }
+    let masks = load::masks_of(seams);
+    let unknown = found.notes.iter_mut().filter(|note| note.code == "unknown_key");
+    unknown.for_each(|note| masks.hide(&mut note.field));
     let mut target = Target::of(seams, request)?;
     let mut report = RegisterReport {
         schema: RegisterReport::SCHEMA,

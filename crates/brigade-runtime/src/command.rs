@@ -62,7 +62,8 @@ pub(crate) fn unbound(runtime: &Runtime, host: &Host) -> Vec<RuntimeIssue> {
         |detail: String| RuntimeIssue::of_field(runtime, IssueType::RuntimeEnvMissing, "env_labels", detail);
     let mut found = Vec::new();
     for label in &runtime.env_labels {
-        let shown = escape_terminal(label);
+        let shown = host.masks.shown(label);
+        let shown = escape_terminal(&shown);
         match host.bindings.get(label) {
             None => {
                 let file = ".brigade/tools/policy.toml";

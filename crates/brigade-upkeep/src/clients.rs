@@ -21,6 +21,7 @@ use brigade_projection::unified;
 use brigade_redact::Redactor;
 
 use crate::rel;
+use crate::seams::no_home;
 use file::ClientFile;
 
 pub(crate) use states::client_states;
@@ -174,7 +175,8 @@ impl Clients<'_> {
         if scope == Scope::Project {
             return Ok((own, None));
         }
-        let folder = self.environment.config_folder().ok_or_else(no_home)?.join("brigade");
+        let folder =
+            self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
         let host = DiskFs::make(&folder)?.lock(&rel(HOST_LOCK), &holder, self.timeout)?;
         Ok((own, Some(host)))
     }
@@ -400,8 +402,4 @@ impl Task<'_> {
 
 fn unsupported(message: String) -> Failure {
     Failure::new(ErrorKind::Refused, message).coded(codes::CLIENT_UNSUPPORTED)
-}
-
-fn no_home() -> Failure {
-    Failure::new(ErrorKind::Environment, "there is no home directory").hint("set HOME")
 }

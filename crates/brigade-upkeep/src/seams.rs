@@ -205,10 +205,19 @@ impl Seams {
     /// # Errors
     /// Fails without a home directory.
     pub fn config_folder(&self) -> Result<PathBuf, Failure> {
-        self.environment.config_folder().ok_or_else(|| {
-            Failure::new(ErrorKind::Environment, "there is no home directory").hint("set HOME")
-        })
+        self.environment.config_folder().ok_or_else(|| no_home(&self.environment))
     }
+}
+
+/// Says that there is no home directory.
+pub(crate) fn no_home(environment: &HostEnvironment) -> Failure {
+    let (message, hint) = match environment.get("HOME").is_some_and(|home| !home.is_empty()) {
+        true => {
+            ("HOME is not an absolute path, so there is no home directory", "set HOME to an absolute path")
+        }
+        false => ("there is no home directory", "set HOME"),
+    };
+    Failure::new(ErrorKind::Environment, message).hint(hint)
 }
 
 impl Paths for Seams {

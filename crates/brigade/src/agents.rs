@@ -6,8 +6,8 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Tool;
 use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
 use brigade_facts::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, look, policy_tracked,
-    read_agents, read_profiles, what_approves,
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, look, masks,
+    policy_tracked, read_agents, read_profiles, what_approves,
 };
 use brigade_policy::{Asked, Failure, RuleReport, Standing};
 use brigade_profile::builtin::Approval;
@@ -232,16 +232,19 @@ impl Agents {
                 (tool.id.to_string(), look(self.room.host(), &config, agent, &rights, &tool))
             }
         };
+        let masks = masks(&self.room.env.environment, &config.policy);
+        let (visible, gate) = (sight.visible.is_ok(), sight.action().as_str().to_owned());
+        let reasons = sight.visible.err().into_iter().flatten();
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
             target: self.room.target(),
             tool_id,
             agent: agent.name.clone(),
-            visible: sight.visible.is_ok(),
-            gate: sight.action().as_str().to_owned(),
+            visible,
+            gate,
             risk: sight.risk,
             opinions: sight.opinions.iter().map(OpinionRow::from).collect(),
-            reasons: sight.visible.err().into_iter().flatten().map(|reason| reason.to_string()).collect(),
+            reasons: reasons.map(|reason| masks.shown(&reason.to_string())).collect(),
         })
     }
 }
@@ -295,7 +298,9 @@ pub(crate) fn approval(
         approved_last_hour: &|rule| approved_last_hour(&view, room.now(), &rule.name),
     };
     let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));
-    let rules: Vec<RuleReport> = rules.collect();
+    let mut rules: Vec<RuleReport> = rules.collect();
+    let masks = masks(&room.env.environment, &config.policy);
+    rules.iter_mut().flat_map(|rule| &mut rule.missing).for_each(|missing| masks.hide(missing));
     Ok(AgentApproval {
         agent: agent.name.clone(),
         visible: sight.visible.is_ok(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use brigade_calls::{Error, invalid_policy};
 use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
-use brigade_facts::{Config, FactReader};
+use brigade_facts::{Config, FactReader, masks};
 use brigade_policy::{
     CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
     explain, step_to_correct,
@@ -83,14 +83,19 @@ impl Policies {
         if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
             explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
         }
+        let masks = masks(&self.room.env.environment, state);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {
             topic: ruling.topic.as_str().to_owned(),
-            subject: Some(ruling.subject.clone()).filter(|subject| !subject.is_empty()),
+            subject: Some(masks.shown(&ruling.subject)).filter(|subject| !subject.is_empty()),
             allowed: ruling.blocker.is_none(),
-            message: ruling.reason.clone(),
+            message: masks.shown(&ruling.reason),
             file: ruling.place.as_ref().map(|place| place.file.clone()),
             line: ruling.place.as_ref().and_then(|place| place.line),
-            hint: ruling.blocker.as_ref().and_then(|blocker| blocker.hint.as_ref()).map(ToString::to_string),
+            hint: ruling
+                .blocker
+                .as_ref()
+                .and_then(|blocker| blocker.hint.as_ref())
+                .map(|hint| masks.shown(&hint.to_string())),
         };
         Ok(ExplainReport {
             schema: ExplainReport::SCHEMA,
@@ -101,7 +106,10 @@ impl Policies {
             warnings: warnings(state),
             allowed: explanation.decision.is_allowed(),
             rulings: explanation.rulings.iter().map(ruling).chain(reach(state, tool)).collect(),
-            policy: explanation.decision.to_document(state, &tool.env_labels),
+            policy: explanation
+                .decision
+                .to_document(state, &tool.env_labels)
+                .masked(&|text| masks.hide(text)),
             agent,
             diagnosis: if state.is_enabled() { diagnosis(&self.room, state) } else { None },
         })

@@ -188,14 +188,19 @@ impl Catalog {
     /// does not mean all of them.
     ///
     /// # Errors
-    /// Returns [`NoTool::Unreadable`] with the first error in a list.
+    /// Returns [`NoTool::Unreadable`] with the first error in a list, of the project or, if that has no list, of the
+    /// user.
     pub fn chosen_harnesses(&self) -> Result<Option<&[String]>, NoTool> {
         let is_of_list = |issue: &&ConfigIssue| {
             issue.severity == Severity::Error
                 && issue.entry.is_none()
-                && issue.field.as_deref().is_some_and(|field| field.starts_with("registry.harnesses"))
+                && issue
+                    .field
+                    .as_deref()
+                    .is_some_and(|field| field == "registry" || field.starts_with("registry.harnesses"))
         };
-        match self.issues.iter().find(is_of_list) {
+        let of_user = self.user_issues.iter().filter(|_| self.settings.harnesses.is_none());
+        match self.issues.iter().chain(of_user).find(is_of_list) {
             Some(issue) => Err(NoTool::Unreadable(Box::new(issue.clone()))),
             None => Ok(self.harnesses()),
         }

@@ -51,6 +51,7 @@ impl CheckedTool {
     /// Puts together what was seen of a tool.
     pub fn of(tool: &Tool, presence: &Presence) -> CheckedTool {
         let tool = &*tool.shown();
+        let shown = |version: &dyn ToString| tool.masks.shown(&version.to_string());
         CheckedTool {
             id: tool.id.as_str().to_owned(),
             level: tool.level_name().to_owned(),
@@ -60,8 +61,8 @@ impl CheckedTool {
             reasons: StateReason::all_of(presence),
             program: presence.program.clone(),
             version: VersionRow {
-                required: tool.version.as_ref().map(ToString::to_string),
-                observed: presence.version.as_ref().map(ToString::to_string),
+                required: tool.version.as_ref().map(|required| shown(required)),
+                observed: presence.version.as_ref().map(|observed| shown(observed)),
                 observed_at: presence.observed_at,
                 satisfied: presence.satisfied,
             },

@@ -240,7 +240,7 @@ impl ShownTool {
                 .map(|row| row.approval.as_str().to_owned()),
             state: presence.state.as_str().to_owned(),
             reasons: StateReason::all_of(presence),
-            version: tool.version.as_ref().map(ToString::to_string),
+            version: tool.version.as_ref().map(|version| tool.masks.shown(version.as_str())),
             install: tool.install.as_deref().map(InstallRow::of),
             cost: tool
                 .cost

@@ -6,7 +6,8 @@ use brigade_discovery::Scope;
 use brigade_fs::{DiskFs, FileMode, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::Failure;
 
-use super::{Clients, no_home};
+use super::Clients;
+use crate::seams::no_home;
 use crate::setup::Setup;
 
 /// The largest file that is read. Some programs keep much else in it.
@@ -25,7 +26,7 @@ impl ClientFile {
     pub(super) fn find(clients: &Clients<'_>, path: &Path, scope: Scope) -> Result<ClientFile, Failure> {
         let home = clients.home();
         if path.starts_with("~") && home.is_none() {
-            return Err(no_home());
+            return Err(no_home(clients.environment));
         }
         let in_home =
             home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| Path::new("~").join(rest));
