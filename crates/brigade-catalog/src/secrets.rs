@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
-use crate::fields::{KNOWN_EFFECTS, KNOWN_HARNESSES};
+use crate::fields::KNOWN_EFFECTS;
 use crate::model::{Cost, Install, Masks, Runtime, SourceDetail, Tool};
 
 /// The field with the paths of projections.
@@ -202,18 +202,14 @@ impl Tool {
             ("aliases", &mut self.aliases),
             ("categories", &mut self.categories),
             ("capabilities", &mut self.capabilities),
-            ("supported_harnesses", &mut self.supported_harnesses),
         ];
         let maps = [("argument_template", &mut self.argument_template), (PROJECTIONS, &mut self.projections)];
         let texts = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_mut()?)));
         let lists =
             lists.into_iter().flat_map(|(field, list)| list.iter_mut().map(move |text| (field, text)));
-        // What a call may do, and where a tool is projected, is decided by these words.
-        let lists = lists.filter(|(field, text)| match *field {
-            "effects" => !KNOWN_EFFECTS.contains(&text.as_str()),
-            "supported_harnesses" => !KNOWN_HARNESSES.contains(&text.as_str()),
-            _ => true,
-        });
+        // What a call may do is decided by these words.
+        let lists =
+            lists.filter(|(field, text)| *field != "effects" || !KNOWN_EFFECTS.contains(&text.as_str()));
         let maps = maps.into_iter().flat_map(|(field, map)| map.values_mut().map(move |text| (field, text)));
         texts.chain(lists).chain(maps).chain([("name", &mut self.name)])
     }

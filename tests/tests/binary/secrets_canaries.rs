@@ -202,7 +202,10 @@ impl Commands {
         let remote = "family = \"mcp\"\nruntime_id = \"voice\"\nmcp_tool_name = \"echo\"\n";
         let remote = Site::entry("say", &format!("python3 -S -E server.py {value}"), remote);
         let absent = Site::entry("absent", &format!("bin/{value} x"), "");
-        site.workspace.write(".brigade/tools.toml", format!("{tool}\n{remote}\n{absent}"));
+        let labels =
+            format!("env_labels = [\"{value}\"]\neffects = [\"{value}\"]\nversion = \">=1-{value}\"\n");
+        let labelled = Site::entry("labelled", "true", &labels);
+        site.workspace.write(".brigade/tools.toml", format!("{tool}\n{remote}\n{absent}\n{labelled}"));
         let server = std::fs::read(brigade_testkit::fixtures().join("mcp/server.py"))
             .expect("the server of the tests is there");
         site.workspace.write("server.py", server);
@@ -220,7 +223,8 @@ impl Commands {
         );
         let open = format!("[[runtime]]\nid = 'open'\nname = 'Open'\ncommand = \"sh '{value}\"\n");
         let fails = runtime("fails", "false", "");
-        let runtimes = [helper, voice, gone, open, fails].join("\n");
+        let asks = runtime("asks", "true", &format!("env_labels = ['{value}']"));
+        let runtimes = [helper, voice, gone, open, fails, asks].join("\n");
         site.workspace.write(".brigade/tools/runtimes.toml", runtimes);
         let gateway = format!(
             "[web.search]\ncommand = \"true {value}\"\n[[worker]]\nid = \"w\"\ncommand = \"true {value}\"\n"
@@ -271,6 +275,8 @@ fn a_bound_value_in_any_command_is_neither_stored_nor_shown() {
         &["runtime", "status"],
         &["runtime", "show", "helper"],
         &["runtime", "show", "gone"],
+        &["runtime", "start", "asks"],
+        &["runtime", "show", "asks"],
         &["runtime", "doctor"],
         &["runtime", "logs", "helper"],
         &["doctor"],
@@ -297,6 +303,14 @@ fn a_bound_value_in_any_command_is_neither_stored_nor_shown() {
         &["pack", "build"],
         &["pack", "list"],
         &["policy", "explain", "say"],
+        &["policy", "explain", "labelled"],
+        &["policy", "explain", "labelled", "--as", "local"],
+        &["profile", "explain", "labelled", "--as", "local"],
+        &["call", "plan", "labelled"],
+        &["call", "queue", "labelled", "--include-blocked"],
+        &["call", "list"],
+        &["show", "labelled"],
+        &["check", "labelled"],
         &["state", "check"],
         &["state", "export"],
         &["runtime", "stop", "helper"],

@@ -59,8 +59,10 @@ fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
         for alias in tool.aliases.iter().filter(|alias| is_taken(alias)) {
             let detail =
                 format!("the alias `{alias}` leads nowhere, because a tool of Brigade has this name");
-            found
-                .push(Issue::of_tool(IssueType::AliasTaken, tool, "aliases", detail).subject(alias.as_str()));
+            found.push(
+                Issue::of_tool(IssueType::AliasTaken, tool, "aliases", detail)
+                    .subject(tool.masks.shown(alias)),
+            );
         }
     }
     let mut told: BTreeSet<&str> = BTreeSet::new();

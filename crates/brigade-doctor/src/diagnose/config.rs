@@ -34,7 +34,10 @@ fn levels(catalog: &Catalog, found: &mut Vec<Issue>) {
         let field = format!("aliases[{}]", taken.number);
         let detail =
             format!("the alias `{}` leads nowhere, because `{}` has it, too", taken.alias, taken.other);
-        found.push(Issue::of_tool(IssueType::AliasTaken, taken.tool, &field, detail).subject(taken.alias));
+        found.push(
+            Issue::of_tool(IssueType::AliasTaken, taken.tool, &field, detail)
+                .subject(taken.tool.masks.shown(taken.alias)),
+        );
     }
 }
 

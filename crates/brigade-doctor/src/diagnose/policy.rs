@@ -78,7 +78,7 @@ pub(super) fn refusals(facts: &PolicyFacts<'_>, tool: &Tool, found: &mut Vec<Iss
             _ => IssueType::PolicyBlocker,
         };
         let issue = Issue::of_tool(kind, tool, "id", blocker.message.as_str());
-        let subject = format!("{} {}", ruling.topic.as_str(), ruling.subject);
+        let subject = format!("{} {}", ruling.topic.as_str(), tool.masks.shown(&ruling.subject));
         let place = blocker.place.clone();
         found.push(issue.subject(subject).evidence(blocker.code.as_ref()).at(place));
     }
