@@ -320,6 +320,17 @@ fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
         }
         site.json(["discover", "--harness", "cursor"]).expect(0);
     }
+    site.workspace.write(".brigade/tools.toml", "registry = 5\n");
+    site.json(["discover"]).expect(1);
+    // The list of the user counts where the project has none.
+    let user = site.workspace.home().join(".config/brigade/tools.toml");
+    std::fs::create_dir_all(user.parent().unwrap()).unwrap();
+    std::fs::write(&user, "[registry]\nharnesses = 7\n").unwrap();
+    site.workspace.write(".brigade/tools.toml", "");
+    let refused = site.json(["discover"]).expect(1);
+    assert!(refused["error"].to_string().contains("brigade/tools.toml"), "{refused:#}");
+    site.workspace.write(".brigade/tools.toml", "[registry]\nharnesses = [\"cursor\"]\n");
+    site.json(["discover"]).expect(0);
 }
 
 #[test]

@@ -448,7 +448,9 @@ fn a_renewal_that_was_cut_short_is_made_good_by_the_run() {
     let id = spoken.site.approved("say", HELLO);
     spoken.site.workspace.write(PIN, before);
     spoken.site.run_call(&id).expect(0);
-    assert_eq!(spoken.site.json(["pins", "show", "say"]).expect(0)["pin"]["state"], "pinned");
+    for name in ["say", "mcp:say"] {
+        assert_eq!(spoken.site.json(["pins", "show", name]).expect(0)["pin"]["state"], "pinned", "{name}");
+    }
 }
 
 #[test]

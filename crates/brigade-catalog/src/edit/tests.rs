@@ -287,6 +287,10 @@ fn a_file_of_a_newer_schema_is_not_changed() {
     assert_eq!(set_field(text, "a", "name", &FieldValue::Text("b".to_owned())), refused);
     assert_eq!(add_tool(text, &Tool::new("b", Family::Script).unwrap()), refused);
     assert!(add_tool(&text.replace('2', "1"), &Tool::new("b", Family::Script).unwrap()).is_ok());
+    for none in ["0", "-1", "'x'", "true"] {
+        let refused = add_tool(&text.replace('2', none), &Tool::new("b", Family::Script).unwrap());
+        assert_eq!(refused, Err(EditError::NoSchema { line: 1 }), "{none}");
+    }
 }
 
 #[test]
