@@ -13,9 +13,12 @@ use super::tokens::shell_tokens;
 use super::words::WITHOUT_LOGIN;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
 use brigade_command::{Password, Program, Role};
-use refers::References;
+use code::is_expression;
+use refers::{References, is_code};
 
+mod code;
 mod refers;
+mod texts;
 
 impl Redactor {
     /// Redacts the words of a configured command line. What only refers to a secret stays: a variable, a placeholder, a
@@ -70,6 +73,9 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let refers = References::of(&texts);
     let part = |(at, word): (usize, &String)| {
         let hidden = reader.next(word);
+        if let Some(from) = secret_of_inner(&texts, at) {
+            return Part::Plain(Hidden::From(from));
+        }
         if refers.is_one(&texts, at) {
             return Part::Reference;
         }
@@ -78,9 +84,6 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Hidden::Whole => Some(0),
             Hidden::From(from) => Some(from),
         };
-        if let Some(from) = secret_of_inner(&texts, at) {
-            return Part::Plain(Hidden::From(from));
-        }
         let is_told = |from: &usize| {
             let hidden = &word[*from..];
             !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden)
@@ -89,6 +92,7 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             key_in(&texts, at, &in_container)
                 .or_else(|| variable_in(&texts, at, &in_container))
                 .or_else(|| value_beside(&texts, at, &in_container))
+                .filter(|from| !is_code(&texts, at) || !is_expression(word, *from))
         };
         Part::Plain(match from.filter(is_told).or_else(of_line) {
             None => Hidden::Nothing,
