@@ -5,7 +5,7 @@
 pub(crate) const METHODS: &[&str] = &[
     "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
     "digest", "disabled", "enabled", "external", "false", "form", "gssapi", "header", "iam", "inherit", "jwt",
-    "kerberos", "key", "ldap", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
+    "kerberos", "key", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
     "null", "off", "oidc", "on", "optional", "pam", "passkey", "password", "peer", "plain", "prompt", "public",
     "required", "saml", "session", "sigv4", "ssh", "sso", "tls", "token", "true", "trust", "undefined",
     "userpass", "webauthn", "yes",
@@ -186,6 +186,21 @@ pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemon
 /// Last words of names that secrets have, and other things, too.
 #[rustfmt::skip]
 pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
+
+/// Words that make a following `key` the key of something that is kept or shown, and no secret.
+#[rustfmt::skip]
+pub(crate) const OTHER_KEYS: &[&str] = &[
+    "alternate", "artifact", "build", "by", "cache", "candidate", "cluster", "column", "composite", "config", "context", "dedup",
+    "dedupe", "deduplication", "dict", "domain", "entity", "env", "environment", "file", "foreign", "group", "hash", "host",
+    "hot", "id", "idempotency", "index", "item", "join", "json", "label", "layer", "lock", "lookup", "map", "message", "meta",
+    "metadata", "natural", "object", "order", "partition", "path", "prefix", "press", "primary", "property", "public",
+    "query", "range", "record", "region", "registry", "response", "restore", "routing", "row", "search", "send", "settings",
+    "shard", "sort", "state", "surrogate", "tag", "template", "toggle", "translation", "type", "unique", "verify", "yaml",
+];
+
+/// Subcommands behind which the name of a setting and its value stand.
+#[rustfmt::skip]
+pub(crate) const SETTING: &[&str] = &["config", "configure", "set"];
 
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]

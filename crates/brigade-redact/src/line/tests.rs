@@ -30,6 +30,21 @@ fn secrets_behind_every_name_are_masked() {
         ("docker run -ieFOO=hunter2xyz i", "docker run -ieFOO=[redacted] i"),
         ("docker run --env=FOO=hunter2xyz i", "docker run --env=FOO=[redacted] i"),
         ("x --private-key /ghp_abcdefghijklmnopqrstuvwxyz0123456789", "x --private-key [redacted]"),
+        ("x --openai-key S3cr3tV4lue99 --v", "x --openai-key [redacted] --v"),
+        ("x --google-maps-key=S3cr3tV4lue99", "x --google-maps-key=[redacted]"),
+        ("aws configure set aws_secret_access_key V9", "aws configure set aws_secret_access_key [redacted]"),
+        ("git config --global user.token V9", "git config --global user.token [redacted]"),
+        ("npm config set //h/:_authToken V9", "npm config set //h/:_authToken [redacted]"),
+        (
+            "kubectl create secret generic s --from-literal=A=V9",
+            "kubectl create secret generic s --from-literal=A=[redacted]",
+        ),
+        (
+            "kubectl create secret generic s --from-literal A=V9",
+            "kubectl create secret generic s --from-literal A=[redacted]",
+        ),
+        ("setx API_KEY V9", "setx API_KEY [redacted]"),
+        ("git clone https://S3cr3tV4lue99@github.com/a/b", "git clone https://[redacted]@github.com/a/b"),
     ] {
         check(line, shown);
     }
@@ -54,6 +69,17 @@ fn what_refers_to_a_secret_or_is_about_one_stays() {
         "openssl enc -pass stdin -in a",
         "chroot --user root:wheel /x",
         "sort -u C:\\x",
+        "git clone https://user@host/x",
+        "git clone ssh://git@host/x",
+        "git config credential.helper store",
+        "git config --get user.token",
+        "git config user.name secret",
+        "aws configure set region eu-west-1",
+        "aws configure set aws_secret_access_key $KEY",
+        "kubectl create configmap c --from-literal=A=V9abcdef1",
+        "kubectl create secret generic s --from-literal=A=$A --from-file=k",
+        "setx PATH C:\\x",
+        "x --cache-key linux-9f3c77aa10 --sort-key a1b2c3d4e5",
         "node --inspect server.js --path /x --pattern foo --sasl plain --otp-length 6",
     ] {
         check(line, line);
