@@ -190,12 +190,16 @@ pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "s
 /// Words that make a following `key` the key of something that is kept or shown, and no secret.
 #[rustfmt::skip]
 pub(crate) const OTHER_KEYS: &[&str] = &[
-    "alternate", "artifact", "build", "by", "cache", "candidate", "cluster", "column", "composite", "config", "context", "dedup",
-    "dedupe", "deduplication", "dict", "domain", "entity", "env", "environment", "file", "foreign", "group", "hash", "host",
-    "hot", "id", "idempotency", "index", "item", "join", "json", "label", "layer", "lock", "lookup", "map", "message", "meta",
-    "metadata", "natural", "object", "order", "partition", "path", "prefix", "press", "primary", "property", "public",
-    "query", "range", "record", "region", "registry", "response", "restore", "routing", "row", "search", "send", "settings",
-    "shard", "sort", "state", "surrogate", "tag", "template", "toggle", "translation", "type", "unique", "verify", "yaml",
+    "alternate", "artifact", "attribute", "bind", "build", "by", "cache", "candidate", "cluster", "cmk", "column",
+    "component", "composite", "config", "consul", "context", "data", "dedup", "dedupe", "deduplication", "default",
+    "device", "dict", "doc", "document", "domain", "entity", "env", "environment", "etcd", "feature", "fetch", "field",
+    "file", "flag", "foreign", "form", "gpg", "group", "hash", "host", "hot", "id", "idempotency", "index", "issue",
+    "item", "join", "json", "kms", "kv", "label", "layer", "lock", "lookup", "map", "message", "meta", "metadata",
+    "natural", "node", "object", "option", "order", "page", "param", "parameter", "partition", "path", "pgp", "prefix",
+    "press", "primary", "project", "property", "public", "query", "range", "record", "recv", "region", "registry",
+    "release", "repo", "response", "restore", "routing", "row", "search", "send", "settings", "shard", "sort", "space",
+    "state", "surrogate", "table", "tag", "team", "template", "test", "ticket", "toggle", "translation", "trusted",
+    "type", "unique", "verification", "verify", "version", "workspace", "yaml",
 ];
 
 /// Subcommands behind which the name of a setting and its value stand.

@@ -61,7 +61,9 @@ impl Code<'_> {
         let is_constant =
             || name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
         let is_name = name.len() <= 2 || is_constant() || reads_like_words(name);
-        !name.starts_with(|c: char| c.is_ascii_digit()) && (goes_on || is_name)
+        // What stands behind these is a string in Perl: `q(text)`.
+        let is_quote = || matches!(name, "q" | "qq" | "qw") && !rest.is_empty();
+        !name.starts_with(|c: char| c.is_ascii_digit()) && (goes_on || is_name) && !is_quote()
     }
 
     /// Returns where an expression ends; `None` if it has a string that may be a secret. Within parentheses, words and

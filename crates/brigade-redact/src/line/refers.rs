@@ -76,8 +76,11 @@ fn is_about(words: &[&str], at: usize) -> bool {
         return is_replacement(word) && script_says_none(word) || code_says_none(word);
     }
     let before = words[at - 1];
-    let is_message = before == "-m" && runs_before(words, at, COMMITTING);
+    let is_bundle = before.len() <= 4 && !before.starts_with("--") && before.ends_with('m');
+    let is_message = before.starts_with('-') && is_bundle && runs_before(words, at, COMMITTING);
+    let option = word.split_once('=').map_or(before, |(option, _)| option);
     let is_text = is_message
+        || TEXT_OPTIONS.contains(&option)
         || TEXT_OPTIONS.contains(&before)
         || runs_before(words, at, SEARCHING)
         || is_name_of_test(words, at);

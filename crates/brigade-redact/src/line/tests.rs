@@ -200,6 +200,9 @@ fn ordinary_commands_of_ordinary_tools_hold_no_secret() {
         "npx eslint --rule 'no-secrets: error' src",
         "npx eslint --rule '{no-secrets/no-secrets: 2}' src",
         "gh search code 'api_key: filename:x'",
+        "git log '--grep=token: fix'",
+        "git commit -am 'password: reset the form'",
+        "gpg --default-key 9F3C77AA10B2C3D4 --sign f",
         "echo 'Secret: ready'",
         "echo 'Password: Ask the Admin'",
         // The same in a text for a shell.
@@ -272,6 +275,8 @@ fn secrets_beside_ordinary_words_stay_secret() {
         "python3 -c 'f(token=ghp_abcdefghijklmnopqrstuvwxyz0123456789)'",
         "node -e \"fetch(u,{headers:{Authorization:'Bearer abcEXAMPLE'}})\"",
         "node -e \"f({password: 'open'})\"",
+        "perl -e '$password=q(hunter2); x()'",
+        "git log '--grep=token: hunter2'",
         "jq '.password = \"open\"' f",
         "jq '{\"token\": \"hunter2\"}' f",
         "awk -v password=open '{print}' f",
