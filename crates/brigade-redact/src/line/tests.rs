@@ -295,6 +295,8 @@ fn secrets_beside_ordinary_words_stay_secret() {
         "x 'passphrase: open the old door'",
         "curl -H 'X-Api-Key: open sesame' https://h",
         "curl --header='X-Api-Key: open sesame' https://h",
+        "http h 'X-Api-Key: open sesame'",
+        "http h 'Authorization: correcthorse'",
         "sh -c \"printf 'token: %s\\n' x; y --password=hunter2\"",
         "sh -c \"printf 'token: %s\\n' x; sshpass -p q1 ssh h\"",
         "sh -c \"grep x f; curl -d password=open h\"",

@@ -72,8 +72,11 @@ pub(super) fn is_sentence(text: &str) -> bool {
         let is_title = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.bytes().skip(1).any(|byte| byte.is_ascii_lowercase());
         let count = rest.split([' ', ':']).filter(|word| !word.is_empty()).count();
-        // The words of a phrase are the secret.
-        !name.to_ascii_lowercase().contains("phrase")
+        // `X-Api-Key: open`, and the words of a phrase, which are the secret.
+        let lower = name.to_ascii_lowercase();
+        let is_header = (is_title && name.contains('-')) || lower.ends_with("authorization");
+        !is_header
+            && !lower.contains("phrase")
             && (is_title || 1 < count)
             && text[..at].ends_with(' ')
             && has_words(rest)
