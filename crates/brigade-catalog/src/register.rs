@@ -309,7 +309,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     let yaml = || {
         let root = yaml::parse(text).map_err(|error| {
             let (message, at) = match error {
-                YamlError::Invalid(at) => ("the file is not YAML".to_owned(), at),
+                YamlError::Invalid(at) => (NOT_YAML.to_owned(), at),
                 error => (format!("the YAML is not read: {error}"), error.at()),
             };
             invalid(&message, at.line, at.column)
@@ -324,10 +324,11 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     }
     Json::parse_bytes(text.as_bytes(), Dialect::Strict).or_else(|error| match error.kind {
         JsonErrorKind::DuplicateKey => Err(invalid(TWICE, error.line, error.column)),
+        JsonErrorKind::TooDeep => Err(invalid("the file is nested too deep", error.line, error.column)),
         // A map of YAML may begin like JSON, too.
-        _ => yaml().map_err(|of_yaml| match of_yaml.message == TWICE {
-            true => of_yaml,
-            false => invalid("the file is not JSON", error.line, error.column),
+        _ => yaml().map_err(|of_yaml| match of_yaml.message == NOT_YAML {
+            true => invalid("the file is not JSON", error.line, error.column),
+            false => of_yaml,
         }),
     })
 }
@@ -345,6 +346,9 @@ const ADDRESS: &str = "expected the address of a server, https://HOST/PATH";
 fn is_server(url: &str) -> bool {
     url.contains('{') || is_address(url)
 }
+
+/// Says that a file is no YAML.
+const NOT_YAML: &str = "the file is not YAML";
 
 /// Says that a key appears twice.
 const TWICE: &str = "this key appears twice in one object, so one of its values would be lost";

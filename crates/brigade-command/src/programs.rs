@@ -255,6 +255,23 @@ impl Program {
         self.row.stores_secrets
     }
 
+    /// Tells whether the text of a program for it may follow an option, as behind `-c` of Python.
+    ///
+    /// ```
+    /// use brigade_command::Program;
+    ///
+    /// let takes_code = |program: &str, option: &str| Program::of(program).unwrap().takes_code(option);
+    /// assert!(takes_code("python3", "-c") && takes_code("perl", "-pe") && takes_code("node", "--eval"));
+    /// assert!(!takes_code("python3", "-m") && !takes_code("git", "-c"));
+    /// ```
+    pub fn takes_code(self, option: &str) -> bool {
+        let spelling = &self.row.spelling;
+        let is_bundle = option.starts_with('-') && !option.starts_with("--");
+        self.row.role == Role::Interpreter
+            && (spelling.long_code.contains(&option)
+                || (is_bundle && option.chars().any(|letter| spelling.code.contains(letter))))
+    }
+
     pub(crate) fn row(self) -> &'static Row {
         self.row
     }

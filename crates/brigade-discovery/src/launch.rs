@@ -69,7 +69,10 @@ impl Launch {
         let by_name = options_of_container(&words);
         let texts = words.iter().chain(&cwd);
         let mut launch = Launch {
-            references: texts.flat_map(|text| references(text).found).collect(),
+            references: texts
+                .map(|text| references(text))
+                .flat_map(|found| found.found.into_iter().chain(found.mentioned))
+                .collect(),
             cwd: cwd.map(|cwd| references(&cwd).bare.into_owned()),
             ..Launch::default()
         };

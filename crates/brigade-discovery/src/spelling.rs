@@ -360,6 +360,7 @@ impl Reader<'_> {
         let written: Vec<String> = found.iter().map(|found| found.shown.clone().into_owned()).collect();
         let masked = self.redactor.redact_command(&written);
         let mut is_secret_word = vec![false; words.len()];
+        let mut mentioned = Vec::new();
         for (index, found) in found.into_iter().enumerate() {
             let is_masked =
                 found.is_literal() && (masked[index].as_str() != written[index] || found.has_secret_default);
@@ -374,17 +375,20 @@ impl Reader<'_> {
                 self.literal_secrets.push(format!("command[{index}]"));
             }
             self.note(found.found);
-        }
-        if held.iter().all(Option::is_none) {
-            return (masked.iter().map(|word| cut(word.as_str())).collect(), is_secret_word);
+            mentioned.extend(found.mentioned.into_iter().map(|name| (index, name)));
         }
         // Without values first, so that a word is shown alike whatever its value looks like.
-        let plain: Vec<String> = held
-            .iter()
-            .zip(written)
-            .map(|(held, word)| held.as_ref().map_or(word, |held| references(&held.shown).shown.into_owned()))
-            .collect();
-        let shown = self.redactor.redact_command(&plain);
+        let shown = if held.iter().all(Option::is_none) {
+            masked
+        } else {
+            let without_value = |(held, word): (&Option<Held>, String)| {
+                held.as_ref().map_or(word, |held| references(&held.shown).shown.into_owned())
+            };
+            let plain: Vec<String> = held.iter().zip(written).map(without_value).collect();
+            self.redactor.redact_command(&plain)
+        };
+        let is_shown = |(index, name): &(usize, String)| shown[*index].as_str().contains(name.as_str());
+        self.note(mentioned.into_iter().filter(is_shown).map(|(_, name)| name).collect());
         (shown.iter().map(|word| cut(word.as_str())).collect(), is_secret_word)
     }
 

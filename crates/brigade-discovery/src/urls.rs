@@ -1,6 +1,6 @@
 //! URLs of servers, and in words of commands: their host, and whether they hold secrets.
 
-use brigade_redact::{MARK, secret_of_query};
+use brigade_redact::{MARK, is_token_of_user, secret_of_query};
 
 use crate::variables::references;
 
@@ -138,13 +138,11 @@ fn is_host(text: &str) -> bool {
     is_name && (matches!(port, "" | ":") || port.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Returns whether a web address has a user before its host, which is a token where no password follows.
+/// Returns whether a URL has a password or a token before its host. The name of a user is none.
 pub(crate) fn has_literal_user(url: &str) -> bool {
-    let is_web =
-        |scheme: &str| ["http", "https"].iter().any(|web| scheme.to_ascii_lowercase().ends_with(web));
-    let rest = url.split_once("://").filter(|(scheme, _)| is_web(scheme));
-    let user = rest.and_then(|(_, rest)| split(rest)).map_or("", |url| url.user);
-    !matches!(user, "" | "git") && references(user).is_literal()
+    let user = url.split_once("://").and_then(|(_, rest)| split(rest)).map_or("", |url| url.user);
+    let found = references(user);
+    found.is_literal() && (user.contains(':') || is_token_of_user(&found.rest))
 }
 
 /// Returns whether a member of the query of a URL is a secret by its name.
@@ -192,7 +190,7 @@ pub(crate) fn may_hold_secret(word: &str) -> bool {
     if is_unclear(word) {
         return references(rest).is_literal();
     }
-    let Some(Url { user, rest: path, .. }) = split(rest) else { return false };
+    let Some(Url { rest: path, .. }) = split(rest) else { return false };
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let is_random = |step: &str| {
         24 <= step.len()
@@ -200,13 +198,13 @@ pub(crate) fn may_hold_secret(word: &str) -> bool {
             && 4 <= step.bytes().filter(u8::is_ascii_digit).count()
             && step.bytes().any(|byte| byte.is_ascii_alphabetic())
     };
-    (!user.is_empty() && references(user).is_literal())
-        || has_secret_query(word)
-        || path.split('/').any(is_random)
+    has_literal_user(word) || has_secret_query(word) || path.split('/').any(is_random)
 }
 
 #[cfg(test)]
 mod tests {
+    use brigade_redact::is_secret_command;
+
     use super::*;
 
     #[test]
@@ -292,6 +290,28 @@ mod tests {
             ("node // @x", None),
         ] {
             assert_eq!(hidden_credentials(word), at, "{word}");
+        }
+    }
+
+    /// The rule is that of `brigade-redact`, so that files are judged alike.
+    #[test]
+    fn a_token_before_a_host_is_told_from_the_name_of_a_user() {
+        for (url, is_secret) in [
+            ("https://S3cr3tV4lue99@github.com/a/b", true),
+            ("git+https://S3cr3tV4lue99@github.com/a/b", true),
+            ("https://me:S3cr3tV4lue99@h/x", true),
+            ("https://CNRYTOKEN@h/x", true),
+            ("https://${USER}@h/x", false),
+            ("https://user@host/x", false),
+            ("https://jane.doe1985@host/x", false),
+            ("https://deploy-bot-2024@host/x", false),
+            ("ssh://git@host/x", false),
+            ("https://host/S3cr3tV4lue99", false),
+        ] {
+            assert_eq!(has_literal_user(url), is_secret, "{url}");
+            assert_eq!(may_hold_secret(url), is_secret, "{url}");
+            let command = format!("git clone {url}");
+            assert_eq!(is_secret_command(&command), is_secret, "{url}");
         }
     }
 

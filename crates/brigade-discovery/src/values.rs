@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use brigade_redact::{
     MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, is_header_option, is_of_bundle, is_program,
-    is_variable_option, key_in, object_with_values, pair_at, shell_tokens,
+    is_variable_option, key_in, name_of_pair, object_with_values, pair_at, shell_tokens,
 };
 
 use crate::spelling::is_secret;
@@ -111,7 +111,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
             Pair::Variable => ValueKind::Variable,
             Pair::Header => ValueKind::Header,
         };
-        let is_secret = is_secret(before, word, &references(word));
+        let is_secret = is_secret(name_of_pair(words, at), word, &references(word));
         return Some(Held { is_secret, ..held(kind, word, 0) });
     }
     let key_at = |from: usize| {

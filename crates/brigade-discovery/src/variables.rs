@@ -24,6 +24,8 @@ pub(crate) struct References<'t> {
     pub(crate) has_default: bool,
     /// Whether some default value is a secret, by the name of the variable or by its form.
     pub(crate) has_secret_default: bool,
+    /// What may refer to a variable and may be a value, too, as it is written: `$name`. It stays in all texts.
+    pub(crate) mentioned: Vec<String>,
 }
 
 impl References<'_> {
@@ -94,6 +96,7 @@ pub(crate) fn references(text: &str) -> References<'_> {
                 length
             }
             None => {
+                result.mentioned.extend(mention(rest, text[..next].chars().next_back()).map(str::to_owned));
                 result.rest.push_str(&rest[..1]);
                 result.shown.push_str(&rest[..1]);
                 result.bare.push_str(&rest[..1]);
@@ -105,9 +108,9 @@ pub(crate) fn references(text: &str) -> References<'_> {
     result.rest.push_str(&text[at..]);
     result.shown.push_str(&text[at..]);
     result.bare.push_str(&text[at..]);
-    let Written { found, rest, shown, bare, has_default, has_secret_default } = result;
+    let Written { found, rest, shown, bare, has_default, has_secret_default, mentioned } = result;
     let (rest, shown, bare) = (Cow::Owned(rest), Cow::Owned(shown), Cow::Owned(bare));
-    References { found, rest, shown, bare, has_default, has_secret_default }
+    References { found, rest, shown, bare, has_default, has_secret_default, mentioned }
 }
 
 /// [`References`] that are being found.
@@ -119,6 +122,7 @@ struct Written {
     bare: String,
     has_default: bool,
     has_secret_default: bool,
+    mentioned: Vec<String>,
 }
 
 /// Where the last ends of references stand. What no end follows is not looked through for one each time.
@@ -164,13 +168,19 @@ fn reference(text: &str, before: Option<char>, ends: Ends) -> Option<(Reference<
         let is_known = ["env", "file"].contains(&kind) && is_path_like(name);
         return is_known.then(|| (plain(format!("{{{kind}:{name}}}")), end + 2));
     }
+    let name = mention(text, before).filter(|name| !name.bytes().any(|byte| byte.is_ascii_lowercase()))?;
+    Some((plain(name.to_owned()), name.len()))
+}
+
+/// Returns the `$NAME` that a text begins with, in any case of its letters. In small letters, it may also be a value.
+fn mention(text: &str, before: Option<char>) -> Option<&str> {
     let inner = text.strip_prefix('$')?;
-    let length = inner.find(|c: char| !matches!(c, 'A'..='Z' | '0'..='9' | '_')).unwrap_or(inner.len());
+    let length = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
     let starts_word = before.is_none_or(|c| c.is_whitespace() || "=:/\"',".contains(c));
     let ends_word =
         inner[length..].chars().next().is_none_or(|c| c.is_whitespace() || "/:\"',.@".contains(c));
-    let is_name = inner.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
-    (is_name && starts_word && ends_word).then(|| (plain(text[..=length].to_owned()), length + 1))
+    let is_name = inner.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    (is_name && starts_word && ends_word).then(|| &text[..=length])
 }
 
 /// Reads what is between `${` and `}`.
@@ -261,6 +271,21 @@ mod tests {
         check("${a", &[], "${a");
         check("${{a}", &[], "${{a}");
         check("}} ${{ a }} ${{", &["${{ a }}"], "}}  ${{");
+    }
+
+    /// A password may begin with `$`, too, so the text stays a value.
+    #[test]
+    fn names_in_small_letters_are_mentioned_and_stay_values() {
+        for (text, expect) in [
+            ("$foo", vec!["$foo"]),
+            ("--x=$fooBar/$Foo", vec!["$fooBar", "$Foo"]),
+            ("$foo_bar $FOObar", vec!["$foo_bar", "$FOObar"]),
+            ("$FOO ${foo} pa$word $5 $foo) foo$", vec![]),
+        ] {
+            let found = references(text);
+            assert_eq!(found.mentioned, expect, "{text}");
+            assert_eq!((found.is_literal(), found.shown.as_ref()), (true, text), "{text}");
+        }
     }
 
     #[test]

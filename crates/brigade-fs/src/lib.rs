@@ -35,6 +35,7 @@ mod path;
 mod replacement;
 mod root;
 mod seen;
+mod together;
 mod traced;
 mod tree;
 
@@ -52,4 +53,5 @@ pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
 pub use replacement::{Replacement, is_left, is_temporary};
 pub use seen::{Mark, Seen};
+pub use together::{NewFile, write_together};
 pub use traced::{Trace, Traced};

@@ -129,14 +129,22 @@ impl<'a, F: Fs + ?Sized> Replacement<'a, F> {
         file.write(bytes).map_err(|error| FsError { path: self.target.to_string(), ..error })
     }
 
+    /// Makes the content durable, under the temporary name.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    pub fn sync(&mut self) -> Result<(), FsError> {
+        let file = self.file.as_mut().expect("the file is open until it is committed");
+        file.sync().map_err(|error| FsError { operation: "write", path: self.target.to_string(), ..error })
+    }
+
     /// Makes the file durable and renames it to the target.
     ///
     /// # Errors
     /// Fails on a disk error.
     pub fn commit(mut self) -> Result<(), FsError> {
+        self.sync()?;
         let named = |error| FsError { operation: "write", path: self.target.to_string(), ..error };
-        let file = self.file.as_mut().expect("the file is open until it is committed");
-        file.sync().map_err(named)?;
         self.fs.rename(&self.temporary, &self.target).map_err(named)?;
         self.file = None;
         self.fs.sync_dir(&self.target.parent())

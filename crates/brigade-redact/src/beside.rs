@@ -53,6 +53,9 @@ pub fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair>
     if option == "--setenv" && !name.contains('=') {
         return Some(Pair::Variable);
     }
+    if is_pair_of_shell(&words[..option_at], option, name) {
+        return Some(Pair::Variable);
+    }
     if words[at].starts_with('-') {
         return None;
     }
@@ -75,6 +78,34 @@ pub fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair>
         && !ENVIRONMENTS.contains(&name)
         && !in_container[option_at];
     is_pair.then_some(Pair::Variable)
+}
+
+/// Returns the name of what a word is the value of, if it is [one of a pair](pair_at).
+pub fn name_of_pair<'w>(words: &[&'w str], at: usize) -> &'w str {
+    match words[at - 1] {
+        "=" => words[at - 2].split_once(':').map_or("", |(_, name)| name),
+        name => name,
+    }
+}
+
+/// Returns whether a shell gives a variable the value of the next word: `setx NAME VALUE` of Windows, `set -gx NAME
+/// VALUE` of fish, `$env:NAME = VALUE` of PowerShell.
+fn is_pair_of_shell(before: &[&str], option: &str, name: &str) -> bool {
+    let exports = |option: &str| {
+        option == "--export"
+            || option
+                .strip_prefix('-')
+                .is_some_and(|bundle| !bundle.starts_with('-') && bundle.ends_with('x'))
+    };
+    // `set -x; npx x`: other shells trace what they run.
+    let is_loud = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_of_fish = || is_loud && exports(option) && before.last() == Some(&"set");
+    let is_of_powershell = || {
+        let scope = option.get(..5).filter(|scope| scope.eq_ignore_ascii_case("$env:"));
+        scope.is_some_and(|scope| is_variable(&option[scope.len()..]))
+    };
+    (is_variable(name) && (is_program(option, &["setx"]) || is_of_fish()))
+        || (name == "=" && is_of_powershell())
 }
 
 /// Returns whether a text is the name of an environment variable.

@@ -59,7 +59,7 @@ mod words;
 
 pub use argv::secret_words;
 pub use beside::{
-    Pair, VARIABLE_OPTIONS, is_header_option, is_variable, is_variable_option, named_value,
+    Pair, VARIABLE_OPTIONS, is_header_option, is_variable, is_variable_option, name_of_pair, named_value,
     object_with_values, pair_at, secret_of_query,
 };
 pub use command::{is_secret_command, shown_command, shows};
@@ -70,6 +70,7 @@ pub use line::key_in;
 pub use name::{is_secret_field, is_secret_name};
 pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
+pub use rules::is_token_of_user;
 pub use shape::{SecretKind, looks_secret_value};
 pub use tokens::{ShellToken, shell_tokens};
 

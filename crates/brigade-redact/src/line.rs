@@ -2,7 +2,7 @@
 //! files of agent programs.
 
 use super::argv::{ArgvReader, Hidden};
-use super::beside::{is_variable_option, object_with_values, pair_at, secret_of_query};
+use super::beside::{is_variable_option, name_of_pair, object_with_values, pair_at, secret_of_query};
 use super::container::{container_options, is_of_bundle, is_program};
 use super::option::{
     is_odd, is_password_behind_user, is_random, is_secret_beside, is_token_of_scheme, password_before_host,
@@ -10,12 +10,15 @@ use super::option::{
 };
 use super::rules::is_placeholder;
 use super::tokens::shell_tokens;
-use super::words::WITHOUT_LOGIN;
+use super::words::{SETTING, WITHOUT_LOGIN};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
 use brigade_command::{Password, Program, Role};
-use refers::References;
+use code::is_expression;
+use refers::{References, is_code};
 
+mod code;
 mod refers;
+mod texts;
 
 impl Redactor {
     /// Redacts the words of a configured command line. What only refers to a secret stays: a variable, a placeholder, a
@@ -70,6 +73,9 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let refers = References::of(&texts);
     let part = |(at, word): (usize, &String)| {
         let hidden = reader.next(word);
+        if let Some(from) = secret_of_inner(&texts, at) {
+            return Part::Plain(Hidden::From(from));
+        }
         if refers.is_one(&texts, at) {
             return Part::Reference;
         }
@@ -78,9 +84,6 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Hidden::Whole => Some(0),
             Hidden::From(from) => Some(from),
         };
-        if let Some(from) = secret_of_inner(&texts, at) {
-            return Part::Plain(Hidden::From(from));
-        }
         let is_told = |from: &usize| {
             let hidden = &word[*from..];
             !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden)
@@ -89,6 +92,7 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             key_in(&texts, at, &in_container)
                 .or_else(|| variable_in(&texts, at, &in_container))
                 .or_else(|| value_beside(&texts, at, &in_container))
+                .filter(|from| !is_code(&texts, at) || !is_expression(word, *from))
         };
         Part::Plain(match from.filter(is_told).or_else(of_line) {
             None => Hidden::Nothing,
@@ -107,9 +111,38 @@ pub fn key_in(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize>
     let is_whole = || is_token_of_scheme(back(1), word) || is_password_behind_user(back(2), back(1), word);
     secret_of_option(back(1), word)
         .or_else(|| password(words, at, in_container))
+        .or_else(|| setting(words, at).then_some(0))
+        .or_else(|| literal_of_secret(words, at))
         .or_else(|| is_whole().then_some(0))
         .or_else(|| secret_property(word))
         .or_else(|| password_before_host(word))
+}
+
+/// Returns whether a word is the value of a setting whose name is that of a secret: `aws configure set NAME VALUE`,
+/// `git config NAME VALUE`.
+fn setting(words: &[&str], at: usize) -> bool {
+    let Some((name, before)) = words[..at].split_last() else { return false };
+    let subcommand = before.iter().rfind(|word| !word.starts_with('-'));
+    let is_config = || before.iter().skip(1).any(|word| matches!(*word, "config" | "configure"));
+    subcommand.is_some_and(|word| SETTING.contains(word))
+        && !words[at].starts_with('-')
+        && !name.starts_with('-')
+        && is_config()
+        && is_secret_beside(name, words[at])
+}
+
+/// Returns where the value begins of a secret that is stored under a name: `create secret generic x
+/// --from-literal=NAME=VALUE`.
+fn literal_of_secret(words: &[&str], at: usize) -> Option<usize> {
+    let word = words[at];
+    let pair = match word.strip_prefix("--from-literal=") {
+        Some(pair) => pair,
+        None if at.checked_sub(1).is_some_and(|before| words[before] == "--from-literal") => word,
+        None => return None,
+    };
+    let (_, value) = pair.split_once('=')?;
+    let is_secret = words[..at].iter().any(|word| matches!(*word, "secret" | "secrets"));
+    (is_secret && is_secret_beside("secret", value)).then(|| word.len() - value.len())
 }
 
 /// Returns where the password begins of `USER:PASSWORD` behind an option or in its word. What runs a container takes a
@@ -197,7 +230,7 @@ fn is_of_shell(words: &[&str], at: usize) -> bool {
 /// Returns where a secret begins whose name stands beside it: in the word before, in an object, or in a query.
 fn value_beside(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
     let word = words[at];
-    if pair_at(words, at, in_container).is_some() && is_secret_beside(words[at - 1], word) {
+    if pair_at(words, at, in_container).is_some() && is_secret_beside(name_of_pair(words, at), word) {
         return Some(0);
     }
     let is_below = at.checked_sub(1).is_some_and(|before| is_variable_option(words[before]));

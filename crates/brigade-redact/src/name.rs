@@ -114,6 +114,10 @@ pub(super) fn classify(name: &str) -> Option<NameKind> {
     if words.last().is_some_and(|word| 1 < words.len() && ABOUT.binary_search(word).is_ok()) {
         return None;
     }
+    // A rule that there is none: `no-secrets`.
+    if matches!(words[..], ["no" | "without", _, ..]) {
+        return None;
+    }
     // `--api-key-header X-Key` names a header, and `auth-header` is one.
     if let [.., before, "header"] = words[..]
         && !["auth", "authorization", "bearer"].contains(&before)
@@ -384,6 +388,10 @@ mod tests {
             "bearer-token-env-var",
             "apikey-header",
             "api_key_header",
+            "no-secrets",
+            "passphrase-fd",
+            "SECRET_SCAN",
+            "mask-token",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }

@@ -2,14 +2,15 @@
 //!
 //! A name decides how much a value must say of itself. Behind a name that only secrets have (`--pass`, `--jwt`), every
 //! value is one that is no [harmless word](HARMLESS_WORDS), reference or file. Behind a name that other things have,
-//! too (`--key`, `--session`, `--pin`), only a value is that does not [read like words](reads_like_words).
+//! too (`--key`, `--session`, `--pin`), only a value is that does not [read like words](reads_like_words). Behind a
+//! name that a maker of keys gave it (`--stripe-key`), only one is that has [letters and digits in a row](is_random).
 
 use crate::argv::is_switch;
 use crate::name::spaced_words;
 use crate::rules::{is_placeholder, is_reference};
 use crate::words::{
-    ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, PACKAGES, PASSES,
-    SECRET_OPTIONS, SYSTEM_GROUPS, SYSTEM_USERS, TAGS, UNSURE_OPTIONS, WAYS,
+    ABOUT_USE, ALGORITHMS, FILES, HARMLESS_WORDS, KEPT_IN, LOGIN_OPTIONS, METHODS, OTHER_KEYS, PACKAGES,
+    PASSES, SECRET_OPTIONS, SYSTEM_GROUPS, SYSTEM_USERS, TAGS, UNSURE_OPTIONS, WAYS,
 };
 use crate::{MARK, is_secret_field, is_secret_name};
 
@@ -20,6 +21,8 @@ enum Sureness {
     Sure,
     /// Other things have it, too.
     Unsure,
+    /// Many other things have it.
+    Doubtful,
 }
 
 /// Returns where a secret begins in a word, by the name of the option before it or in it: behind `--pass`, in
@@ -71,7 +74,8 @@ fn is_secret_of(sureness: Sureness, value: &str) -> bool {
     let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
     let says_enough = match sureness {
         Sureness::Sure => !is_digit,
-        Sureness::Unsure => {
+        Sureness::Doubtful if !is_random(value) => false,
+        Sureness::Unsure | Sureness::Doubtful => {
             let is_of_other = is_label(value) || is_column(value) || is_tag(value) || is_data(value);
             !reads_like_words(value) && !is_of_other
         }
@@ -171,7 +175,13 @@ fn sureness_of(word: &str, separator: &str) -> Option<Sureness> {
     // `--key`, `--header.X-Key`.
     let is_key = *last == "key" && before.first().is_none_or(|first| matches!(*first, "header" | "headers"));
     let is_unsure = UNSURE_OPTIONS.contains(last) || is_id || is_key;
-    is_unsure.then_some(Sureness::Unsure)
+    // `--stripe-key`, `STRIPE_KEY`.
+    let is_told = word.starts_with('-') || !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_of_maker = || is_told && *last == "key" && !before.iter().any(|word| OTHER_KEYS.contains(word));
+    match is_unsure {
+        true => Some(Sureness::Unsure),
+        false => is_of_maker().then_some(Sureness::Doubtful),
+    }
 }
 
 /// Returns whether a word ends in `pass`, and is no other word: `dbpass`.
@@ -458,6 +468,19 @@ mod tests {
             ("--sid", "ORCL", None),
             ("--pin", "13", None),
             ("--pin", "1.2.3", None),
+            // A maker of keys has it, and many others.
+            ("--stripe-key", "S3cr3tV4lue99", Some(0)),
+            ("--google-maps-key", "S3cr3tV4lue99", Some(0)),
+            ("x", "--openai-key=S3cr3tV4lue99", Some(13)),
+            ("x", "NOTION_KEY=S3cr3tV4lue99", Some(11)),
+            ("--stripe-key", "live", None),
+            ("--stripe-key", "$STRIPE_KEY", None),
+            ("--stripe-key", "stripe.key", None),
+            ("--cache-key", "linux-9f3c77aa10", None),
+            ("--partition-key", "a1b2c3d4e5", None),
+            ("--api-public-key", "a1b2c3d4e5", None),
+            ("x", "stripe_key=a1b2c3d4e5", None),
+            ("--monkey", "a1b2c3d4e5", None),
             // It is no name of a secret.
             ("pass", "q1", None),
             ("--compass", "q1", None),

@@ -19,6 +19,7 @@ use method::{auth_value, is_auth_name};
 use user::user_flag;
 
 pub(super) use prefixes::PREFIXES;
+pub use user::is_token_of_user;
 pub(super) use value::{is_placeholder, is_reference};
 
 /// How many bytes before an anchor a rule may read.
@@ -436,7 +437,7 @@ fn decoded_holds_a_colon(text: &[u8]) -> bool {
 
 /// Finds the name and password in `scheme://name:password@host`; `at` is the last letter of the scheme.
 ///
-/// A name without a password is kept (`ssh://git@host`) unless it looks like a token. The password may contain
+/// A name without a password is kept (`ssh://git@host`) unless it is a [token](is_token_of_user). The password may contain
 /// unescaped `/`, `?` and `#` if the text before them cannot be a port.
 fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let bytes = window.bytes;
@@ -483,11 +484,7 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let userinfo = &bytes[start..end];
     let is_secret = match colon.filter(|colon| *colon < end) {
         Some(_) => true,
-        None => {
-            16 <= userinfo.len()
-                && userinfo.iter().any(u8::is_ascii_digit)
-                && userinfo.iter().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(b))
-        }
+        None => std::str::from_utf8(userinfo).is_ok_and(is_token_of_user),
     };
     let found = Found { start, swallow: Swallow::Fixed(end - start), kind: SecretKind::UrlCredentials };
     Ok(is_secret.then_some(found))

@@ -1,6 +1,7 @@
 //! The kinds of secret.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::anchors::{ANCHOR_LENGTH, Anchors};
 use super::rules;
@@ -68,7 +69,7 @@ pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
 }
 
 /// Removes zero-width characters and converts fullwidth letters to ASCII, so that neither hides a name.
-fn plain_letters(text: &str) -> String {
+pub(crate) fn plain_letters(text: &str) -> String {
     let plain = text.chars().filter_map(|c| match c {
         '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => None,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
@@ -79,18 +80,33 @@ fn plain_letters(text: &str) -> String {
 }
 
 fn first_kind(text: &str) -> Option<SecretKind> {
-    let bytes = [b"\n", text.as_bytes()].concat();
-    let window = Window { bytes: &bytes, extent: Extent::Ended };
+    secrets_in(&in_a_line(text)).next().map(|secret| secret.kind)
+}
+
+/// Returns the bytes of a text behind a line feed, as rules look at them.
+pub(crate) fn in_a_line(text: &str) -> Vec<u8> {
+    [b"\n", text.as_bytes()].concat()
+}
+
+/// A secret that a rule finds.
+pub(crate) struct Secret {
+    /// Where it stands in the text.
+    pub(crate) range: Range<usize>,
+    pub(crate) kind: SecretKind,
+}
+
+/// Lists every place where a rule finds a secret in a text that is [in a line](in_a_line). Some may be within others,
+/// or masked already.
+pub(crate) fn secrets_in(bytes: &[u8]) -> impl Iterator<Item = Secret> {
+    let window = Window { bytes, extent: Extent::Ended };
     let anchors = Anchors::new();
-    let mut from = 0;
-    while let Some(at) = anchors.next(&bytes, from) {
+    let places = std::iter::successors(anchors.next(bytes, 0), move |at| anchors.next(bytes, at + 1));
+    places.flat_map(move |at| {
         debug_assert!(at + ANCHOR_LENGTH <= bytes.len());
-        for anchor in anchors.at(&bytes, at) {
-            if let Ok(Some(found)) = rules::find(anchor, window, at) {
-                return Some(found.kind);
-            }
-        }
-        from = at + 1;
-    }
-    None
+        anchors.at(bytes, at).filter_map(move |anchor| {
+            let mut found = rules::find(anchor, window, at).ok()??;
+            let (end, _) = found.swallow.advance(window, found.start);
+            Some(Secret { range: found.start - 1..end - 1, kind: found.kind })
+        })
+    })
 }

@@ -5,7 +5,7 @@
 pub(crate) const METHODS: &[&str] = &[
     "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
     "digest", "disabled", "enabled", "external", "false", "form", "gssapi", "header", "iam", "inherit", "jwt",
-    "kerberos", "key", "ldap", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
+    "kerberos", "key", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
     "null", "off", "oidc", "on", "optional", "pam", "passkey", "password", "peer", "plain", "prompt", "public",
     "required", "saml", "session", "sigv4", "ssh", "sso", "tls", "token", "true", "trust", "undefined",
     "userpass", "webauthn", "yes",
@@ -16,11 +16,11 @@ pub(crate) const METHODS: &[&str] = &[
 pub(crate) const ABOUT: &[&str] = &[
     "age", "arn", "at", "backend", "budget", "class", "column", "cost", "count", "counter", "counts", "created", "dir",
     "directory", "enabled", "endpoint", "env", "error", "errors", "exists", "expiration", "expires", "expiry",
-    "field", "file", "filename", "files", "folder", "format", "helper", "hint", "id", "ids", "in", "index",
+    "fd", "field", "file", "filename", "files", "folder", "format", "helper", "hint", "id", "ids", "in", "index",
     "iteration", "kind", "label", "labels", "len", "length", "lifetime", "limit", "limits", "line", "manager",
     "max", "min", "mode", "name", "names", "offset", "on", "path", "paths", "pattern", "policy", "pos",
     "position", "prefix", "prompt", "provider", "rate", "read", "ref", "required", "requirements", "reset",
-    "rotation", "rules", "scope", "scopes", "size", "source", "span", "status", "stdin", "store", "strategy", "stream",
+    "rotation", "rules", "scan", "scanner", "scanning", "scope", "scopes", "size", "source", "span", "status", "stdin", "store", "strategy", "stream",
     "strength", "suffix", "timeout", "total", "ttl", "type", "types", "uri", "url", "usage", "used", "valid",
     "validator", "var", "variable", "variables", "vars", "version", "write",
 ];
@@ -28,7 +28,7 @@ pub(crate) const ABOUT: &[&str] = &[
 /// Words that make a following `token` harmless: counters, cursors and special tokens of tokenizers.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_TOKEN: &[&str] = &[
-    "bos", "cls", "continuation", "cursor", "end", "eos", "max", "min", "next", "num", "pad", "page",
+    "bos", "cls", "continuation", "cursor", "end", "eos", "mask", "max", "min", "next", "num", "pad", "page",
     "pagination", "per", "sep", "special", "start", "stop", "total", "unk", "unexpected",
 ];
 
@@ -75,7 +75,7 @@ pub(crate) const SCHEMES: &[&str] = &[
 /// Words that are not secret: types, switches and absent values.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_WORDS: &[&str] = &[
-    "any", "bool", "boolean", "byte", "bytes", "char", "disabled", "enabled", "false", "int", "integer", "nil", "no",
+    "0", "1", "any", "bool", "boolean", "byte", "bytes", "char", "disabled", "enabled", "false", "int", "integer", "nil", "no",
     "none", "null", "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
     "yes",
 ];
@@ -103,9 +103,16 @@ pub(crate) const WITHOUT_LOGIN: &[&str] = &[
 #[rustfmt::skip]
 pub(crate) const SEARCHING: &[&str] = &["ack", "ag", "egrep", "fgrep", "grep", "gsed", "rg", "sed", "zgrep"];
 
-/// Programs that read members of documents: `{token: .token}`.
+/// Programs that take a program as an operand: `jq '{token: .token}'`.
 #[rustfmt::skip]
-pub(crate) const QUERYING: &[&str] = &["gojq", "jaq", "jq", "yq"];
+pub(crate) const QUERYING: &[&str] = &["awk", "gawk", "gojq", "jaq", "jq", "mawk", "yq"];
+
+/// Programs that run tests, and their options that choose tests by name.
+#[rustfmt::skip]
+pub(crate) const TESTING: &[(&str, &[&str])] = &[
+    ("go", &["-bench", "-run", "-skip"]), ("jest", &["-t"]), ("mocha", &["-f", "-g"]), ("phpunit", &["--filter"]),
+    ("playwright", &["-g"]), ("pytest", &["-k"]), ("rspec", &["-e"]), ("vitest", &["-t"]),
+];
 
 /// Programs whose `-m` takes a message.
 #[rustfmt::skip]
@@ -179,6 +186,25 @@ pub(crate) const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemon
 /// Last words of names that secrets have, and other things, too.
 #[rustfmt::skip]
 pub(crate) const UNSURE_OPTIONS: &[&str] = &["hmac", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
+
+/// Words that make a following `key` the key of something that is kept or shown, and no secret.
+#[rustfmt::skip]
+pub(crate) const OTHER_KEYS: &[&str] = &[
+    "alternate", "artifact", "attribute", "bind", "build", "by", "cache", "candidate", "cluster", "cmk", "column",
+    "component", "composite", "config", "consul", "context", "data", "dedup", "dedupe", "deduplication", "default",
+    "device", "dict", "doc", "document", "domain", "entity", "env", "environment", "etcd", "feature", "fetch", "field",
+    "file", "flag", "foreign", "form", "gpg", "group", "hash", "host", "hot", "id", "idempotency", "index", "issue",
+    "item", "join", "json", "kms", "kv", "label", "layer", "lock", "lookup", "map", "message", "meta", "metadata",
+    "natural", "node", "object", "option", "order", "page", "param", "parameter", "partition", "path", "pgp", "prefix",
+    "press", "primary", "project", "property", "public", "query", "range", "record", "recv", "region", "registry",
+    "release", "repo", "response", "restore", "routing", "row", "search", "send", "settings", "shard", "sort", "space",
+    "state", "surrogate", "table", "tag", "team", "template", "test", "ticket", "toggle", "translation", "trusted",
+    "type", "unique", "verification", "verify", "version", "workspace", "yaml",
+];
+
+/// Subcommands behind which the name of a setting and its value stand.
+#[rustfmt::skip]
+pub(crate) const SETTING: &[&str] = &["config", "configure", "set"];
 
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]

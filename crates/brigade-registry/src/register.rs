@@ -74,7 +74,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
             (RegisterSource::File(path), _) => found.read(seams, path, request.level),
             (RegisterSource::Text(name, text), _) => {
                 let read = Registrations::read(name, text.as_bytes(), request.level);
-                found.take(read, None, |error| row(error, Some(name)));
+                found.take(read, &Source::File(name.clone()), |error| row(error, Some(name)));
             }
             (RegisterSource::Reference(name), Some(discovered)) => {
                 found.define(seams, discovered, name, request.level, only)?;
@@ -153,12 +153,29 @@ fn look_for(seams: &Seams, references: &[&str]) -> Result<Discovered, Failure> {
     Ok(discover(&Machine::new(&*seams.fs, &seams.environment, load::masks_of(seams)), &look))
 }
 
+/// What a tool is from, as errors name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    File(String),
+    Reference(String),
+}
+
+impl Source {
+    /// Returns the file and the reference that an error names.
+    fn names(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Source::File(file) => (Some(file.clone()), None),
+            Source::Reference(reference) => (None, Some(reference.clone())),
+        }
+    }
+}
+
 /// What the sources say.
 #[derive(Default)]
 struct Found {
     tools: Vec<Registration>,
-    /// The reference of each tool, as it was given; `None` for those of files.
-    references: Vec<Option<String>>,
+    /// What each tool is from.
+    sources: Vec<Source>,
     definitions: Vec<DiscoveredEntry>,
     /// What the sources say of `harness_tools` under `[registry]`.
     harness_tools: Option<bool>,
@@ -173,7 +190,7 @@ impl Found {
         match seams.fs.read_outside(&path, LIMIT) {
             Ok(bytes) => {
                 let read = Registrations::read(&shown, &bytes, level);
-                self.take(read, None, |error| row(error, Some(&shown)));
+                self.take(read, &Source::File(shown.clone()), |error| row(error, Some(&shown)));
             }
             Err(error) => {
                 // The error names the path.
@@ -236,7 +253,8 @@ impl Found {
         let id = id.as_ref().map(brigade_catalog::ToolId::as_str);
         let read = Registrations::of_definition(&definition, level, id);
         let tool = definition.tool_id(id);
-        self.take(read, Some(&shown), |error| at(row(error, None)));
+        let source = Source::Reference(shown.clone().into_owned());
+        self.take(read, &source, |error| at(row(error, None)));
         let told = [
             IssueType::CommandInOneText,
             IssueType::FieldInvalid,
@@ -282,10 +300,10 @@ impl Found {
     fn take(
         &mut self,
         read: Registrations,
-        reference: Option<&str>,
+        source: &Source,
         error_row: impl Fn(RegisterError) -> RegisterErrorRow,
     ) {
-        self.references.extend(read.tools.iter().map(|_| reference.map(str::to_owned)));
+        self.sources.extend(read.tools.iter().map(|_| source.clone()));
         self.tools.extend(read.tools);
         self.harness_tools = read.harness_tools.or(self.harness_tools);
         self.notes.extend(read.notes.into_iter().map(|note| RegisterNoteRow {
@@ -367,8 +385,8 @@ fn put_all(
     }
     let catalog = Catalog::parse(&shown.catalog, request.level, before.catalog.as_bytes());
     let runtimes = Runtimes::parse(&shown.runtimes, request.level, before.runtimes.as_bytes());
-    let references = found.references.iter().map(Option::as_deref);
-    for ((index, Registration { tool, runtime, .. }), reference) in tools.iter().enumerate().zip(references) {
+    for ((index, Registration { tool, runtime, .. }), source) in tools.iter().enumerate().zip(&found.sources)
+    {
         let id = tool.id.as_str();
         let before = report.errors.len();
         let is_twice = tools[..index].iter().any(|other| other.tool.id == tool.id);
@@ -472,7 +490,7 @@ fn put_all(
             report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
         }
         for error in &mut report.errors[before..] {
-            error.reference = reference.map(str::to_owned);
+            (error.file, error.reference) = source.names();
         }
     }
     let runtimes_before = runtimes;

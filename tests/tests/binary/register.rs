@@ -112,9 +112,14 @@ fn a_name_beside_a_value_is_refused_and_ordinary_commands_are_taken() {
         r#"node app.js --config '{"headers":{"X-A":"hunter2"}}'"#,
         r#"node app.js --config '{"env":{"A":"hunter2"}}'"#,
         "curl https://e.com/?key=hunter2",
+        "git clone https://S3cr3t4hunter2@github.com/a/b",
+        "x --openai-key S3cr3t4hunter2",
+        "aws configure set aws_secret_access_key hunter2",
+        "kubectl create secret generic s --from-literal=A=hunter2",
     ] {
         let document = register(&site, &entry("t", command), "t.toml", &[], 1);
         assert_eq!(codes(&document, "errors"), ["secret_in_entry"], "{command}");
+        assert!(document["errors"][0]["file"].as_str().unwrap().ends_with("t.toml"), "{document}");
         assert!(!document.to_string().contains("hunter2"), "{document}");
     }
     let server = r#"{"name": "io.github.x/weather", "version": "1.0.0", "packages": [{"registryType": "npm",
@@ -132,6 +137,13 @@ fn a_name_beside_a_value_is_refused_and_ordinary_commands_are_taken() {
         "openssl dgst -sha256 -hmac sha256 f",
         "fetch --credentials same-origin",
         "grep -e token -e secret src",
+        "git clone https://user@host/x",
+        "gpg --passphrase-fd 0",
+        "python3 -c 'f(password=getpass())'",
+        "printf 'token: %s\\n' x",
+        "perl -pe 's/token=\\w+/token=X/' f",
+        "go test -run TestToken/secret=empty",
+        "echo 'Secret: ready'",
     ];
     let entries = ordinary.iter().enumerate().map(|(at, command)| entry(&format!("t{at}"), command));
     register(&site, &entries.collect::<String>(), "t.toml", &[], 0);

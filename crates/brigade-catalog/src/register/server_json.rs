@@ -9,10 +9,11 @@ use super::{
 };
 use crate::model::{Family, SourceDetail, Tool, ToolSource, Transport};
 
-/// Returns whether a document is one: it names a server and says where it is had or reached.
+/// Returns whether a document is one: it says where a server is had or reached, and is no tool with an id.
 pub(super) fn is_one(object: &Object) -> bool {
     let object = object.get("server").and_then(Json::as_object).unwrap_or(object);
-    object.contains_key("name") && (object.contains_key("packages") || object.contains_key("remotes"))
+    let is_reached = object.contains_key("packages") || object.contains_key("remotes");
+    is_reached && (object.contains_key("name") || !object.contains_key("id"))
 }
 
 pub(super) fn read(object: &Object) -> Registrations {
@@ -159,7 +160,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         found.errors.push(error.field(package.field("version")));
         return None;
     };
-    if stated.is_none() {
+    if package.get("version").is_none() {
         let message =
             "the package names no version, so that of the server is taken; compare it with the package";
         found.note("version_of_server", package.field("version"), message);
@@ -174,6 +175,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
     let mut command = format!("{program} {identifier}@{pinned}");
     for name in ["packageArguments", "package_arguments"] {
         for (index, argument) in package.objects(name) {
+            let faults = package.faults.len();
             let mut text = |key: &str| {
                 let value = argument.get(key).filter(|value| **value != Json::Null)?;
                 if value.as_str().is_none() {
@@ -181,11 +183,13 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                 }
                 value.as_str().filter(|text| !text.is_empty())
             };
-            let (option, value) = (text("name"), text("value"));
+            let (option, value, default) = (text("name"), text("value"), text("default"));
+            let stated = value.or(default);
+            let is_wrong = package.faults.len() != faults;
             let field = format!("{}[{index}]", package.field(name));
             let is_secret = argument.get("isSecret").or_else(|| argument.get("is_secret"));
             let is_secret = is_secret.is_some_and(|secret| *secret != Json::Bool(false));
-            match value {
+            match stated {
                 Some(value) if is_secret && !value.contains('{') => {
                     let message = "the argument is a secret, which no entry may hold; \
                                    let the server read it from a variable";
@@ -195,7 +199,15 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                     let words = option.into_iter().chain([value]);
                     words.for_each(|word| command.push_str(&format!(" {}", quoted(word))));
                 }
-                _ => found.note("argument_missing", field, "its value is not known; add it to the command"),
+                // The fault is told.
+                None if is_wrong => {}
+                Some(_) => {
+                    let message = "its value has variables, which are not known; add it to the command";
+                    found.note("argument_missing", field, message);
+                }
+                None => {
+                    found.note("argument_missing", field, "its value is not known; add it to the command")
+                }
             }
         }
     }

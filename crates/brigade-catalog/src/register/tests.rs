@@ -254,9 +254,57 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
     ] {
         assert_eq!(fields(&text(member)), [format!("b.packages[1].{field}")], "{member}");
     }
+    // One cause is said once.
+    let notes = |package: &str| {
+        let package = format!(r#"{{"registryType":"npm","identifier":"b",{package}}}"#);
+        read("server.json", &format!(r#"{{"name":"a/b","version":"1.0.0","packages":[{package}]}}"#)).notes
+    };
+    assert_eq!(notes(r#""version":1"#), []);
+    assert_eq!(notes(r#""version":"1.0.0","packageArguments":[{"type":"positional","value":80}]"#), []);
+    for nameless in [r#"{"packages":[]}"#, r#"{"name":5,"packages":[]}"#, r#"{"remotes":[]}"#] {
+        let found = read("server.json", nameless);
+        let told: Vec<_> = found.errors.iter().map(|error| error.message.as_str()).collect();
+        assert_eq!(told, ["a server needs a name"], "{nameless}");
+    }
     assert_eq!(fields(r#"{"name":"a/b","packages":{}}"#), ["b.packages"]);
     assert_eq!(fields(r#"{"name":"a/b","remotes":["https://x"]}"#), ["b.remotes[1]"]);
     assert_eq!(fields(r#"{"name":"a/b","packages":[{"registryType":7}]}"#), ["b.packages[1].registryType"]);
+}
+
+/// Issue 15: what stands for a value that nobody gives was left out, and a wrong form was called unknown.
+#[test]
+fn values_of_arguments_are_taken_over_or_it_is_said_why_not() {
+    for (argument, command, note) in [
+        (r#"{"type":"named","name":"--port","default":"80"}"#, "npx -y b@1.0.0 --port 80", None),
+        (r#"{"type":"positional","default":"80","value":"90"}"#, "npx -y b@1.0.0 90", None),
+        (r#"{"type":"positional"}"#, "npx -y b@1.0.0", Some("its value is not known; add it to the command")),
+        (
+            r#"{"type":"positional","value":"{root}/x"}"#,
+            "npx -y b@1.0.0",
+            Some("its value has variables, which are not known; add it to the command"),
+        ),
+    ] {
+        let text = format!(
+            r#"{{"name":"a/b","packages":[{{"registryType":"npm","identifier":"b","version":"1.0.0","packageArguments":[{argument}]}}]}}"#
+        );
+        let found = read("server.json", &text);
+        assert_eq!(found.errors, []);
+        assert_eq!(found.tools[0].runtime.as_ref().unwrap().command, command);
+        let notes: Vec<_> = found.notes.iter().map(|note| note.message.as_str()).collect();
+        assert_eq!(notes, note.into_iter().collect::<Vec<_>>(), "{argument}");
+    }
+}
+
+#[test]
+fn a_file_that_is_nested_too_deep_is_called_so() {
+    let deep = |depth: usize| format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
+    for (text, message) in [
+        (deep(200), "the file is nested too deep"),
+        (deep(70).replace("\"a\"", "a"), "the YAML is not read: nested too deep"),
+        ("{\"a\": [}".to_owned(), "the file is not JSON"),
+    ] {
+        assert_eq!(read("a.json", &text).errors[0].message, message);
+    }
 }
 
 /// Issue 15: all fields of an entry are taken over from YAML and JSON, too.
@@ -429,6 +477,7 @@ fn a_package_is_one_version_of_one_name() {
         (r#"{"type":"named","name":"--sec","value":"open","isSecret":true}"#, vec!["secret_in_entry"]),
         (r#"{"type":"positional","value":"open","isSecret":true}"#, vec!["secret_in_entry"]),
         (r#"{"type":"positional","value":"{secret}","isSecret":true}"#, vec![]),
+        (r#"{"type":"positional","default":"open","isSecret":true}"#, vec!["secret_in_entry"]),
         (r#"{"type":"positional","value":"open","isSecret":false}"#, vec![]),
     ] {
         let more = format!(r#","packageArguments":[{argument}]"#);

@@ -307,16 +307,10 @@ fn takes_as_code(words: &[String], word: &str, is_next: bool) -> bool {
             })
         }
         Role::Interpreter => {
-            let has_code = |word: &String| {
-                row.spelling.long_code.contains(&word.as_str())
-                    || (word.starts_with('-')
-                        && !word.starts_with("--")
-                        && word.chars().any(|letter| row.spelling.code.contains(letter)))
-            };
             row.script == Script::Unknown
                 && !matches!(row.finds, Finds::Awk | Finds::Python)
                 && names_none
-                && !args.iter().any(has_code)
+                && !args.iter().any(|word| known.takes_code(word))
         }
         Role::Subcommands(launching) => match named.first() {
             None => row.finds == Finds::Packages || launching.contains(&word),

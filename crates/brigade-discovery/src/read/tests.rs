@@ -604,6 +604,17 @@ fn keys_without_a_place_are_named() {
 }
 
 #[test]
+fn variables_in_small_letters_are_unresolved_unless_they_are_masked() {
+    let entry = only(
+        "claude",
+        r#"{"mcpServers": {"a": {"command": "x", "args": ["$foo", "--x=$fooBar", "$Foo", "$FOO", "${foo}",
+            "--password", "$ecretpass", "--env", "A=$ecretword"]}}}"#,
+    );
+    assert_eq!(entry.unresolved, ["$FOO", "${foo}", "$foo", "$fooBar", "$Foo"]);
+    assert!(!format!("{entry:?}").contains("$ecret"), "{entry:?}");
+}
+
+#[test]
 fn no_tool_is_not_every_tool() {
     let entry = |tools: &str| {
         only("copilot", &format!(r#"{{"mcpServers": {{"a": {{"type": "local", "command": "x"{tools}}}}}}}"#))

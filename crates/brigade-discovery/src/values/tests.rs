@@ -48,6 +48,11 @@ fn values_of_variables_are_found_in_every_spelling() {
     check(&["sh", "-c", "t='b c"], &["sh", "-c", "t=[redacted]"]);
     check(&["sh", "-c", "sh -c 't=v x'"], &["sh", "-c", "sh -c t=[redacted] x"]);
     check(&["pwsh", "-c", "$env:t='v'; npx"], &["pwsh", "-c", "$env:t=[redacted]; npx"]);
+    check(&["pwsh", "-c", "$env:t = 'v'; npx"], &["pwsh", "-c", "$env:t = [redacted]; npx"]);
+    check(&["fish", "-c", "set -x FOO v; npx x"], &["fish", "-c", "set -x FOO [redacted]; npx x"]);
+    check(&["fish", "-c", "set -gx FOO v"], &["fish", "-c", "set -gx FOO [redacted]"]);
+    check(&["setx", "FOO", "v"], &["setx", "FOO", "[redacted]"]);
+    check(&["sh", "-c", "set -ex; npx server x"], &["sh", "-c", "set -ex; npx server x"]);
 }
 
 #[test]

@@ -5,10 +5,29 @@ use brigade_core::{NextStep, Place, Timestamp};
 use crate::{ClientProblem, ClientState, Issue, IssueType, Snapshot};
 
 pub(super) fn clients(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
-    found.extend(snapshot.clients.iter().map(issue));
+    for (index, state) in snapshot.clients.iter().enumerate() {
+        let (before, rest) = snapshot.clients.split_at(index);
+        if before.iter().any(|other| is_same_bypass(other, state)) {
+            continue;
+        }
+        let others = rest.iter().filter(|other| is_same_bypass(other, state));
+        found.push(issue(state, &others.map(|other| other.client.as_str()).collect::<Vec<_>>()));
+    }
 }
 
-fn issue(state: &ClientState) -> Issue {
+/// Returns whether two clients read the same entry of a file, which starts the server of a tool.
+fn is_same_bypass(one: &ClientState, other: &ClientState) -> bool {
+    match (&one.problem, &other.problem) {
+        (
+            ClientProblem::Bypass { server, tool_id, .. },
+            ClientProblem::Bypass { server: other_server, tool_id: other_tool, .. },
+        ) => (&one.file, one.line, server, tool_id) == (&other.file, other.line, other_server, other_tool),
+        _ => false,
+    }
+}
+
+/// Makes the issue of a state. `clients` are those that read the same entry, if it is one past the gateway.
+fn issue(state: &ClientState, clients: &[&str]) -> Issue {
     let file = &state.file;
     let (kind, detail, evidence) = match &state.problem {
         ClientProblem::FileGone => {
@@ -77,7 +96,11 @@ fn issue(state: &ClientState) -> Issue {
         ClientProblem::Bypass { server, tool_id, found_at } => (
             IssueType::ClientBypassesGateway,
             format!(
-                "{file}: the entry `{server}` starts the server of `{tool_id}`{}",
+                "{file}: the entry `{server}`{} starts the server of `{tool_id}`{}",
+                match clients {
+                    [] | [_] => String::new(),
+                    _ => format!(" of {}", clients.join(" and ")),
+                },
                 found_at.map(as_of).unwrap_or_default()
             ),
             server.as_str(),
@@ -154,6 +177,34 @@ mod tests {
         let changed =
             diagnose(Snapshot { clients: changed, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
         assert_ne!(changed[0].fingerprint(), issues[0].fingerprint());
+    }
+
+    #[test]
+    fn an_entry_that_several_clients_read_is_one_issue_that_names_them() {
+        let state = |client: &str, line: usize| ClientState {
+            client: client.to_owned(),
+            scope: "project".to_owned(),
+            transport: String::new(),
+            agent: String::new(),
+            noted: ".mcp.json".to_owned(),
+            file: ".mcp.json".to_owned(),
+            line: Some(line),
+            problem: ClientProblem::Bypass {
+                server: "files".to_owned(),
+                tool_id: "read".to_owned(),
+                found_at: None,
+            },
+        };
+        let clients = vec![state("claude", 2), state("copilot", 2), state("claude", 5)];
+        let issues = diagnose(Snapshot { clients, ..Snapshot::new(Timestamp::from_unix_micros(0)) });
+        let told: Vec<&str> = issues.iter().map(|issue| issue.detail.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                ".mcp.json: the entry `files` of claude and copilot starts the server of `read`",
+                ".mcp.json: the entry `files` starts the server of `read`"
+            ]
+        );
     }
 
     #[test]

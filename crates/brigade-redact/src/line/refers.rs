@@ -2,11 +2,16 @@
 
 use brigade_command::Program;
 
-use super::runs_before;
-use crate::option::{names_a_way, reads_like_words};
-use crate::rules::{is_placeholder, is_reference};
-use crate::words::{COMMITTING, QUERYING, SEARCHING, TEXT_OPTIONS};
-use crate::{is_secret_name, looks_secret_value};
+use super::code::code_says_none;
+use super::texts::{format_says_none, is_replacement, is_sentence, script_says_none};
+use super::{is_of_shell, runs_before};
+use crate::option::names_a_way;
+use crate::rules::is_reference;
+use crate::shape::{in_a_line, secrets_in};
+use crate::words::{COMMITTING, QUERYING, SEARCHING, TESTING, TEXT_OPTIONS};
+use crate::{
+    ShellToken, is_header_option, is_secret_name, is_variable_option, looks_secret_value, shell_tokens,
+};
 
 /// What of a command line only refers to secrets.
 pub(super) struct References {
@@ -54,59 +59,63 @@ fn maps_secrets(value: &str) -> bool {
     })
 }
 
-/// Returns whether a word names the field of a secret and shows none: a query, a pattern, or a message for people.
+/// The longest word that is looked at whether it is only about secrets.
+const LONGEST: usize = 8 << 10;
+
+/// Returns whether a word names the field of a secret and shows none: a program, a query, a format, a pattern, or a
+/// message for people.
 fn is_about(words: &[&str], at: usize) -> bool {
     let word = words[at];
-    if at == 0 || looks_secret_value(word).is_none() {
+    if at == 0 || LONGEST < word.len() || looks_secret_value(word).is_none() {
         return false;
     }
-    if runs_before(words, at, QUERYING) {
-        let mut names = word.split(|c: char| !(c.is_alphanumeric() || "_-".contains(c)));
-        return names.all(|name| looks_secret_value(name).is_none())
-            && looks_secret_value(&without_members(word)).is_none();
+    if is_of_shell(words, at) {
+        return shell_says_none(word);
+    }
+    if is_code(words, at) {
+        return is_replacement(word) && script_says_none(word) || code_says_none(word);
     }
     let before = words[at - 1];
-    let is_message = before == "-m" && runs_before(words, at, COMMITTING);
-    let is_text = is_message || TEXT_OPTIONS.contains(&before) || runs_before(words, at, SEARCHING);
-    is_text
-        && parts_of_script(word).all(|part| looks_secret_value(part).is_none() || has_words_for_values(part))
+    let is_bundle = before.len() <= 4 && !before.starts_with("--") && before.ends_with('m');
+    let is_message = before.starts_with('-') && is_bundle && runs_before(words, at, COMMITTING);
+    let option = word.split_once('=').map_or(before, |(option, _)| option);
+    let is_text = is_message
+        || TEXT_OPTIONS.contains(&option)
+        || TEXT_OPTIONS.contains(&before)
+        || runs_before(words, at, SEARCHING)
+        || is_name_of_test(words, at);
+    let is_header = is_header_option(before) || is_variable_option(before) || word.starts_with('-');
+    (is_text || is_replacement(word)) && script_says_none(word)
+        || format_says_none(word)
+        || !is_header && is_sentence(word)
 }
 
-/// Cuts the names off members that are values in a query: `{token: .token}` becomes `{token: .}`.
-fn without_members(query: &str) -> String {
-    let mut cut = String::with_capacity(query.len());
-    let mut is_member = false;
-    for c in query.chars() {
-        if is_member && (c.is_alphanumeric() || "_.".contains(c)) {
-            continue;
-        }
-        is_member = c == '.' && cut.trim_end().ends_with([':', '=']);
-        cut.push(c);
-    }
-    cut
+/// Returns whether a word is a program in a language: behind `python3 -c`, or the operand of `jq`.
+pub(super) fn is_code(words: &[&str], at: usize) -> bool {
+    let Some((option, before)) = words[..at].split_last() else { return false };
+    let takes_code = |word: &&str| Program::of(word).is_some_and(|program| program.takes_code(option));
+    let is_operand = || words[at].contains(['{', '(', '"', '|']) && runs_before(words, at, QUERYING);
+    (option.starts_with('-') && before.iter().any(takes_code)) || is_operand()
 }
 
-/// Splits a replacement as `sed` takes it into its parts: `s/pattern/text/g`. Another word is one part.
-fn parts_of_script(word: &str) -> impl Iterator<Item = &str> {
-    let delimiter =
-        word.strip_prefix('s').and_then(|rest| rest.chars().next()).filter(char::is_ascii_punctuation);
-    let text = delimiter.map_or(word, |delimiter| &word[1 + delimiter.len_utf8()..]);
-    text.split(move |c| Some(c) == delimiter)
+/// Returns whether a word chooses tests by their names.
+fn is_name_of_test(words: &[&str], at: usize) -> bool {
+    let chooses = |(program, options): &(&str, &[&str])| {
+        options.contains(&words[at - 1]) && runs_before(words, at, &[program])
+    };
+    words[at].contains(".py::") || TESTING.iter().any(chooses)
 }
 
-/// Returns whether a text looks secret by a name in it alone: each part behind `=` or `:` consists of ordinary words or
-/// of a pattern.
-fn has_words_for_values(text: &str) -> bool {
-    let mut parts = text.split(['=', ':']);
-    let name = parts.next().unwrap_or_default();
-    let mut values = parts.peekable();
-    values.peek().is_some()
-        && looks_secret_value(name).is_none()
-        && values.all(|value| {
-            value.split_whitespace().all(|word| {
-                let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
-                let is_plain = word.len() < 2 || is_placeholder(word) || reads_like_words(word);
-                is_plain && !word.contains(char::is_uppercase)
-            })
+/// Returns whether each secret in a text for a shell stands in one word of it that is only about a secret.
+fn shell_says_none(text: &str) -> bool {
+    let Some(tokens) = shell_tokens(text) else { return false };
+    let words: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+    secrets_in(&in_a_line(text)).all(|secret| {
+        let is_around = |token: &ShellToken| token.range.contains(&secret.range.start);
+        tokens.iter().position(is_around).is_some_and(|at| {
+            let start = tokens[..=at].iter().rposition(|token| token.starts).unwrap_or_default();
+            let command = &words[start..=at];
+            References::of(command).is_one(command, at - start)
         })
+    })
 }

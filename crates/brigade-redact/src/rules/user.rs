@@ -1,7 +1,8 @@
-//! Passwords on the command line of `curl`: `-u name:password`.
+//! Passwords on the command line of `curl`: `-u name:password`, and tokens in place of a user.
 
 use super::value::is_placeholder;
 use super::{Found, LOOKBEHIND, is_blank, is_quote};
+use crate::option::reads_like_words;
 use crate::shape::SecretKind;
 use crate::swallow::Swallow;
 use crate::window::{More, Window};
@@ -42,3 +43,35 @@ pub(super) fn user_flag(window: Window<'_>, at: usize) -> Result<Option<Found>, 
     };
     Ok(Some(Found { start: value + colon + 1, swallow, kind: SecretKind::NamedValue }))
 }
+
+/// Returns whether the user of a URL, without a password, is a token: letters or digits in a row that nobody would
+/// choose as a name.
+///
+/// ```
+/// use brigade_redact::is_token_of_user;
+///
+/// assert!(is_token_of_user("S3cr3tV4lue99") && is_token_of_user("0123456789abcdef"));
+/// assert!(!is_token_of_user("git") && !is_token_of_user("jane1985") && !is_token_of_user("deploy-bot-2024"));
+/// ```
+pub fn is_token_of_user(user: &str) -> bool {
+    let has = |part: &str, kind: fn(&u8) -> bool| part.as_bytes().iter().any(kind);
+    // A name, and a year or a number behind it.
+    let is_chosen = |part: &str| {
+        let name = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        part.len() - name.len() <= LONGEST_YEAR
+            && (name.len() < SHORTEST_TOKEN || reads_like_words(name))
+            && !has(name, u8::is_ascii_digit)
+    };
+    let is_token =
+        |part: &str| SHORTEST_TOKEN <= part.len() && has(part, u8::is_ascii_alphabetic) && !is_chosen(part);
+    let is_written_so = user.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.~".contains(&byte));
+    let is_long = 2 * SHORTEST_TOKEN <= user.len() && has(user, u8::is_ascii_digit);
+    let mut parts = user.split(['_', '-', '.', '~']);
+    is_written_so && (parts.clone().any(is_token) || (is_long && !parts.all(is_chosen)))
+}
+
+/// The shortest part of a user that may be a token.
+const SHORTEST_TOKEN: usize = 8;
+
+/// The longest number behind a name.
+const LONGEST_YEAR: usize = 4;

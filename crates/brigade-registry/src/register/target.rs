@@ -7,7 +7,7 @@ use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::{ErrorKind, codes};
 use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, why_unsafe};
-use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, RelPath};
+use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, NewFile, RelPath, write_together};
 use brigade_policy::Failure;
 use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
 
@@ -89,10 +89,10 @@ impl Target {
         })
     }
 
-    /// Keeps what is registered now beside what the tools were registered from that stay.
-    fn remember(&self, fs: &dyn Fs, after: &Texts) -> Result<(), Failure> {
+    /// Returns the file that keeps what is registered now beside what the tools were registered from that stay.
+    fn remembered(&self, fs: &dyn Fs, after: &Texts) -> Result<Option<NewFile>, Failure> {
         if self.definitions.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let path = self.real(fs, &self.registered)?;
         let mut kept = fs.read(&path, LIMIT).map(|bytes| Registered::parse(&bytes)).unwrap_or_default();
@@ -101,9 +101,7 @@ impl Target {
         let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
         let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
         kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
-        fs.create_dir_all(&path.parent())?;
-        fs.write_atomic(&path, &kept.to_text(), FileMode::Private)?;
-        Ok(())
+        Ok(Some((path, kept.to_text().into(), FileMode::Private)))
     }
 
     /// Makes the directory of the user.
@@ -173,19 +171,17 @@ impl Target {
         Err(Failure::new(ErrorKind::Environment, message).coded(codes::PATH_OUTSIDE))
     }
 
-    /// Writes both files, the runtimes first: a disabled runtime without a tool does nothing.
+    /// Writes all files, or none. The catalog is the last, so that a crash leaves no tool without its runtime: a
+    /// disabled runtime without a tool does nothing.
     pub(super) fn write(&self, before: &Texts, after: &Texts) -> Result<(), Failure> {
         let Some(fs) = &self.fs else { return Ok(()) };
         let (catalog, runtimes) = (self.real(&**fs, &self.catalog)?, self.real(&**fs, &self.runtimes)?);
-        self.remember(&**fs, after)?;
-        let files =
-            [(&runtimes, &before.runtimes, &after.runtimes), (&catalog, &before.catalog, &after.catalog)];
-        for (path, before, after) in files {
-            if before != after {
-                fs.create_dir_all(&path.parent())?;
-                fs.write_atomic(path, after.as_bytes(), FileMode::KeepOr(0o600))?;
-            }
-        }
+        let changed =
+            [(runtimes, &before.runtimes, &after.runtimes), (catalog, &before.catalog, &after.catalog)];
+        let changed = changed.into_iter().filter(|(_, before, after)| before != after);
+        let changed = changed.map(|(path, _, text)| (path, text.clone().into(), FileMode::KeepOr(0o600)));
+        let files: Vec<NewFile> = self.remembered(&**fs, after)?.into_iter().chain(changed).collect();
+        write_together(&**fs, &files, LIMIT * 16)?;
         Ok(())
     }
 }
