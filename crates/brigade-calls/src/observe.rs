@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
+use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{
     BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files,
@@ -12,31 +13,36 @@ use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::WRITE_EFFECT;
 use brigade_upkeep::{Seams, gather, load, seen_runs};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
 
 /// Whether to change the entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Declare {
     /// Only say what it should declare.
     Show,
     /// Write it into the catalog. This ends approvals of the tool's calls.
-    Write,
+    Write {
+        /// Files to take out of `code` and to declare as data, so that nothing binds them any more. Only the caller can
+        /// tell that such a file is no code.
+        as_data: Vec<String>,
+    },
 }
 
 /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
 ///
 /// # Errors
-/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
-/// if its entry cannot be edited or a run asks for it, and file errors.
+/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::Usage`] if a file is to become data that `code` does
+/// not name or that no run tried to write, [`ErrorKind::InvalidConfig`] if the entry cannot be edited or a run asks for
+/// it, and file errors.
 pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
     // Held from reading to writing.
-    let _lock = match declare {
-        Declare::Show => None,
-        Declare::Write => {
+    let (_lock, moved) = match &declare {
+        Declare::Show => (None, &[][..]),
+        Declare::Write { as_data } => {
             seams.decides()?;
-            Some(seams.setup().lock_catalog()?)
+            (Some(seams.setup().lock_catalog()?), as_data.as_slice())
         }
     };
     let config = gather::config(seams)?;
@@ -53,6 +59,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
         let binding = planned.plan.binding();
         used.unbound.retain(|file| !binds(binding, &file.path));
+        used.bound.extend(binding.files.keys().cloned());
         // A database makes files beside itself, and reads them.
         if used.effects(&tool.effects).iter().any(|effect| effect == WRITE_EFFECT) {
             let folders = kept.iter().filter_map(|path| database_folder(&*seams.fs, &binding.files, path));
@@ -72,8 +79,15 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let is_new = |pattern: &String| !patterns.code.contains(pattern) && !tool.code.contains(pattern);
     let linked: Vec<String> = linked.into_iter().filter(|pattern| is_new(pattern) && fits(pattern)).collect();
     patterns.code.extend(linked);
-    let written = declare == Declare::Write
-        && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
+    if let Some(path) = moved.iter().find(|path| !used.state.contains(*path)) {
+        let message = format!(
+            "{} is no file that `code` of the tool names and that one of these runs tried to write",
+            escape_terminal(path)
+        );
+        return Err(Error::new(ErrorKind::Usage, message).hint("edit `code` and `data` in its entry"));
+    }
+    let written = declare != Declare::Show
+        && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns, moved))?;
     let is_done = patterns == Patterns::default()
         && used.effects_undeclared.is_empty()
         && used.effects_unused.is_empty();
@@ -86,10 +100,12 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         observed_run_ids: found.runs.into_iter().map(|run| run.id).collect(),
         reason: found.why_not,
         complete: used.is_complete,
-        next_command: seams.spelled(match (written || is_done, declare) {
-            (true, _) | (_, Declare::Write) => NextStep::QueueCall(id.clone()),
-            (false, Declare::Show) => NextStep::DeclareUsed(id.clone()),
+        next_command: seams.spelled(match declare {
+            Declare::Show if !is_done => NextStep::DeclareUsed(id.clone()),
+            Declare::Show | Declare::Write { .. } => NextStep::QueueCall(id.clone()),
         }),
+        code_written: used.state.iter().filter(|path| !moved.contains(path)).cloned().collect(),
+        code_removed: moved.to_vec(),
         tool_id: id,
         code: patterns.code,
         data: patterns.data,

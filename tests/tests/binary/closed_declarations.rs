@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use brigade_tests::Site;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A workspace with one tool that is closed to reading.
 fn site(command: &str, lines: &str) -> Site {
@@ -95,7 +95,7 @@ fn a_database_is_declared_in_one_round() {
     let warned = warnings(&receipt);
     assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
     let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!(report["data"], serde_json::json!(["db/**"]), "{report:#}");
+    assert_eq!(report["data"], json!(["db/**"]), "{report:#}");
     for _ in 0..2 {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(
@@ -132,7 +132,8 @@ fn linked_packages_are_declared_as_code() {
     }
 }
 
-/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write.
+/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What is
+/// code becomes data only if a person says so.
 #[test]
 fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
     const COUNTS: &str =
@@ -148,7 +149,17 @@ fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
         site.workspace.write("state/counter", "1");
         let mut rounds = 0;
         while site.receipt_of("tool", "{}")["status"] != "completed" || rounds == 0 {
-            site.json(["observe", "tool", "--write"]).expect(0);
+            let before = site.workspace.read_text(".brigade/tools.toml");
+            let seen = site.json(["observe", "tool", "--write"]).expect(0);
+            if seen["code_written"] == json!(["state/counter"]) {
+                assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before, "it stays code: {seen:#}");
+                let moved =
+                    site.json(["observe", "tool", "--write", "--as-data", "state/counter"]).expect(0);
+                assert_eq!(
+                    (&moved["code_removed"], &moved["code_written"]),
+                    (&json!(["state/counter"]), &json!([]))
+                );
+            }
             rounds += 1;
             assert!(rounds < 4, "{}", site.workspace.read_text(".brigade/tools.toml"));
         }
@@ -160,6 +171,48 @@ fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
         let entry = site.workspace.read_text(".brigade/tools.toml");
         assert!(entry.contains("data = [\"state/counter\"]"), "{reads}: {entry}");
     }
+}
+
+/// Issue 12: a run that tried to write its own code made it data, which nothing binds.
+#[test]
+fn code_that_a_run_tries_to_write_stays_code() {
+    let site = site(
+        "sh run.sh",
+        "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/common\", \"lib/other\"]",
+    );
+    site.workspace.write("run.sh", ". lib/common\n(echo evil >> lib/common)\ntrue\n");
+    site.workspace.write("lib/common", "echo sourced\n");
+    site.workspace.write("lib/other", "");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "sourced", "{receipt:#}");
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let seen = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!((&seen["code_written"], &seen["written"]), (&json!(["lib/common"]), &json!(false)), "{seen:#}");
+    let text = site.tools(["observe", "tool"]).stdout_text();
+    assert!(text.contains("code that a run tried to write: 1"), "{text}");
+    site.json(["observe", "tool", "--write", "--as-data", "lib/other"]).expect(2);
+    assert_eq!(site.tools(["observe", "tool", "--as-data", "lib/common"]).code(), Some(2));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    assert!(site.receipt_of("tool", "{}")["binding"]["files"]["lib/common"].is_string());
+}
+
+/// Issue 12: `observe --write` made a directory with bound code one of data, and what was put there was imported.
+#[test]
+fn what_is_put_beside_code_is_not_opened_by_what_observe_declared() {
+    let site = site("python3 lib/main.py", "");
+    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+    site.workspace.write(".brigade/tools/policy.toml", policy.replace("\"closed\"", "\"workspace\""));
+    site.workspace.write(
+        "lib/main.py",
+        "import json\nfor n in range(4): open(f'lib/{n}.csv').read()\nprint('reached')\n",
+    );
+    (0..4).for_each(|number| site.workspace.write(&format!("lib/{number}.csv"), "1"));
+    site.receipt_of("tool", "{}");
+    site.json(["observe", "tool", "--write"]).expect(0);
+    site.workspace.write(".brigade/tools/policy.toml", policy);
+    site.workspace.write("lib/json.py", "print('planted')\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert!(!receipt["stdout_summary"].to_string().contains("planted"), "{receipt:#}");
 }
 
 /// Issue 12: SQLite opens a database for writing first, and a tool that only reads was given the effect to write.
@@ -182,7 +235,7 @@ fn a_tool_that_only_reads_a_database_needs_nothing() {
         "{receipt:#}"
     );
     let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &serde_json::json!([])));
+    assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &json!([])));
 }
 
 /// Issue 12: what SQLite makes beside a database in the workspace itself or beside code has no pattern.
