@@ -94,6 +94,14 @@ fn a_name_that_a_program_takes_for_itself_is_no_program() {
         "yarn hello",
         "docker ps",
         "podman --remote ps",
+        "docker compose ps",
+        "docker compose -f hello.yml exec app ps",
+        "docker run --rm -v ./x:/x alpine:3 ps",
+        "kubectl exec pod -- ps aux",
+        "timeout 5 nice docker compose ps",
+        "env A=b kubectl -n ps get pods",
+        "adb shell ps",
+        "incus exec c -- ps",
         "rustup test",
         "bundle hello",
         "timeout 5 npm run test",
@@ -113,6 +121,10 @@ fn a_name_that_a_program_takes_for_itself_is_no_program() {
         ("timeout 5 hello", "hello"),
         ("rustup run stable cargo", "cargo"),
         ("env -u just hello", "hello"),
+        // The name of a container program as the value of an option.
+        ("poetry -C docker run hello", "hello"),
+        ("strace -E docker hello", "hello"),
+        ("chroot docker hello", "hello"),
     ] {
         assert!(programs(command).iter().any(|name| name == expect), "{command}");
     }
