@@ -16,6 +16,7 @@ mod started;
 mod unbound;
 mod words;
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
 pub use search::keeps_databases;
 pub use unbound::never_bound;
-use words::{messages, names_in, parts_of};
+use words::{messages, names_in, parts_of, quoted_in};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
@@ -119,6 +120,9 @@ pub struct Reads {
     /// Those of the files in words that are only databases of the program behind which they are named, which was told
     /// to run nothing of them.
     pub databases: BTreeSet<PathBuf>,
+    /// Files that only a quoted part of a word names, such as a setting in JSON, and that do not look like code. They are
+    /// data if the entry declares them so.
+    pub settings: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
@@ -185,6 +189,11 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     follow(argv.words(), directory, files, &mut reads);
     started::first_lines(directory, files, &mut reads);
     started::chosen_versions(directory, files, &mut reads);
+    // What something else names, too, is bound in any case.
+    let is_named = |path: &PathBuf| {
+        [&reads.named, &reads.scripts, &reads.code].iter().any(|paths| paths.contains(path))
+    };
+    reads.settings = reads.settings.iter().filter(|path| !is_named(path)).cloned().collect();
     reads.missing = missing_script(argv, directory, files);
     reads
 }
@@ -327,6 +336,9 @@ impl Finder<'_> {
         let is_unknown =
             command.words.first().is_some_and(|word| Program::of(word).is_none() && !only_looks(word));
         let mut behind_interpreter = false;
+        // Programs in the language of awk and SQLite stand without an option, and name what they write.
+        let mut behind_language = false;
+        let of_code = LazyCell::new(|| risk::words_of_code(&command.words));
         let messages = messages(&command.words);
         // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
@@ -346,8 +358,19 @@ impl Finder<'_> {
                     directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));
                 // A text also says what is read and written; its code is what looks like code.
                 found.extend(paths.filter(|path| !is_text || self.is_code(path)));
+                if is_text && !behind_language {
+                    let quoted = quoted_in(word);
+                    let paths = directories
+                        .iter()
+                        .flat_map(|folder| quoted.iter().map(|part| folder.join(&**part)))
+                        .filter(|path| self.is_file(path) && !self.is_code(path));
+                    reads.settings.extend(paths.filter(|_| !of_code.iter().any(|words| words.contains(&at))));
+                }
             }
-            behind_interpreter |= Program::of(word).is_some_and(|known| known.interpreter().is_some());
+            let known = Program::of(word);
+            behind_interpreter |= known.is_some_and(|known| known.interpreter().is_some());
+            behind_language |= known
+                .is_some_and(|known| matches!(known.row().finds, Finds::Awk | Finds::DotCommands));
         }
         started::programs(&command.words, &self.directory, self.files, reads);
     }
@@ -514,6 +537,10 @@ impl Finder<'_> {
         path.to_str().is_some_and(is_code_name)
             || self.files.is_program(path)
             || self.files.head(path, 2) == b"#!"
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        matches!(self.files.look(path), Seen::Inside { kind: Some(Kind::File), .. })
     }
 
     /// Tells whether the path leads to something in the workspace.

@@ -261,3 +261,22 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
     );
     assert!(!warned.contains("observe"), "{warned}");
 }
+
+/// Issue 12: a file that a setting within a word names was not bound. It is data if the entry says so.
+#[test]
+fn what_a_setting_names_is_bound_unless_it_is_data() {
+    let site = site("python3 run.py '{\"state\": \"my dir/state\"}'", "");
+    site.workspace.write("run.py", "import json, sys\nprint(open(json.loads(sys.argv[1])['state']).read())\n");
+    site.workspace.write("my dir/state", "found");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "found", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["my dir/state"].is_string(), "{receipt:#}");
+    let id = site.approved("tool", "{}");
+    site.workspace.write("my dir/state", "changed");
+    site.run_call(&id).refused("my dir/state");
+    let entry = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", format!("{}\ndata = [\"my dir/**\"]\n", entry.trim_end()));
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "changed", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["my dir/state"].is_null(), "{receipt:#}");
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brigade_core::Json;
 
 use super::javascript::is_directory;
-use super::{Files, Finder, Kind, Reads, Seen};
+use super::{Files, Finder, Reads};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
 use crate::risk;
 
@@ -37,6 +37,9 @@ pub struct Chain {
     pub starts: Vec<Link>,
     /// Files and directories that these commands name, or where their programs find code. They may be missing.
     pub files: BTreeSet<PathBuf>,
+    /// Those of them that are data if the entry declares them so: databases of SQLite that runs nothing of them, and what
+    /// only settings name.
+    pub may_be_data: BTreeSet<PathBuf>,
     /// Directories of packages that these commands find installed.
     pub environments: BTreeSet<PathBuf>,
     /// What finds or starts further code by itself: interpreters, programs of the workspace, and commands that cannot
@@ -56,9 +59,16 @@ impl Chain {
     /// Adds what another part of the command starts.
     pub(super) fn append(&mut self, mut other: Chain) {
         self.starts.append(&mut other.starts);
-        self.files.append(&mut other.files);
+        self.add(std::mem::take(&mut other.files), std::mem::take(&mut other.may_be_data));
         self.environments.append(&mut other.environments);
         self.finders.append(&mut other.finders);
+    }
+
+    /// Adds files, and says which of them may be data. What is bound in any case for one command stays so for all.
+    fn add(&mut self, files: BTreeSet<PathBuf>, may_be_data: BTreeSet<PathBuf>) {
+        self.may_be_data.retain(|path| may_be_data.contains(path) || !files.contains(path));
+        self.may_be_data.extend(may_be_data.into_iter().filter(|path| !self.files.contains(path)));
+        self.files.extend(files);
     }
 
     /// Follows a line of a file that a shell runs in a directory.
@@ -80,9 +90,12 @@ impl Chain {
         nested.chain.depth = self.depth + 1;
         nested.chain.starts = std::mem::take(&mut self.starts);
         super::follow(&words, directory, files, &mut nested);
-        let Reads { named, scripts, code, environments, unbound, chain, .. } = nested;
+        let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
-        self.files.extend([named, scripts, code, chain.files].into_iter().flatten());
+        let bound: BTreeSet<PathBuf> = [named, scripts, code].into_iter().flatten().collect();
+        let may_be_data = &databases | &(&settings - &bound);
+        self.add(&bound | &settings, may_be_data);
+        self.add(chain.files, chain.may_be_data);
         self.environments.extend(environments.into_iter().chain(chain.environments));
         if is_readable {
             // The shell of a script is not what finds code.
@@ -265,10 +278,6 @@ impl Finder<'_> {
         if finds_code || starts_unnamed(&words) {
             reads.chain.finders.insert(self.shown(script));
         }
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        matches!(self.files.look(path), Seen::Inside { kind: Some(Kind::File), .. })
     }
 
     /// Follows the recipes of the first of these files that is there. Returns whether one is.

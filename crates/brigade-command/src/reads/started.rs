@@ -155,6 +155,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
     reads.named_by_workspace = &by_workspace.executed - &reads.executed;
     reads.named.append(&mut by_workspace.named);
     reads.scripts.append(&mut by_workspace.scripts);
+    reads.settings.append(&mut by_workspace.settings);
     reads.code.append(&mut by_workspace.code);
     reads.environments.append(&mut by_workspace.environments);
     reads.programs.append(&mut by_workspace.programs);

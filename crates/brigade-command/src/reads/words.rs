@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use brigade_core::Json;
+
 use crate::programs::{Program, Role};
 use crate::risk;
 
@@ -46,15 +48,51 @@ pub(super) fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
         // A name may hold separators itself: behind the last sign that it does not hold, and between quotes.
         let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
         parts.extend(behind.filter(|part| may_be_path(part)).map(Cow::Borrowed));
-        for quote in QUOTES.into_iter().filter(|quote| word.contains(*quote)) {
-            // Within quotes of another program, such a quote has a backslash.
-            let quoted = word.split(quote).map(|part| part.trim_end_matches('\\'));
-            parts.extend(
-                quoted.filter(|part| may_be_path(part) && part.contains(separates)).flat_map(names_in),
-            );
-        }
+        parts.extend(quoted_in(word));
     }
     parts
+}
+
+/// Lists possible file names that stand as a whole between quotes, as in settings and JSON: `include="my dir/x.toml"`,
+/// `{"file": "a b.json"}`. A string with escapes names what JSON reads in it.
+pub(super) fn quoted_in(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let mut found = BTreeSet::new();
+    for quote in QUOTES.into_iter().filter(|quote| word.contains(*quote)) {
+        // Within quotes of another program, such a quote has a backslash.
+        let quoted = word.split(quote).map(|part| part.trim_end_matches('\\'));
+        found.extend(quoted.filter(|part| may_be_path(part)).flat_map(names_in));
+    }
+    if word.contains('\\') {
+        let texts = escaped_strings(word).into_iter().filter(|text| may_be_path(text));
+        found.extend(texts.flat_map(|text| {
+            names_in(&text).into_iter().map(|name| Cow::Owned(name.into_owned())).collect::<Vec<_>>()
+        }));
+    }
+    found
+}
+
+/// Reads the strings between double quotes in which something is escaped.
+pub(super) fn escaped_strings(word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('"') {
+        let mut is_escaped = false;
+        let ends = |c: char| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        };
+        let Some(length) = rest[start + 1..].find(ends) else { break };
+        let end = start + length + 2;
+        let string = &rest[start..end];
+        if string.contains('\\')
+            && let Ok(Json::String(text)) = Json::parse(string)
+        {
+            found.push(text.to_string());
+        }
+        rest = &rest[end..];
+    }
+    found
 }
 
 /// Tells whether the system could open a file of this name.

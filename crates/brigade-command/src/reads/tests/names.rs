@@ -1,6 +1,7 @@
 //! Names in words: of files, databases and programs, and what many of them cost.
 
 use super::*;
+use crate::reads::words::escaped_strings;
 
 /// Issue 12: what sqlite3 writes and reads is named by a word as code is. It is only data where SQLite was told to run
 /// nothing of it, and nobody else can run it.
@@ -43,6 +44,38 @@ fn the_database_of_sqlite_is_told_from_its_scripts() {
     files.links.insert("/bin/sqlite3".into(), "/work/bin/sqlite3".into());
     assert_eq!(reads("sqlite3 -safe db/x.db", &files).databases, BTreeSet::new());
     assert_eq!(reads("python3 db/x.db", &files).databases, BTreeSet::new());
+}
+
+/// Issue 12: a setting that a word quotes names a file, also one that does not look like code; code names what it
+/// writes, too.
+#[test]
+fn what_settings_name_between_quotes_is_found() {
+    let files = Fake::new(&["my dir/x.toml", "m.py"], &[]);
+    let settings = |command: &str| reads(command, &files).settings;
+    for command in [
+        "cargo --config 'include=\"my dir/x.toml\"' build",
+        "cargo '--config=include = \"my dir/x.toml\"' build",
+        "python3 m.py --config '{\"file\":\"my dir/x.toml\"}'",
+        "timeout 5 python3 m.py \"{'files': ['my dir/x.toml']}\"",
+        "new-tool '{\"a\":[\"my dir\\\\/x.toml\"]}'",
+        "new-tool '{\"a \":\"my dir\\\\u002fx.toml\"}'",
+        "new-tool '{\"a\": \"@my dir/x.toml\"}'",
+    ] {
+        assert_eq!(settings(command), BTreeSet::from(["/work/my dir/x.toml".into()]), "{command}");
+    }
+    for command in [
+        "python3 -c 'open(\"my dir/x.toml\", \"w\")'",
+        "node -e 'x = [\"my dir/x.toml\"]'",
+        "awk '{print > \"my dir/x.toml\"}' a",
+        "sqlite3 x.db '.output \"my dir/x.toml\"'",
+        "git commit -m 'see \"my dir/x.toml\"'",
+        "grep 'a=\"my dir/x.toml\"' a",
+        // It is bound, whatever the entry says.
+        "python3 m.py '{\"file\":\"my dir/x.toml\"}' 'my dir/x.toml'",
+    ] {
+        assert_eq!(settings(command), BTreeSet::new(), "{command}");
+    }
+    assert_eq!(escaped_strings(r#"a "b" "c\td" "e\"f" "g"#), ["c\td", "e\"f"]);
 }
 
 #[test]
