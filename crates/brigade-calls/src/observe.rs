@@ -6,7 +6,7 @@ use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{
-    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files,
+    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files, put_safe,
 };
 use brigade_facts::{CATALOG, is_code_file};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
@@ -54,6 +54,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     // What its command binds by now is declared, whatever these runs had bound.
     let kept = found.runs.iter().flat_map(|run| run.observed.denied.iter().flatten());
     let kept: BTreeSet<&str> = kept.map(|denied| denied.path.as_str()).collect();
+    let mut advice = Vec::new();
     if !used.unbound.is_empty() || !kept.is_empty() {
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
@@ -62,6 +63,15 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         used.bound.extend(binding.files.keys().cloned());
         // A database makes files beside itself, and reads them.
         if used.effects(&tool.effects).iter().any(|effect| effect == WRITE_EFFECT) {
+            let bound = kept.iter().filter(|path| binds(binding, path));
+            let databases: Vec<&str> = bound.copied().filter(|path| is_database(&*seams.fs, path)).collect();
+            let safe = planned.plan.loose_databases().and_then(|places| put_safe(&places));
+            advice.extend(safe.filter(|_| !databases.is_empty()).map(|safe| {
+                format!(
+                    "{safe}: otherwise it can run what {} says, so approvals bind that, and `data` does not open it",
+                    escape_terminal(&databases.join(", "))
+                )
+            }));
             let folders = kept.iter().filter_map(|path| database_folder(&*seams.fs, &binding.files, path));
             let is_open = |folder: &&str| !tool.data.contains(&format!("{}/**", pattern_of(folder)));
             used.folders.extend(folders.filter(is_open).map(str::to_owned));
@@ -106,6 +116,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         }),
         code_written: used.state.iter().filter(|path| !moved.contains(path)).cloned().collect(),
         code_removed: moved.to_vec(),
+        advice,
         tool_id: id,
         code: patterns.code,
         data: patterns.data,

@@ -137,12 +137,20 @@ pub fn other_bytes(
 pub struct Ran<'r> {
     /// The tool.
     pub tool: &'r str,
-    /// Whether a command that starts SQLite tells it to run nothing of its database; `None` if it starts none.
-    pub keeps_databases: Option<bool>,
+    /// Where it starts SQLite without telling it to run nothing of its database; `None` if it starts none.
+    pub loose_databases: Option<&'r [String]>,
     /// What the approval binds.
     pub files: &'r BTreeMap<String, Fingerprint>,
     /// Whether it completed.
     pub completed: bool,
+}
+
+/// Says where SQLite is to be told to run nothing of its database, if anywhere.
+pub fn put_safe(loose_databases: &[String]) -> Option<String> {
+    const MOST: usize = 3;
+    let shown = loose_databases.iter().take(MOST).map(|place| format!("`{}`", escape_terminal(place)));
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| format!("put `-safe` behind `sqlite3` in {}", shown.join(", ")))
 }
 
 /// How files are called that SQLite makes beside a database, behind its name.
@@ -157,7 +165,7 @@ pub fn denials(
     speller: &dyn Spell,
 ) -> Vec<String> {
     const MOST: usize = 20;
-    let Ran { tool, keeps_databases, files, completed } = ran;
+    let Ran { tool, loose_databases, files, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -180,15 +188,13 @@ pub fn denials(
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
-            ("write", _) if keeps_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
+            ("write", _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
                 // SQLite opens for writing first, and reads where it may not write.
                 if !writes && completed {
                     continue;
                 }
-                let first = match keeps_databases {
-                    Some(false) => "put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, and ",
-                    _ => "",
-                };
+                let first = loose_databases.and_then(put_safe);
+                let first = first.map(|said| said + ", so that it runs nothing of it, and ").unwrap_or_default();
                 match database_folder(fs, files, path) {
                     Some(folder) => declared(format!(
                         "denied: writing {shown}, a database; {first}add `{}/**` to data of the tool",

@@ -89,13 +89,53 @@ fn a_database_is_declared_in_one_round() {
     let said = "denied: writing db/x.db, a database; put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, \
                 and add `db/**` to data";
     assert!(warned.contains(said), "{warned}");
+    let seen = site.json(["observe", "tool"]).expect(0);
+    let advice = seen["advice"].to_string();
+    assert!(advice.contains("put `-safe` behind `sqlite3` in `command`: otherwise"), "{seen:#}");
     let safe = site.workspace.read_text(".brigade/tools.toml").replace("sqlite3 db", "sqlite3 -safe db");
     site.workspace.write(".brigade/tools.toml", safe);
     let receipt = site.receipt_of("tool", "{}");
     let warned = warnings(&receipt);
     assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
     let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!((&report["data"], &report["advice"]), (&json!(["db/**"]), &json!([])), "{report:#}");
+    for _ in 0..2 {
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(
+            (&receipt["status"], &receipt["warnings"]),
+            (&"completed".into(), &Value::Null),
+            "{receipt:#}"
+        );
+    }
+}
+
+/// Issue 12: a database that only a script opens was not bound, and could start commands as data.
+#[test]
+fn a_database_that_a_script_opens_is_bound_unless_it_runs_nothing() {
+    if !std::path::Path::new("/usr/bin/sqlite3").exists() {
+        return;
+    }
+    let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
+    fs::create_dir(site.workspace.path().join("db")).unwrap();
+    let tell = |text: &str| {
+        let database = site.workspace.path().join("db/x.db");
+        assert!(std::process::Command::new("sqlite3").arg(database).arg(text).status().unwrap().success());
+    };
+    tell("create table t (a)");
+    site.workspace.write("run.sh", "sqlite3 db/x.db 'insert into t values (1)'\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "failed", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["db/x.db"].is_string(), "{receipt:#}");
+    let warned = warnings(&receipt);
+    assert!(warned.contains("put `-safe` behind `sqlite3` in `run.sh`, so that"), "{warned}");
+    let id = site.approved("tool", "{}");
+    tell("create view v as select edit('', 'sh -c id')");
+    site.run_call(&id).refused("db/x.db");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!(report["data"], json!(["db/**"]), "{report:#}");
+    assert!(report["advice"].to_string().contains("in `run.sh`: otherwise"), "{report:#}");
+    assert_eq!(site.receipt_of("tool", "{}")["status"], "failed", "it is bound until SQLite runs nothing of it");
+    site.workspace.write("run.sh", "sqlite3 -safe db/x.db 'insert into t values (1)'\n");
     for _ in 0..2 {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(

@@ -158,6 +158,9 @@ pub struct ObserveReport {
     /// Those that were moved from `code` to `data` on request. Nothing binds them any more.
     #[serde(default)]
     pub code_removed: Vec<String>,
+    /// What else has to be changed by hand, as sentences.
+    #[serde(default)]
+    pub advice: Vec<String>,
     /// Effects that were used, or tried and denied, and are not declared.
     pub effects_undeclared: Vec<EffectUse>,
     /// Effects that are declared and were not used. Empty unless everything was seen.

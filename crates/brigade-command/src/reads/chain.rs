@@ -9,7 +9,7 @@ use brigade_core::Json;
 use super::javascript::is_directory;
 use super::{Files, Finder, Reads};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
-use crate::risk;
+use crate::risk::{self, Started};
 
 /// The maximum length of a chain of commands, and their maximum number.
 const DEPTH: usize = 4;
@@ -85,11 +85,24 @@ impl Chain {
         if !is_readable || starts_unnamed(&words) {
             self.finders.insert(by.clone());
         }
+        self.follow_words(link, &words, is_readable, directory, files);
+    }
+
+    /// Follows a command of a file, given by its words.
+    fn follow_words(
+        &mut self,
+        link: Link,
+        words: &[String],
+        is_readable: bool,
+        directory: &Path,
+        files: &dyn Files,
+    ) {
+        let by = link.by.clone();
         self.starts.push(link);
         let mut nested = Reads::default();
         nested.chain.depth = self.depth + 1;
         nested.chain.starts = std::mem::take(&mut self.starts);
-        super::follow(&words, directory, files, &mut nested);
+        super::follow(words, directory, files, &mut nested);
         let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
         let bound: BTreeSet<PathBuf> = [named, scripts, code].into_iter().flatten().collect();
@@ -263,11 +276,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not.
+    /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not, but for
+    /// databases of SQLite: they can start commands themselves, and do not look like code.
     pub(super) fn note_shell_script(&self, script: &Path, reads: &mut Reads) {
         let Some(text) = self.files.read(script, TEXT_LIMIT) else { return };
         let words = ["sh".to_owned(), "-c".to_owned(), String::from_utf8_lossy(&text).into_owned()];
-        let finds_code = risk::started(&words).iter().skip(1).any(|command| {
+        let commands = risk::started(&words);
+        let commands = commands.get(1..).unwrap_or_default();
+        let finds_code = commands.iter().any(|command| {
             let Some(program) = command.words.first() else { return false };
             let is_of_workspace = program.contains('/') && !program.starts_with('/');
             let known = Program::of(program);
@@ -277,6 +293,27 @@ impl Finder<'_> {
         });
         if finds_code || starts_unnamed(&words) {
             reads.chain.finders.insert(self.shown(script));
+        }
+        let opens_database = |command: &&Started| {
+            let program = command.words.first().and_then(|word| Program::of(word));
+            program.is_some_and(|known| known.row().finds == Finds::DotCommands)
+        };
+        for command in commands.iter().filter(opens_database) {
+            if MOST <= reads.chain.starts.len() || DEPTH <= reads.chain.depth {
+                return;
+            }
+            let link = Link { by: self.shown(script), command: command.words.join(" ") };
+            if reads.chain.starts.contains(&link) {
+                continue;
+            }
+            // What a pipe or a text behind `<<` tells it stands elsewhere in the script.
+            let told = commands
+                .iter()
+                .flat_map(|other| std::iter::once(other.words.join(" ")).chain(other.words.iter().cloned()));
+            let told = told.filter(|line| has_dot_command(line));
+            let words: Vec<String> = command.words.iter().cloned().chain(told).collect();
+            let directory = self.directory.join(&command.directory);
+            reads.chain.follow_words(link, &words, true, &directory, self.files);
         }
     }
 
@@ -320,6 +357,12 @@ impl Finder<'_> {
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.files.root()).unwrap_or(path).to_string_lossy().into_owned()
     }
+}
+
+/// Tells whether a line is a command of sqlite3 with operands, such as `.read FILE`.
+fn has_dot_command(line: &str) -> bool {
+    let name = line.strip_prefix('.').and_then(|rest| rest.split_once(char::is_whitespace));
+    name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
 /// Verbs that install and then test.

@@ -171,6 +171,9 @@ impl View for ObserveReport {
         group(page, if self.written { "added to effects" } else { "used, not declared" }, effects);
         let name = if self.written { "removed from effects" } else { "declared, not used" };
         group(page, name, self.effects_unused.iter().map(Text::from));
+        for advice in &self.advice {
+            page.note(advice);
+        }
         if self.written {
             page.note("approvals of the tool's calls have ended: queue and approve them again");
         }
