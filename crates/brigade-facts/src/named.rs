@@ -174,9 +174,10 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
     }
     // A database that the entry declares as data is written by the tool; SQLite runs nothing of it.
     let is_data = |path: &PathBuf| is_declared_data(reader.tool, fs, path);
-    let is_database = |path: &PathBuf| reads.databases.contains(path) && is_data(path);
+    let is_database =
+        |path: &PathBuf| reads.databases.contains(path) && !reads.code.contains(path) && is_data(path);
     reads.named.retain(|path| !is_database(path));
-    reads.named.extend(reads.settings.into_iter().filter(|path| !is_data(path)));
+    reads.named.extend(reads.settings.iter().filter(|path| !is_data(path)).cloned());
     reads.scripts.retain(|path| !is_database(path));
     // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
     for path in reads.named.iter().chain(&reads.scripts) {

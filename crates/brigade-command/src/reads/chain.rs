@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::Json;
 
-use super::javascript::is_directory;
+use super::javascript::directory_of;
 use super::{Files, Finder, Reads};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
 use crate::risk::{self, Started};
@@ -105,6 +105,7 @@ impl Chain {
         super::follow(words, directory, files, &mut nested);
         let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
+        let databases = &databases - &code;
         let bound: BTreeSet<PathBuf> = [named, scripts, code].into_iter().flatten().collect();
         let may_be_data = &databases | &(&settings - &bound);
         self.add(&bound | &settings, may_be_data);
@@ -214,15 +215,14 @@ impl Finder<'_> {
             {
                 names.extend(scripts);
                 names.extend(TESTS_TOO.contains(verb).then_some("test"));
-                packages.extend(rest.iter().copied().filter(|word| is_directory(word)));
+                packages.extend(rest.iter().filter_map(|word| directory_of(word)));
             }
         }
         if names.is_empty() {
             return;
         }
         let mut folders = BTreeSet::from([self.directory.clone()]);
-        let packages = packages.iter().map(|name| name.strip_prefix("file:").unwrap_or(name));
-        folders.extend(packages.map(|folder| self.directory.join(folder)));
+        folders.extend(packages.iter().map(|folder| self.directory.join(folder)));
         for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
             folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
         }

@@ -56,7 +56,10 @@ fn container_of(words: &[String]) -> Option<usize> {
             && words.ends_with(&command.words)
             && Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Container)
     };
-    risk::started(words).iter().find(|command| is_one(command)).map(|command| words.len() - command.words.len())
+    risk::started(words)
+        .iter()
+        .find(|command| is_one(command))
+        .map(|command| words.len() - command.words.len())
 }
 
 /// Leaves out the words behind a program that are no programs, because it takes them as names of its own: recipes,
@@ -174,11 +177,11 @@ pub(super) fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<Pa
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
-/// Reads the options in the first line of a script that names perl, which obeys them however it is started.
-pub(super) fn options_of_perl(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
+/// Reads the options in the first line of a script that names perl or ruby, which obey them however they are started.
+pub(super) fn options_of_first_line(name: &str, script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let (mut words, _) = first_line(script, files)?;
-    let is_perl = words.iter().any(|word| word.contains("perl"));
-    is_perl.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
+    let is_one = words.iter().any(|word| word.contains(name));
+    is_one.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
 }
 
 /// Reads the first line of a script like the system: an interpreter, at most one argument, and the script. What comes

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use brigade_core::Json;
 
 use crate::programs::{Program, Role};
-use crate::risk;
+use crate::risk::{self, Standing};
 
 /// The maximum number of option letters before a file name in one word.
 const BUNDLE: usize = 8;
@@ -100,17 +100,31 @@ fn may_be_path(part: &str) -> bool {
     !part.is_empty() && part.len() < LONGEST_PATH && !part.contains('\0')
 }
 
+/// Tells whether a word has the name of git.
+pub(super) fn is_git(word: &str) -> bool {
+    Program::of(word).is_some_and(|known| known.role() == Role::Git)
+}
+
 /// Lists the words that are messages, which start nothing and name nothing: `git commit -am TEXT`, `git tag -mTEXT`.
 pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
     const VERBS: [&str; 5] = ["commit", "merge", "notes", "stash", "tag"];
     /// Options that stand before `m` in one word, and take no value themselves.
     const FLAGS: &str = "aefinopqsvz";
     let mut found = BTreeSet::new();
-    let is_git = |word: &String| Program::of(word).is_some_and(|known| known.role() == Role::Git);
-    let Some(git) = words.iter().position(is_git) else { return found };
-    // A script that happens to be called `git` reads its words in its own way, and so may what starts it.
+    let Some(git) = words.iter().position(|word| is_git(word)) else { return found };
+    // A script that happens to be called `git` reads its words in its own way, and so may what starts it. Behind a
+    // wrapper it may be an operand of that, and behind a launcher nothing is certain.
     let role = |word: &String| Program::of(word).filter(|_| !word.contains('/')).map(Program::role);
-    let starts_git = |word: &String| matches!(role(word), Some(Role::Wrapper { .. } | Role::Launcher));
+    let is_certain = || {
+        risk::started(words)
+            .iter()
+            .any(|command| command.standing != Standing::Guessed && command.words == words[git..])
+    };
+    let starts_git = |word: &String| match role(word) {
+        Some(Role::Launcher) => true,
+        Some(Role::Wrapper { .. }) => is_certain(),
+        _ => false,
+    };
     let is_interpreter = |word: &String| Program::of(word).is_some_and(|it| it.interpreter().is_some());
     let is_script = words[git].contains('/')
         || (git != 0 && !starts_git(&words[0]))
@@ -138,7 +152,7 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
 }
 
 /// Returns the path that a URL spells in another way than the system: `file:///a%20b`, `file://localhost/a`, `file:a`,
-/// and of a relative one `./a%20b` and `./a?b`.
+/// and of a relative one `./a%20b`, `./a?b` and `.\\a`.
 fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
     const SCHEME: &str = "file:";
     let is_file = url.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
@@ -147,10 +161,15 @@ fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
             Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
             None => rest,
         },
-        None if url.contains(['%', '?', '#']) && !url.contains("://") => url,
+        None if url.contains(['%', '?', '#', '\\']) && !url.contains("://") => url,
         None => return None,
     };
     let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
+    // A URL takes a backslash for a slash.
+    if path.contains('\\') {
+        let path = path.replace('\\', "/");
+        return Some(Cow::Owned(path_of_url(&path).map_or_else(|| path.clone(), Cow::into_owned)));
+    }
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }

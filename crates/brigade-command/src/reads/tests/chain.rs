@@ -254,7 +254,10 @@ fn a_database_that_a_script_opens_is_bound() {
     ] {
         let reads = reads("sh run.sh", &files(script));
         for file in bound {
-            assert!(reads.chain.files.contains(&Path::new("/work").join(file)), "{script}: {file}: {reads:?}");
+            assert!(
+                reads.chain.files.contains(&Path::new("/work").join(file)),
+                "{script}: {file}: {reads:?}"
+            );
         }
         assert_eq!(reads.chain.may_be_data, BTreeSet::new(), "{script}");
     }
