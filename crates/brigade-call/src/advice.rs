@@ -144,6 +144,9 @@ impl ToolUse {
             let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
             !is_left_out && !path.contains(MARK) && !is_in(&code, path) && !is_in(&data, path)
         });
+        // One that is declared opens the directory if it is there when a run starts.
+        let is_declared = |folder: &String| tool.data.contains(&format!("{}/**", pattern_of(folder)));
+        used.folders.retain(|folder| !is_declared(folder));
         let written = used.written;
         // A file is often written under a longer name, and then renamed.
         let is_written = |path: &str| {
@@ -294,7 +297,7 @@ impl Used {
             self.effect(READ_EFFECT, &input.path, false);
         }
         self.executed.extend(observed.executed.iter().flatten().map(|file| file.path.clone()));
-        for binding in &receipt.binding {
+        if let Some(binding) = &receipt.binding {
             self.bound.extend(binding.files.keys().cloned());
             self.bound.extend(binding.program.iter().map(|program| program.path.clone()));
         }
@@ -313,11 +316,17 @@ impl Used {
                 self.effect(NETWORK, &format!("{} port {port}", seen.address), false);
             }
         }
+        let wrote: BTreeSet<&str> =
+            observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
         for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-            if denied.what == "create" {
+            let is_its_own = denied.what == "read" && wrote.contains(denied.path.as_str());
+            if denied.what == "create" || is_its_own && !is_bound(receipt, &denied.path) {
                 self.effect(WRITE_EFFECT, &denied.path, false);
                 let bound = receipt.binding.as_ref().map(|binding| &binding.files);
                 let folder = data_folder(bound.unwrap_or(&BTreeMap::new()), &denied.path).map(str::to_owned);
+                if is_its_own {
+                    self.files.entry(denied.path.clone()).or_default().denied = true;
+                }
                 self.folders.extend(folder);
             } else if denied.what != "write" {
                 // What is bound is covered, although something else kept it from the run.
@@ -592,12 +601,24 @@ mod tests {
         assert_eq!(lists(&["state/counter".to_owned()]), moved);
     }
 
+    /// Issue 12: a file that a run writes and reads back was declared by its name, which opens what was there before.
+    #[test]
+    fn what_a_run_writes_and_may_not_read_back_needs_its_directory() {
+        let denied = denials(&[("read", "out/log"), ("read", "out/other.csv"), ("read", "top.csv")]);
+        let observed = RunObserved { denied, written: files(&["out/log", "top.csv"]), ..seen() };
+        let patterns =
+            |data: &[&str]| used(&tool(&["local-write"], &[], data), &observed).patterns(&|_| true).data;
+        assert_eq!(patterns(&[]), ["out/**", "top.csv"]);
+        assert_eq!(patterns(&["out/log", "top.csv"]), ["out/**"], "its name alone did not open it");
+        assert_eq!(patterns(&["out/**", "top.csv"]), [""; 0], "it was not there");
+    }
+
     /// Issue 12: `DIRECTORY/**` of data opened what others put beside code that finds its modules there.
     #[test]
     fn a_directory_with_bound_code_is_no_directory_of_data() {
-        let read = ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/1", "set/2", "set/3", "set/4"];
-        let observed =
-            RunObserved { read: files(&read), written: files(&read[4..]), ..seen() };
+        let read =
+            ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/1", "set/2", "set/3", "set/4"];
+        let observed = RunObserved { read: files(&read), written: files(&read[4..]), ..seen() };
         let tool = tool(&["local-read"], &[], &[]);
         let used =
             ToolUse::of(&tool, [&seen_with(&["lib/main.py"], observed)], Path::new("/work"), &|_| false);

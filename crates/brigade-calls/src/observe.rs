@@ -1,6 +1,7 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::text::escape_terminal;
@@ -54,7 +55,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     // What its command binds by now is declared, whatever these runs had bound.
     let kept = found.runs.iter().flat_map(|run| run.observed.denied.iter().flatten());
     let kept: BTreeSet<&str> = kept.map(|denied| denied.path.as_str()).collect();
-    let mut advice = Vec::new();
+    let mut advice: Vec<String> = Vec::new();
     if !used.unbound.is_empty() || !kept.is_empty() {
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
@@ -77,6 +78,13 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
             used.folders.extend(folders.filter(is_open).map(str::to_owned));
         }
     }
+    let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;
+    advice.extend(used.unbound.iter().find(is_blank).map(|file| {
+        format!(
+            "rename \"{}\" to declare it: the catalog holds no names that begin or end with a blank",
+            escape_terminal(&file.path)
+        )
+    }));
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
     // A link opens nothing, whatever declares it.
@@ -85,7 +93,8 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let declarable = declarable.chain(beside_databases(&*seams.fs, &used.unbound)).collect();
     let mut patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
     let linked = used.unbound.iter().filter(|file| !leads(&file.path));
-    let linked: BTreeSet<String> = linked.flat_map(|file| package_patterns(&*seams.fs, &file.path)).collect();
+    let linked: BTreeSet<String> =
+        linked.flat_map(|file| package_patterns(&*seams.fs, &file.path, &fits)).collect();
     let is_new = |pattern: &String| !patterns.code.contains(pattern) && !tool.code.contains(pattern);
     let linked: Vec<String> = linked.into_iter().filter(|pattern| is_new(pattern) && fits(pattern)).collect();
     patterns.code.extend(linked);
@@ -142,23 +151,65 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     unbound.iter().filter(denied).flat_map(beside).filter(is_there).collect()
 }
 
-/// Makes patterns of the packages of JavaScript that a path leads through by links: the directory of the links, and
-/// what they lead to elsewhere in the workspace.
-fn package_patterns(fs: &dyn Fs, path: &str) -> Vec<String> {
-    const PACKAGES: &str = "node_modules";
-    let mut found = Vec::new();
-    for link in links_on(fs, &fs.root().join(path)) {
-        let above = link.as_path().ancestors().find(|folder| folder.ends_with(PACKAGES));
-        let Some(packages) = above else { continue };
-        found.push(format!("{}/**", pattern_of(&packages.to_string_lossy())));
+/// How directories of installed packages of JavaScript are called.
+const PACKAGES: &str = "node_modules";
+
+/// Makes patterns of the packages of JavaScript that a path leads through by links: the directories of the links, and
+/// what they lead to elsewhere in the workspace. Each package depends on others by links of its own, so these count,
+/// too: a run would come to them one after the other.
+fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+    const MOST: usize = 1_000;
+    let below = |folder: &Path| format!("{}/**", pattern_of(&folder.to_string_lossy()));
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut waiting = links_on(fs, &fs.root().join(path));
+    while let Some(link) = waiting.pop() {
+        let Some(packages) = nearest_packages(link.as_path()) else { continue };
+        if MOST <= seen.len() || !seen.insert(link.as_str().to_owned()) {
+            continue;
+        }
+        found.insert(below(packages));
         let target = fs.resolve(&fs.root().join(link.as_path()).to_string_lossy(), None);
-        if let Ok(Location::Inside(real)) = target
-            && !real.as_path().starts_with(packages)
-            && !real.is_root()
-        {
-            let pattern = pattern_of(real.as_str());
-            let is_directory = fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
-            found.push(if is_directory { format!("{pattern}/**") } else { pattern });
+        let Ok(Location::Inside(real)) = target else { continue };
+        if real.is_root() || real.as_path().starts_with(packages) {
+            continue;
+        }
+        let is_directory = fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
+        // All packages of a store, if an approval can bind them.
+        let store = real.as_path().ancestors().filter(|folder| folder.ends_with(PACKAGES)).last();
+        let store = store.map(below).filter(|pattern| fits(pattern));
+        let own = if is_directory { below(real.as_path()) } else { pattern_of(real.as_str()) };
+        found.insert(store.unwrap_or(own));
+        // pnpm puts what a package depends on beside it.
+        let beside = nearest_packages(real.as_path()).filter(|packages| {
+            packages.parent().and_then(Path::parent).is_some_and(|store| store.ends_with(".pnpm"))
+        });
+        let folders = [Some(real.as_path().join(PACKAGES)), beside.map(Path::to_owned)];
+        waiting.extend(folders.iter().flatten().flat_map(|folder| links_in(fs, folder)));
+    }
+    found
+}
+
+fn nearest_packages(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|folder| folder.ends_with(PACKAGES))
+}
+
+/// Lists the packages in a directory that are links, also of scopes.
+fn links_in(fs: &dyn Fs, folder: &Path) -> Vec<RelPath> {
+    let Some(folder) = folder.to_str().and_then(|folder| folder.parse::<RelPath>().ok()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in fs.list_dir(&folder).unwrap_or_default() {
+        let Ok(path) = folder.join(&entry.name) else { continue };
+        match entry.kind {
+            FileKind::Link => found.push(path),
+            FileKind::Directory if entry.name.starts_with('@') => {
+                let scoped = fs.list_dir(&path).unwrap_or_default().into_iter();
+                let links = scoped.filter(|entry| entry.kind == FileKind::Link);
+                found.extend(links.filter_map(|entry| path.join(&entry.name).ok()));
+            }
+            FileKind::Directory | FileKind::File | FileKind::Other => {}
         }
     }
     found

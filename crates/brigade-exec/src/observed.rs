@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_call::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, PYTHON_CACHE, RunObserved,
-    SandboxUsed, binds_file, data_folder,
+    SandboxUsed, binds_file, data_folder, pattern_of,
 };
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
@@ -141,6 +141,8 @@ pub struct Ran<'r> {
     pub loose_databases: Option<&'r [String]>,
     /// What the approval binds.
     pub files: &'r BTreeMap<String, Fingerprint>,
+    /// Patterns of what it may read as data.
+    pub data: &'r [String],
     /// Whether it completed.
     pub completed: bool,
 }
@@ -165,7 +167,7 @@ pub fn denials(
     speller: &dyn Spell,
 ) -> Vec<String> {
     const MOST: usize = 20;
-    let Ran { tool, loose_databases, files, completed } = ran;
+    let Ran { tool, loose_databases, files, data, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -174,6 +176,7 @@ pub fn denials(
             .spelled(speller, None)
             .to_string()
     };
+    let wrote: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
     let mut seen = BTreeSet::new();
     let mut told = Vec::new();
     for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
@@ -186,6 +189,8 @@ pub fn denials(
         }
         let shown = escape_terminal(path);
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
+        let is_its_own = what == "read" && wrote.contains(path);
+        let (what, done) = if is_its_own { ("create", "wrote") } else { (what, "made") };
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
             ("write", _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
@@ -231,12 +236,17 @@ pub fn denials(
                 ),
             },
             ("create", _) => match data_folder(files, path) {
+                Some(folder) if data.contains(&format!("{}/**", pattern_of(folder))) => format!(
+                    "denied: reading {shown}, which the run {done} itself: `{folder}/**` in data of the tool opens the \
+                     directory if it is there when the run starts, so make it before",
+                    folder = escape_terminal(folder)
+                ),
                 Some(folder) => declared(format!(
-                    "denied: reading {shown}, which the run made itself; add `{}/**` to data of the tool",
+                    "denied: reading {shown}, which the run {done} itself; add `{}/**` to data of the tool",
                     escape_terminal(folder)
                 )),
                 None => format!(
-                    "denied: reading {shown}, which the run made itself: let the tool use a directory without code for such \
+                    "denied: reading {shown}, which the run {done} itself: let the tool use a directory without code for such \
                      files, and add `DIRECTORY/**` to its data"
                 ),
             },

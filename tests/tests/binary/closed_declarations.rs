@@ -134,7 +134,11 @@ fn a_database_that_a_script_opens_is_bound_unless_it_runs_nothing() {
     let report = site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!(report["data"], json!(["db/**"]), "{report:#}");
     assert!(report["advice"].to_string().contains("in `run.sh`: otherwise"), "{report:#}");
-    assert_eq!(site.receipt_of("tool", "{}")["status"], "failed", "it is bound until SQLite runs nothing of it");
+    assert_eq!(
+        site.receipt_of("tool", "{}")["status"],
+        "failed",
+        "it is bound until SQLite runs nothing of it"
+    );
     site.workspace.write("run.sh", "sqlite3 -safe db/x.db 'insert into t values (1)'\n");
     for _ in 0..2 {
         let receipt = site.receipt_of("tool", "{}");
@@ -172,6 +176,36 @@ fn linked_packages_are_declared_as_code() {
     }
 }
 
+/// Issue 12: packages of a workspace of pnpm depend on others by links, and each took a round of its own.
+#[test]
+fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
+    let site = site("node packages/a/run.js", "");
+    let store = "node_modules/.pnpm";
+    for (file, text) in [
+        ("packages/a/run.js", "console.log(require('b'))"),
+        ("packages/b/index.js", "module.exports = require('@s/c') + require('ext')"),
+        ("packages/c/index.js", "module.exports = 'found '"),
+        (&format!("{store}/ext@1/node_modules/ext/index.js"), "module.exports = require('dep')"),
+        (&format!("{store}/dep@1/node_modules/dep/index.js"), "module.exports = 'all'"),
+    ] {
+        site.workspace.write(file, text);
+    }
+    for (link, target) in [
+        ("packages/a/node_modules/b", "../../b"),
+        ("packages/b/node_modules/@s/c", "../../../c"),
+        ("packages/b/node_modules/ext", "../../../node_modules/.pnpm/ext@1/node_modules/ext"),
+        (&format!("{store}/ext@1/node_modules/dep"), "../../dep@1/node_modules/dep"),
+    ] {
+        let link = site.workspace.path().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(target, link).unwrap();
+    }
+    assert_eq!(site.receipt_of("tool", "{}")["status"], "failed");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "found all", "{report:#} {receipt:#}");
+}
+
 /// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What is
 /// code becomes data only if a person says so.
 #[test]
@@ -192,9 +226,12 @@ fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
             let before = site.workspace.read_text(".brigade/tools.toml");
             let seen = site.json(["observe", "tool", "--write"]).expect(0);
             if seen["code_written"] == json!(["state/counter"]) {
-                assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before, "it stays code: {seen:#}");
-                let moved =
-                    site.json(["observe", "tool", "--write", "--as-data", "state/counter"]).expect(0);
+                assert_eq!(
+                    site.workspace.read_text(".brigade/tools.toml"),
+                    before,
+                    "it stays code: {seen:#}"
+                );
+                let moved = site.json(["observe", "tool", "--write", "--as-data", "state/counter"]).expect(0);
                 assert_eq!(
                     (&moved["code_removed"], &moved["code_written"]),
                     (&json!(["state/counter"]), &json!([]))
@@ -220,14 +257,18 @@ fn code_that_a_run_tries_to_write_stays_code() {
         "sh run.sh",
         "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/common\", \"lib/other\"]",
     );
-    site.workspace.write("run.sh", ". lib/common\n(echo evil >> lib/common)\ntrue\n");
+    site.workspace.write("run.sh", ". lib/common\necho x > made.txt\n(echo evil >> lib/common)\ntrue\n");
     site.workspace.write("lib/common", "echo sourced\n");
     site.workspace.write("lib/other", "");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["stdout_summary"], "sourced", "{receipt:#}");
     let before = site.workspace.read_text(".brigade/tools.toml");
     let seen = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!((&seen["code_written"], &seen["written"]), (&json!(["lib/common"]), &json!(false)), "{seen:#}");
+    assert_eq!(
+        (&seen["code_written"], &seen["written"]),
+        (&json!(["lib/common"]), &json!(false)),
+        "{seen:#}"
+    );
     let text = site.tools(["observe", "tool"]).stdout_text();
     assert!(text.contains("code that a run tried to write: 1"), "{text}");
     site.json(["observe", "tool", "--write", "--as-data", "lib/other"]).expect(2);
@@ -306,7 +347,8 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
 #[test]
 fn what_a_setting_names_is_bound_unless_it_is_data() {
     let site = site("python3 run.py '{\"state\": \"my dir/state\"}'", "");
-    site.workspace.write("run.py", "import json, sys\nprint(open(json.loads(sys.argv[1])['state']).read())\n");
+    site.workspace
+        .write("run.py", "import json, sys\nprint(open(json.loads(sys.argv[1])['state']).read())\n");
     site.workspace.write("my dir/state", "found");
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["stdout_summary"], "found", "{receipt:#}");
@@ -319,4 +361,24 @@ fn what_a_setting_names_is_bound_unless_it_is_data() {
     let receipt = site.receipt_of("tool", "{}");
     assert_eq!(receipt["stdout_summary"], "changed", "{receipt:#}");
     assert!(receipt["binding"]["files"]["my dir/state"].is_null(), "{receipt:#}");
+}
+
+/// Issue 12: a file that a run makes and reads back was declared by its name, which opens only what was there before.
+#[test]
+fn what_a_run_writes_and_reads_back_is_declared_in_one_round() {
+    let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
+    fs::create_dir(site.workspace.path().join("out")).unwrap();
+    site.workspace.write("run.sh", "rm -f out/log\necho 1 >out/log\ncat out/log\n");
+    let receipt = site.receipt_of("tool", "{}");
+    let warned = warnings(&receipt);
+    let said = "denied: reading out/log, which the run wrote itself; add `out/**` to data of the tool";
+    assert!(warned.contains(said), "{warned}");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(report["data"], json!(["out/**"]), "{report:#}");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(
+        (&receipt["stdout_summary"], &receipt["warnings"]),
+        (&"1".into(), &Value::Null),
+        "{receipt:#}"
+    );
 }
