@@ -397,6 +397,8 @@ impl Finder<'_> {
             self.environment(known, args, reads);
         }
         match row.finds {
+            Finds::Nothing if known.name == "php" => self.php(known, args, reads),
+            Finds::Build if known.name == "rake" => self.rake(known, args, reads),
             Finds::Nothing | Finds::Build => {}
             Finds::Python => self.python(known, args, reads),
             Finds::PythonTests => self.python_tests(args, reads),

@@ -600,6 +600,7 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".just"])
         .finds(Finds::Just),
     other(&["rake"])
+        .valued("fIrR", &["--libdir", "--rakefile", "--rakelibdir", "--require"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
         .ends_of_code(&[".rake"])

@@ -235,6 +235,29 @@ impl Finder<'_> {
         self.search(&folders, &required, reads);
     }
 
+    /// Finds the files in `-r` of rake, and its directories of further tasks: those of `-R`, or `rakelib`.
+    pub(super) fn rake(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let values = |option: char, long: &str| {
+            let mut found = long_values(args, long);
+            found.extend(short_values(&known.row().spelling, args, option));
+            found
+        };
+        let required = values('r', "--require").into_iter();
+        let required = required.flat_map(|name| [".rb", ".so", ""].map(|end| format!("{name}{end}")));
+        reads.code.extend(required.map(|name| self.directory.join(name)));
+        let folders = values('R', "--rakelibdir").into_iter().flat_map(|list| list.split(':'));
+        reads.code.extend(folders.chain(["rakelib"]).map(|folder| self.directory.join(folder)));
+    }
+
+    /// Finds the settings of PHP in the directory that `-c` names; they name code.
+    pub(super) fn php(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let folders = short_values(&known.row().spelling, args, 'c').into_iter();
+        for folder in folders.chain(long_values(args, "--php-ini")) {
+            let names = ["php.ini", "php-cli.ini"].map(|name| self.directory.join(folder).join(name));
+            reads.code.extend(names);
+        }
+    }
+
     /// Finds the modules in `-l` of Lua, and those in `-j` of LuaJIT.
     pub(super) fn lua(&self, known: Program, args: &[String], reads: &mut Reads) {
         let spelling = &known.row().spelling;

@@ -115,6 +115,10 @@ fn code_is_found_in_other_spellings() {
         ("go -C p run .", "p/."),
         ("go run -C p -race ./c", "p/./c"),
         ("ruby first.rb", "hook.rb"),
+        ("rake -r./foo go", "./foo.rb"),
+        ("rake -R rl go", "rl"),
+        ("rake go", "rakelib"),
+        ("php -c conf x.php", "conf/php.ini"),
         ("gcc -B. -c x.c", "./git-hello"),
         ("java Main", "Main.class"),
     ] {
