@@ -42,8 +42,11 @@ pub struct ToolUse {
     pub written: BTreeSet<String>,
     /// Directories of files that the runs made and could not read.
     pub folders: BTreeSet<String>,
-    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path.
+    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path. Only a
+    /// person can tell whether they are state: a shell reads a file that it sources as it reads any other.
     pub state: BTreeSet<String>,
+    /// What approvals of the runs bind. By path; that of a directory ends with `/`.
+    pub bound: BTreeSet<String>,
 }
 
 /// A file of the workspace that a run used, and nothing covers.
@@ -141,6 +144,9 @@ impl ToolUse {
             let is_left_out = path.split('/').any(|part| LEFT_OUT.contains(&part));
             !is_left_out && !path.contains(MARK) && !is_in(&code, path) && !is_in(&data, path)
         });
+        // One that is declared opens the directory if it is there when a run starts.
+        let is_declared = |folder: &String| tool.data.contains(&format!("{}/**", pattern_of(folder)));
+        used.folders.retain(|folder| !is_declared(folder));
         let written = used.written;
         // A file is often written under a longer name, and then renamed.
         let is_written = |path: &str| {
@@ -174,6 +180,7 @@ impl ToolUse {
         let unused = tool.effects.iter().filter(|effect| is_seen(effect) && !tells(effect));
         ToolUse {
             state,
+            bound: used.bound,
             unbound: unbound.collect(),
             effects_undeclared: undeclared.map(|(_, found)| found.clone()).collect(),
             effects_unused: if used.is_complete && came_to_all {
@@ -204,9 +211,10 @@ impl ToolUse {
             let declared: HashSet<&str> = files.iter().copied().collect();
             let others = self.unbound.iter().filter(|file| !declared.contains(file.path.as_str()));
             let others = others.map(|file| file.path.as_str());
-            // What a run writes there would end the approval of a directory of code.
-            let written = self.written.iter().map(String::as_str).filter(|_| kind == FileUse::Code);
-            let mut others: Vec<&str> = others.chain(written).collect();
+            // What a run writes there would end the approval of a directory of code, and what is added to a directory
+            // of data could be found by code that is in it.
+            let apart = if kind == FileUse::Code { &self.written } else { &self.bound };
+            let mut others: Vec<&str> = others.chain(apart.iter().map(String::as_str)).collect();
             others.sort_unstable();
             let mut found = Vec::new();
             name_files("", &files, &others, least, fits, &mut found);
@@ -219,19 +227,23 @@ impl ToolUse {
             data.retain(|pattern| !is_below(pattern, &pattern_of(folder)));
             data.push(format!("{}/**", pattern_of(folder)));
         }
-        let is_opened = |path: &String| self.folders.iter().any(|folder| is_below(path, folder));
-        data.extend(self.state.iter().filter(|path| !is_opened(path)).map(|path| pattern_of(path)));
         data.sort();
         Patterns { code, data }
     }
 
-    /// Returns the lists of the entry that declares this.
-    pub fn lists(&self, tool: &Tool, patterns: &Patterns) -> [(&'static str, Vec<String>); 3] {
-        let is_state = |pattern: &&String| self.state.iter().any(|path| pattern_of(path) == **pattern);
-        let kept: Vec<String> = tool.code.iter().filter(|pattern| !is_state(pattern)).cloned().collect();
+    /// Returns the lists of the entry that declares this, where these files become data that were code.
+    pub fn lists(
+        &self,
+        tool: &Tool,
+        patterns: &Patterns,
+        moved: &[String],
+    ) -> [(&'static str, Vec<String>); 3] {
+        let moved: Vec<String> = moved.iter().map(|path| pattern_of(path)).collect();
+        let kept: Vec<String> =
+            tool.code.iter().filter(|pattern| !moved.contains(pattern)).cloned().collect();
         [
             ("code", [kept.as_slice(), &patterns.code].concat()),
-            ("data", [tool.data.as_slice(), &patterns.data].concat()),
+            ("data", [tool.data.as_slice(), &patterns.data, &moved].concat()),
             ("effects", self.effects(&tool.effects)),
         ]
     }
@@ -268,6 +280,7 @@ struct Used {
     executed: BTreeSet<String>,
     /// Bound files that runs tried to write.
     refused: BTreeSet<String>,
+    bound: BTreeSet<String>,
     effects: BTreeMap<&'static str, EffectUse>,
     is_complete: bool,
 }
@@ -284,6 +297,10 @@ impl Used {
             self.effect(READ_EFFECT, &input.path, false);
         }
         self.executed.extend(observed.executed.iter().flatten().map(|file| file.path.clone()));
+        if let Some(binding) = &receipt.binding {
+            self.bound.extend(binding.files.keys().cloned());
+            self.bound.extend(binding.program.iter().map(|program| program.path.clone()));
+        }
         for input in inputs.nobody {
             self.files.entry(input.path).or_default().executed |= input.executed;
         }
@@ -299,11 +316,17 @@ impl Used {
                 self.effect(NETWORK, &format!("{} port {port}", seen.address), false);
             }
         }
+        let wrote: BTreeSet<&str> =
+            observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
         for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-            if denied.what == "create" {
+            let is_its_own = denied.what == "read" && wrote.contains(denied.path.as_str());
+            if denied.what == "create" || is_its_own && !is_bound(receipt, &denied.path) {
                 self.effect(WRITE_EFFECT, &denied.path, false);
                 let bound = receipt.binding.as_ref().map(|binding| &binding.files);
                 let folder = data_folder(bound.unwrap_or(&BTreeMap::new()), &denied.path).map(str::to_owned);
+                if is_its_own {
+                    self.files.entry(denied.path.clone()).or_default().denied = true;
+                }
                 self.folders.extend(folder);
             } else if denied.what != "write" {
                 // What is bound is covered, although something else kept it from the run.
@@ -415,6 +438,14 @@ mod tests {
         let receipt = Receipt { status, argv: vec!["run".into(), "in.txt".into()], ..Receipt::default() };
         let seen = SeenRun { receipt, observed: observed.clone(), ..SeenRun::default() };
         ToolUse::of(tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1")
+    }
+
+    /// A run whose approval binds these files.
+    fn seen_with(bound: &[&str], observed: RunObserved) -> SeenRun {
+        let mut case = crate::cases::Case::new();
+        case.files.extend(bound.iter().map(|path| ((*path).to_owned(), crate::cases::mark("a"))));
+        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
+        SeenRun { receipt, observed, ..SeenRun::default() }
     }
 
     fn seen() -> RunObserved {
@@ -547,25 +578,52 @@ mod tests {
             RunObserved { read: files(&paths), written: files(&paths), executed: files(&["run"]), ..seen() };
         let patterns = used(&tool(&[], &[], &[]), &observed).patterns(&|_| true);
         assert_eq!((patterns.data, patterns.code), (vec!["state/counter".to_owned()], vec![]));
-        // What was declared as code before is data as soon as a run tries to write it.
+        // What was declared as code before stays code, whatever a run tries: a shell may source it.
         let tool = tool(&["local-write"], &["state/counter", "gen.py", "lib/**"], &["a"]);
         let denied = denials(&[("write", "state/counter"), ("write", "gen.py"), ("write", "lib/x")]);
         let observed = RunObserved { denied, ..seen() };
-        let mut case = crate::cases::Case::new();
-        for path in ["state/counter", "gen.py", "lib/x"] {
-            case.files.insert(path.to_owned(), crate::cases::mark("a"));
-        }
-        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
-        let seen = SeenRun { receipt, observed, ..SeenRun::default() };
-        let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|_| false);
-        let [(_, code), (_, data), _] = used.lists(&tool, &used.patterns(&|_| true));
-        assert_eq!(
-            (code, data),
-            (
-                vec!["gen.py".to_owned(), "lib/**".to_owned()],
-                vec!["a".to_owned(), "state/counter".to_owned()]
-            )
+        let used = ToolUse::of(
+            &tool,
+            [&seen_with(&["state/counter", "gen.py", "lib/x"], observed)],
+            Path::new("/work"),
+            &|_| false,
         );
+        assert_eq!(used.state, BTreeSet::from(["state/counter".to_owned()]));
+        let patterns = used.patterns(&|_| true);
+        assert_eq!(patterns, Patterns::default());
+        let lists = |moved: &[String]| {
+            let [(_, code), (_, data), _] = used.lists(&tool, &patterns, moved);
+            (code, data)
+        };
+        assert_eq!(lists(&[]), (tool.code.clone(), tool.data.clone()));
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let moved = (texts(&["gen.py", "lib/**"]), texts(&["a", "state/counter"]));
+        assert_eq!(lists(&["state/counter".to_owned()]), moved);
+    }
+
+    /// Issue 12: a file that a run writes and reads back was declared by its name, which opens what was there before.
+    #[test]
+    fn what_a_run_writes_and_may_not_read_back_needs_its_directory() {
+        let denied = denials(&[("read", "out/log"), ("read", "out/other.csv"), ("read", "top.csv")]);
+        let observed = RunObserved { denied, written: files(&["out/log", "top.csv"]), ..seen() };
+        let patterns =
+            |data: &[&str]| used(&tool(&["local-write"], &[], data), &observed).patterns(&|_| true).data;
+        assert_eq!(patterns(&[]), ["out/**", "top.csv"]);
+        assert_eq!(patterns(&["out/log", "top.csv"]), ["out/**"], "its name alone did not open it");
+        assert_eq!(patterns(&["out/**", "top.csv"]), [""; 0], "it was not there");
+    }
+
+    /// Issue 12: `DIRECTORY/**` of data opened what others put beside code that finds its modules there.
+    #[test]
+    fn a_directory_with_bound_code_is_no_directory_of_data() {
+        let read =
+            ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/1", "set/2", "set/3", "set/4"];
+        let observed = RunObserved { read: files(&read), written: files(&read[4..]), ..seen() };
+        let tool = tool(&["local-read"], &[], &[]);
+        let used =
+            ToolUse::of(&tool, [&seen_with(&["lib/main.py"], observed)], Path::new("/work"), &|_| false);
+        let data = used.patterns(&|_| true).data;
+        assert_eq!(data, ["lib/1.csv", "lib/2.csv", "lib/3.csv", "lib/sub/4.csv", "set/**"]);
     }
 
     #[test]
@@ -592,11 +650,7 @@ mod tests {
     fn what_is_bound_and_was_denied_is_covered() {
         let tool = tool(&["local-read"], &[], &[]);
         let denied = denials(&[("read", "lib/a.py"), ("read", "lib/b.py")]);
-        let observed = RunObserved { denied, ..seen() };
-        let mut case = crate::cases::Case::new();
-        case.files.insert("lib/a.py".to_owned(), crate::cases::mark("a"));
-        let receipt = Receipt { binding: Some(case.plan().binding().clone()), ..Receipt::default() };
-        let seen = SeenRun { receipt, observed, ..SeenRun::default() };
+        let seen = seen_with(&["lib/a.py"], RunObserved { denied, ..seen() });
         let used = ToolUse::of(&tool, [&seen], Path::new("/work"), &|path| path == "ops/check.1");
         let paths: Vec<&str> = used.unbound.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["lib/b.py"]);

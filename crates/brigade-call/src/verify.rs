@@ -355,9 +355,9 @@ impl VerifiedCall {
         self.argv.as_ref().map_or(&[], Argv::words)
     }
 
-    /// Tells whether a command that starts SQLite tells it to run nothing of its database; `None` if it starts none.
-    pub fn keeps_databases(&self) -> Option<bool> {
-        brigade_command::keeps_databases(self.argv())
+    /// Lists where it [starts SQLite](Plan::loose_databases) without telling it to run nothing of its database.
+    pub fn loose_databases(&self) -> Option<Vec<String>> {
+        self.plan.loose_databases()
     }
 
     /// Returns what the policy decided.

@@ -1,42 +1,49 @@
 //! Says what the entry of a tool should declare, by what its last runs used, and declares it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
+use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
 use brigade_exec::{
-    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files,
+    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files, put_safe,
 };
 use brigade_facts::{CATALOG, is_code_file};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
 use brigade_policy::WRITE_EFFECT;
 use brigade_upkeep::{Seams, gather, load, seen_runs};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::refusal::Refusal;
 use crate::report::{ObserveReport, Report as _};
 
 /// Whether to change the entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Declare {
     /// Only say what it should declare.
     Show,
     /// Write it into the catalog. This ends approvals of the tool's calls.
-    Write,
+    Write {
+        /// Files to take out of `code` and to declare as data, so that nothing binds them any more. Only the caller can
+        /// tell that such a file is no code.
+        as_data: Vec<String>,
+    },
 }
 
 /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.
 ///
 /// # Errors
-/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
-/// if its entry cannot be edited or a run asks for it, and file errors.
+/// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::Usage`] if a file is to become data that `code` does
+/// not name or that no run tried to write, [`ErrorKind::InvalidConfig`] if the entry cannot be edited or a run asks for
+/// it, and file errors.
 pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
     // Held from reading to writing.
-    let _lock = match declare {
-        Declare::Show => None,
-        Declare::Write => {
+    let (_lock, moved) = match &declare {
+        Declare::Show => (None, &[][..]),
+        Declare::Write { as_data } => {
             seams.decides()?;
-            Some(seams.setup().lock_catalog()?)
+            (Some(seams.setup().lock_catalog()?), as_data.as_slice())
         }
     };
     let config = gather::config(seams)?;
@@ -48,18 +55,36 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     // What its command binds by now is declared, whatever these runs had bound.
     let kept = found.runs.iter().flat_map(|run| run.observed.denied.iter().flatten());
     let kept: BTreeSet<&str> = kept.map(|denied| denied.path.as_str()).collect();
+    let mut advice: Vec<String> = Vec::new();
     if !used.unbound.is_empty() || !kept.is_empty() {
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
         let binding = planned.plan.binding();
         used.unbound.retain(|file| !binds(binding, &file.path));
+        used.bound.extend(binding.files.keys().cloned());
         // A database makes files beside itself, and reads them.
         if used.effects(&tool.effects).iter().any(|effect| effect == WRITE_EFFECT) {
+            let bound = kept.iter().filter(|path| binds(binding, path));
+            let databases: Vec<&str> = bound.copied().filter(|path| is_database(&*seams.fs, path)).collect();
+            let safe = planned.plan.loose_databases().and_then(|places| put_safe(&places));
+            advice.extend(safe.filter(|_| !databases.is_empty()).map(|safe| {
+                format!(
+                    "{safe}: otherwise it can run what {} says, so approvals bind that, and `data` does not open it",
+                    escape_terminal(&databases.join(", "))
+                )
+            }));
             let folders = kept.iter().filter_map(|path| database_folder(&*seams.fs, &binding.files, path));
             let is_open = |folder: &&str| !tool.data.contains(&format!("{}/**", pattern_of(folder)));
             used.folders.extend(folders.filter(is_open).map(str::to_owned));
         }
     }
+    let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;
+    advice.extend(used.unbound.iter().find(is_blank).map(|file| {
+        format!(
+            "rename \"{}\" to declare it: the catalog holds no names that begin or end with a blank",
+            escape_terminal(&file.path)
+        )
+    }));
     let fits =
         |pattern: &str| matches!(matching_files(&*seams.fs, pattern, PatternOf::Code), Ok(Matching::All(_)));
     // A link opens nothing, whatever declares it.
@@ -68,12 +93,20 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let declarable = declarable.chain(beside_databases(&*seams.fs, &used.unbound)).collect();
     let mut patterns = ToolUse { unbound: declarable, ..used.clone() }.patterns(&fits);
     let linked = used.unbound.iter().filter(|file| !leads(&file.path));
-    let linked: BTreeSet<String> = linked.flat_map(|file| package_patterns(&*seams.fs, &file.path)).collect();
+    let linked: BTreeSet<String> =
+        linked.flat_map(|file| package_patterns(&*seams.fs, &file.path, &fits)).collect();
     let is_new = |pattern: &String| !patterns.code.contains(pattern) && !tool.code.contains(pattern);
     let linked: Vec<String> = linked.into_iter().filter(|pattern| is_new(pattern) && fits(pattern)).collect();
     patterns.code.extend(linked);
-    let written = declare == Declare::Write
-        && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns))?;
+    if let Some(path) = moved.iter().find(|path| !used.state.contains(*path)) {
+        let message = format!(
+            "{} is no file that `code` of the tool names and that one of these runs tried to write",
+            escape_terminal(path)
+        );
+        return Err(Error::new(ErrorKind::Usage, message).hint("edit `code` and `data` in its entry"));
+    }
+    let written = declare != Declare::Show
+        && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns, moved))?;
     let is_done = patterns == Patterns::default()
         && used.effects_undeclared.is_empty()
         && used.effects_unused.is_empty();
@@ -86,10 +119,13 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         observed_run_ids: found.runs.into_iter().map(|run| run.id).collect(),
         reason: found.why_not,
         complete: used.is_complete,
-        next_command: seams.spelled(match (written || is_done, declare) {
-            (true, _) | (_, Declare::Write) => NextStep::QueueCall(id.clone()),
-            (false, Declare::Show) => NextStep::DeclareUsed(id.clone()),
+        next_command: seams.spelled(match declare {
+            Declare::Show if !is_done => NextStep::DeclareUsed(id.clone()),
+            Declare::Show | Declare::Write { .. } => NextStep::QueueCall(id.clone()),
         }),
+        code_written: used.state.iter().filter(|path| !moved.contains(path)).cloned().collect(),
+        code_removed: moved.to_vec(),
+        advice,
         tool_id: id,
         code: patterns.code,
         data: patterns.data,
@@ -115,23 +151,65 @@ fn beside_databases(fs: &dyn Fs, unbound: &[UnboundFile]) -> Vec<UnboundFile> {
     unbound.iter().filter(denied).flat_map(beside).filter(is_there).collect()
 }
 
-/// Makes patterns of the packages of JavaScript that a path leads through by links: the directory of the links, and
-/// what they lead to elsewhere in the workspace.
-fn package_patterns(fs: &dyn Fs, path: &str) -> Vec<String> {
-    const PACKAGES: &str = "node_modules";
-    let mut found = Vec::new();
-    for link in links_on(fs, &fs.root().join(path)) {
-        let above = link.as_path().ancestors().find(|folder| folder.ends_with(PACKAGES));
-        let Some(packages) = above else { continue };
-        found.push(format!("{}/**", pattern_of(&packages.to_string_lossy())));
+/// How directories of installed packages of JavaScript are called.
+const PACKAGES: &str = "node_modules";
+
+/// Makes patterns of the packages of JavaScript that a path leads through by links: the directories of the links, and
+/// what they lead to elsewhere in the workspace. Each package depends on others by links of its own, so these count,
+/// too: a run would come to them one after the other.
+fn package_patterns(fs: &dyn Fs, path: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+    const MOST: usize = 1_000;
+    let below = |folder: &Path| format!("{}/**", pattern_of(&folder.to_string_lossy()));
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut waiting = links_on(fs, &fs.root().join(path));
+    while let Some(link) = waiting.pop() {
+        let Some(packages) = nearest_packages(link.as_path()) else { continue };
+        if MOST <= seen.len() || !seen.insert(link.as_str().to_owned()) {
+            continue;
+        }
+        found.insert(below(packages));
         let target = fs.resolve(&fs.root().join(link.as_path()).to_string_lossy(), None);
-        if let Ok(Location::Inside(real)) = target
-            && !real.as_path().starts_with(packages)
-            && !real.is_root()
-        {
-            let pattern = pattern_of(real.as_str());
-            let is_directory = fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
-            found.push(if is_directory { format!("{pattern}/**") } else { pattern });
+        let Ok(Location::Inside(real)) = target else { continue };
+        if real.is_root() || real.as_path().starts_with(packages) {
+            continue;
+        }
+        let is_directory = fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
+        // All packages of a store, if an approval can bind them.
+        let store = real.as_path().ancestors().filter(|folder| folder.ends_with(PACKAGES)).last();
+        let store = store.map(below).filter(|pattern| fits(pattern));
+        let own = if is_directory { below(real.as_path()) } else { pattern_of(real.as_str()) };
+        found.insert(store.unwrap_or(own));
+        // pnpm puts what a package depends on beside it.
+        let beside = nearest_packages(real.as_path()).filter(|packages| {
+            packages.parent().and_then(Path::parent).is_some_and(|store| store.ends_with(".pnpm"))
+        });
+        let folders = [Some(real.as_path().join(PACKAGES)), beside.map(Path::to_owned)];
+        waiting.extend(folders.iter().flatten().flat_map(|folder| links_in(fs, folder)));
+    }
+    found
+}
+
+fn nearest_packages(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|folder| folder.ends_with(PACKAGES))
+}
+
+/// Lists the packages in a directory that are links, also of scopes.
+fn links_in(fs: &dyn Fs, folder: &Path) -> Vec<RelPath> {
+    let Some(folder) = folder.to_str().and_then(|folder| folder.parse::<RelPath>().ok()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for entry in fs.list_dir(&folder).unwrap_or_default() {
+        let Ok(path) = folder.join(&entry.name) else { continue };
+        match entry.kind {
+            FileKind::Link => found.push(path),
+            FileKind::Directory if entry.name.starts_with('@') => {
+                let scoped = fs.list_dir(&path).unwrap_or_default().into_iter();
+                let links = scoped.filter(|entry| entry.kind == FileKind::Link);
+                found.extend(links.filter_map(|entry| path.join(&entry.name).ok()));
+            }
+            FileKind::Directory | FileKind::File | FileKind::Other => {}
         }
     }
     found

@@ -16,6 +16,7 @@ mod started;
 mod unbound;
 mod words;
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
 pub use search::keeps_databases;
 pub use unbound::never_bound;
-use words::{messages, names_in, parts_of};
+use words::{is_git, messages, names_in, parts_of, quoted_in};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
@@ -119,6 +120,9 @@ pub struct Reads {
     /// Those of the files in words that are only databases of the program behind which they are named, which was told
     /// to run nothing of them.
     pub databases: BTreeSet<PathBuf>,
+    /// Files that only a quoted part of a word names, such as a setting in JSON, and that do not look like code. They are
+    /// data if the entry declares them so.
+    pub settings: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
     /// Executed programs: the program of each command, programs after a launcher, and interpreters of scripts.
@@ -185,6 +189,10 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     follow(argv.words(), directory, files, &mut reads);
     started::first_lines(directory, files, &mut reads);
     started::chosen_versions(directory, files, &mut reads);
+    // What something else names, too, is bound in any case.
+    let is_named =
+        |path: &PathBuf| [&reads.named, &reads.scripts, &reads.code].iter().any(|paths| paths.contains(path));
+    reads.settings = reads.settings.iter().filter(|path| !is_named(path)).cloned().collect();
     reads.missing = missing_script(argv, directory, files);
     reads
 }
@@ -268,11 +276,13 @@ impl Finder<'_> {
             if Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell) {
                 self.note_shell_script(&path, reads);
             }
-            if let Some(known) =
-                Program::of(&command.words[0]).filter(|known| known.row().finds == Finds::Perl)
-                && let Some(options) = started::options_of_perl(&path, self.files)
-            {
-                self.perl(known, &options, reads);
+            if let Some(known) = Program::of(&command.words[0]) {
+                let options = |name| started::options_of_first_line(name, &path, self.files);
+                match known.row().finds {
+                    Finds::Perl => options("perl").into_iter().for_each(|it| self.perl(known, &it, reads)),
+                    Finds::Ruby => options("ruby").into_iter().for_each(|it| self.ruby(known, &it, reads)),
+                    _ => {}
+                }
             }
             reads.scripts.insert(path);
         }
@@ -324,10 +334,23 @@ impl Finder<'_> {
         }
         let directories = BTreeSet::from([outer, self.directory.as_path(), directory.as_path()]);
         let runs_code = command.words.iter().any(|word| Program::of(word).is_some_and(Program::runs_code));
-        let is_unknown =
-            command.words.first().is_some_and(|word| Program::of(word).is_none() && !only_looks(word));
+        // A program of the workspace is not the one that its name says.
+        let is_own = |word: &str| {
+            started::find(word, &self.directory, self.files)
+                .is_some_and(|path| started::is_of_workspace(&path, self.files))
+        };
+        let is_unknown = command
+            .words
+            .first()
+            .is_some_and(|word| Program::of(word).is_none() && (!only_looks(word) || is_own(word)));
         let mut behind_interpreter = false;
-        let messages = messages(&command.words);
+        // Programs in the language of awk and SQLite stand without an option, and name what they write.
+        let mut behind_language = false;
+        let of_code = LazyCell::new(|| risk::words_of_code(&command.words));
+        let mut messages = messages(&command.words);
+        if !messages.is_empty() && command.words.iter().any(|word| is_git(word) && is_own(word)) {
+            messages.clear();
+        }
         // The meaning of options does not matter: any file named after such a program may be its code.
         for (at, word) in command.words.iter().enumerate() {
             if messages.contains(&at) {
@@ -346,8 +369,19 @@ impl Finder<'_> {
                     directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));
                 // A text also says what is read and written; its code is what looks like code.
                 found.extend(paths.filter(|path| !is_text || self.is_code(path)));
+                if is_text && !behind_language {
+                    let quoted = quoted_in(word);
+                    let paths = directories
+                        .iter()
+                        .flat_map(|folder| quoted.iter().map(|part| folder.join(&**part)))
+                        .filter(|path| self.is_file(path) && !self.is_code(path));
+                    reads.settings.extend(paths.filter(|_| !of_code.iter().any(|words| words.contains(&at))));
+                }
             }
-            behind_interpreter |= Program::of(word).is_some_and(|known| known.interpreter().is_some());
+            let known = Program::of(word);
+            behind_interpreter |= known.is_some_and(|known| known.interpreter().is_some());
+            behind_language |=
+                known.is_some_and(|known| matches!(known.row().finds, Finds::Awk | Finds::DotCommands));
         }
         started::programs(&command.words, &self.directory, self.files, reads);
     }
@@ -363,6 +397,8 @@ impl Finder<'_> {
             self.environment(known, args, reads);
         }
         match row.finds {
+            Finds::Nothing if known.name == "php" => self.php(known, args, reads),
+            Finds::Build if known.name == "rake" => self.rake(known, args, reads),
             Finds::Nothing | Finds::Build => {}
             Finds::Python => self.python(known, args, reads),
             Finds::PythonTests => self.python_tests(args, reads),
@@ -388,30 +424,19 @@ impl Finder<'_> {
                 // Hooks of a template are those of what is cloned.
                 let folders = ["--exec-path", "--template"].into_iter();
                 let folders = folders.flat_map(|option| long_values(args, option));
-                reads.code.extend(folders.map(|folder| directory.join(folder)));
+                for folder in folders {
+                    self.files_in(directory.join(folder), &|path| self.is_code(path), reads);
+                }
                 for folder in long_values(args, "--git-dir") {
                     self.git_directory(&directory.join(folder), reads);
                 }
             }
             Finds::Parts => {
                 for folder in script::names(row, args, true) {
-                    let folder = self.directory.join(folder);
-                    // Of the workspace itself, only what is in it and not what is below.
-                    if self.inside(&folder).is_some_and(|real| real.file_name().is_none()) {
-                        let files = self.files.list(&folder).into_iter();
-                        let files = files.filter(|entry| matches!(entry.kind, Kind::File | Kind::Link));
-                        reads.code.extend(files.map(|entry| folder.join(entry.name)));
-                    }
-                    reads.code.insert(folder);
+                    self.files_in(self.directory.join(folder), &|_| true, reads);
                 }
             }
-            Finds::Go => {
-                if args.first().is_some_and(|word| word == "run") {
-                    let operand = script::names(row, &args[1..], true).into_iter().next();
-                    reads.code.extend(operand.map(|folder| self.directory.join(folder)));
-                    reads.code.insert(self.directory.join("go.mod"));
-                }
-            }
+            Finds::Go => self.go(row, args, reads),
             Finds::Compiler => self.compiler(known, args, reads),
             Finds::Loader => self.loader(args, reads),
             Finds::Java => self.java(args, reads),
@@ -423,6 +448,22 @@ impl Finder<'_> {
             Finds::Debugged => search::debugged(args, reads),
             Finds::DotCommands => self.dot_commands(args, reads),
         }
+    }
+
+    /// Records a directory whose files a program finds by their names; of the workspace itself, only those files directly
+    /// in it that may be meant, and not what is below.
+    fn files_in(&self, folder: PathBuf, may_be_meant: &dyn Fn(&Path) -> bool, reads: &mut Reads) {
+        if self.is_root(&folder) {
+            let files = self.files.list(&folder).into_iter();
+            let files = files.filter(|entry| matches!(entry.kind, Kind::File | Kind::Link));
+            let paths = files.map(|entry| folder.join(entry.name));
+            reads.code.extend(paths.filter(|path| may_be_meant(path)));
+        }
+        reads.code.insert(folder);
+    }
+
+    fn is_root(&self, folder: &Path) -> bool {
+        self.inside(folder).is_some_and(|real| real.file_name().is_none())
     }
 
     /// Finds the settings and hooks of a directory of git, which start programs: where a file in its place leads, and
@@ -459,7 +500,7 @@ impl Finder<'_> {
         while let Some(real) = folders.pop() {
             let folder = self.files.root().join(&real);
             let entries = self.files.list(&folder);
-            if entries.iter().any(|entry| entry.name == "pyvenv.cfg") {
+            if real != start && entries.iter().any(|entry| entry.name == "pyvenv.cfg") {
                 continue;
             }
             for entry in entries {
@@ -514,6 +555,10 @@ impl Finder<'_> {
         path.to_str().is_some_and(is_code_name)
             || self.files.is_program(path)
             || self.files.head(path, 2) == b"#!"
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        matches!(self.files.look(path), Seen::Inside { kind: Some(Kind::File), .. })
     }
 
     /// Tells whether the path leads to something in the workspace.

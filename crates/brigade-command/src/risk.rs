@@ -35,6 +35,7 @@ pub use device::raw_devices;
 pub(crate) use git::subcommand_at;
 pub use linked::behind_links;
 pub(crate) use shell_text::is_separator;
+pub(crate) use starts::words_of_code;
 pub use starts::{StartedCommand, started_commands};
 pub(crate) use wrapper::{changed_directory, sets_variable};
 

@@ -1,5 +1,7 @@
 //! Variables that change which code runs.
 
+use crate::programs::{Program, Role};
+
 /// Variables that change how a program is found, loaded or configured, or that a run of Brigade itself sets.
 ///
 /// Names are compared as they are written, because that is how Unix compares them.
@@ -144,6 +146,7 @@ const HARMLESS_OF_RUST: &[&str] = &[
 /// Options of Node that say nothing about code.
 const HARMLESS_OF_NODE: &[&str] = &[
     "--enable-source-maps",
+    "--experimental-vm-modules",
     "--max-",
     "--no-deprecation",
     "--no-warnings",
@@ -182,6 +185,7 @@ const FAMILIES: &[&str] = &[
     "_INIT",
     "_LIBRARY_PATH",
     "_LIBS",
+    "_LOADABLES_PATH",
     "_LOAD_PATH",
     "_MODULE_PATH",
     "_PAGER",
@@ -230,6 +234,8 @@ const ALSO: &[&str] = &[
     "RUSTDOCFLAGS",
     "RUSTFLAGS",
     "RUSTUP_TOOLCHAIN",
+    "TCL_LIBRARY",
+    "TK_LIBRARY",
     "UV_PYTHON",
     "VIMRUNTIME",
 ];
@@ -237,7 +243,11 @@ const ALSO: &[&str] = &[
 /// Tells whether a variable says where programs find their settings, which may name code.
 pub(crate) fn moves_settings(name: &str) -> bool {
     const ENDS: &[&str] = &["HOME", "RC", "_CONF", "_PROFILE"];
-    name.starts_with("XDG_") || name.contains("CONFIG") || ENDS.iter().any(|end| name.ends_with(end))
+    // Settings of npm are judged one by one.
+    let is_of_npm = name.to_ascii_lowercase().starts_with("npm_config_");
+    name.starts_with("XDG_")
+        || (name.contains("CONFIG") && !is_of_npm)
+        || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Variables of git that say where its directories and settings are.
@@ -315,6 +325,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
             let is_known = |option: &str| HARMLESS_OF_RUST.iter().any(|known| option.starts_with(known));
             joined.split_whitespace().all(is_known)
         }
+        "SHELL" => is_shell_of_system(value),
         "PYTHONWARNINGS" => value.chars().all(|c| c.is_ascii_alphabetic()),
         "EDITOR" | "GIT_EDITOR" | "GIT_PAGER" | "MANPAGER" | "PAGER" | "VISUAL" => {
             HARMLESS_PROGRAMS.contains(&value)
@@ -322,9 +333,18 @@ fn is_harmless(name: &str, value: &str) -> bool {
         "JAVA_OPTS" | "MAVEN_OPTS" | "GRADLE_OPTS" | "SBT_OPTS" => {
             value.split_whitespace().all(|option| option.starts_with("-Xm") || option.starts_with("-Xs"))
         }
+        // A switch, and no name of anything.
+        name if name.ends_with("_INIT") => value.bytes().all(|byte| byte.is_ascii_digit()),
         name if name.ends_with("_PAGER") || name.ends_with("_EDITOR") => HARMLESS_PROGRAMS.contains(&value),
         name => HARMLESS.contains(&name),
     }
+}
+
+fn is_shell_of_system(path: &str) -> bool {
+    let name = ["/bin/", "/usr/bin/"].iter().find_map(|folder| path.strip_prefix(folder));
+    name.is_some_and(|name| {
+        !name.contains('/') && Program::of(name).is_some_and(|known| known.role() == Role::Shell)
+    })
 }
 
 #[cfg(test)]
@@ -374,6 +394,14 @@ mod tests {
             ("GIT_EXTERNAL_DIFF", "./x", true),
             ("COMPILER_PATH", "l", true),
             ("MYSQL_PAGER", "./x", true),
+            ("TCL_LIBRARY", "l", true),
+            ("BASH_LOADABLES_PATH", "l", true),
+            ("NODE_OPTIONS", "--experimental-vm-modules", false),
+            ("SHELL", "/bin/bash", false),
+            ("SHELL", "bin/bash", true),
+            ("SHELL", "/bin/../work/bash", true),
+            ("RUN_INIT", "1", false),
+            ("RUN_INIT", "x", true),
             ("npm_config_loglevel", "error", false),
             ("NPM_CONFIG_FUND", "false", false),
             ("CARGO_TARGET_DIR", "out", false),

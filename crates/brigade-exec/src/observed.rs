@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brigade_call::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, PYTHON_CACHE, RunObserved,
-    SandboxUsed, binds_file, data_folder,
+    SandboxUsed, binds_file, data_folder, pattern_of,
 };
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
@@ -137,12 +137,22 @@ pub fn other_bytes(
 pub struct Ran<'r> {
     /// The tool.
     pub tool: &'r str,
-    /// Whether a command that starts SQLite tells it to run nothing of its database; `None` if it starts none.
-    pub keeps_databases: Option<bool>,
+    /// Where it starts SQLite without telling it to run nothing of its database; `None` if it starts none.
+    pub loose_databases: Option<&'r [String]>,
     /// What the approval binds.
     pub files: &'r BTreeMap<String, Fingerprint>,
+    /// Patterns of what it may read as data.
+    pub data: &'r [String],
     /// Whether it completed.
     pub completed: bool,
+}
+
+/// Says where SQLite is to be told to run nothing of its database, if anywhere.
+pub fn put_safe(loose_databases: &[String]) -> Option<String> {
+    const MOST: usize = 3;
+    let shown = loose_databases.iter().take(MOST).map(|place| format!("`{}`", escape_terminal(place)));
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| format!("put `-safe` behind `sqlite3` in {}", shown.join(", ")))
 }
 
 /// How files are called that SQLite makes beside a database, behind its name.
@@ -157,7 +167,7 @@ pub fn denials(
     speller: &dyn Spell,
 ) -> Vec<String> {
     const MOST: usize = 20;
-    let Ran { tool, keeps_databases, files, completed } = ran;
+    let Ran { tool, loose_databases, files, data, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -166,6 +176,7 @@ pub fn denials(
             .spelled(speller, None)
             .to_string()
     };
+    let wrote: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
     let mut seen = BTreeSet::new();
     let mut told = Vec::new();
     for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
@@ -178,17 +189,17 @@ pub fn denials(
         }
         let shown = escape_terminal(path);
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
+        let is_its_own = what == "read" && wrote.contains(path);
+        let (what, done) = if is_its_own { ("create", "wrote") } else { (what, "made") };
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
-            ("write", _) if keeps_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
+            ("write", _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
                 // SQLite opens for writing first, and reads where it may not write.
                 if !writes && completed {
                     continue;
                 }
-                let first = match keeps_databases {
-                    Some(false) => "put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, and ",
-                    _ => "",
-                };
+                let first = loose_databases.and_then(put_safe);
+                let first = first.map(|said| said + ", so that it runs nothing of it, and ").unwrap_or_default();
                 match database_folder(fs, files, path) {
                     Some(folder) => declared(format!(
                         "denied: writing {shown}, a database; {first}add `{}/**` to data of the tool",
@@ -225,12 +236,17 @@ pub fn denials(
                 ),
             },
             ("create", _) => match data_folder(files, path) {
+                Some(folder) if data.contains(&format!("{}/**", pattern_of(folder))) => format!(
+                    "denied: reading {shown}, which the run {done} itself: `{folder}/**` in data of the tool opens the \
+                     directory if it is there when the run starts, so make it before",
+                    folder = escape_terminal(folder)
+                ),
                 Some(folder) => declared(format!(
-                    "denied: reading {shown}, which the run made itself; add `{}/**` to data of the tool",
+                    "denied: reading {shown}, which the run {done} itself; add `{}/**` to data of the tool",
                     escape_terminal(folder)
                 )),
                 None => format!(
-                    "denied: reading {shown}, which the run made itself: let the tool use a directory without code for such \
+                    "denied: reading {shown}, which the run {done} itself: let the tool use a directory without code for such \
                      files, and add `DIRECTORY/**` to its data"
                 ),
             },

@@ -170,11 +170,15 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
     let mut reads = what_it_reads(&argv, directory, &reader.seen());
     if words == Words::Code {
         reads.named.clear();
+        reads.settings.clear();
     }
     // A database that the entry declares as data is written by the tool; SQLite runs nothing of it.
-    let is_data = |path: &PathBuf| reads.databases.contains(path) && is_declared_data(reader.tool, fs, path);
-    reads.named.retain(|path| !is_data(path));
-    reads.scripts.retain(|path| !is_data(path));
+    let is_data = |path: &PathBuf| is_declared_data(reader.tool, fs, path);
+    let is_database =
+        |path: &PathBuf| reads.databases.contains(path) && !reads.code.contains(path) && is_data(path);
+    reads.named.retain(|path| !is_database(path));
+    reads.named.extend(reads.settings.iter().filter(|path| !is_data(path)).cloned());
+    reads.scripts.retain(|path| !is_database(path));
     // A link is bound wherever a word names it, and whatever it leads to: also by data it finds code.
     for path in reads.named.iter().chain(&reads.scripts) {
         named.bind_links(fs, path);
@@ -190,7 +194,7 @@ fn files_of(reader: &ToolReader<'_>, directory: &Path, words: Words) -> Result<N
         named.bind_folder(fs, path)?;
     }
     named.name_by(BoundBy::Command);
-    named.bind_chain(fs, &reads.chain)?;
+    named.bind_chain(fs, reader.tool, &reads.chain)?;
     for path in &reads.programs {
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
         // A file that cannot be read cannot be run, or is read only by the system.
@@ -246,16 +250,17 @@ pub(crate) fn bind_chosen(
     }
     let (files, code) = (std::mem::take(&mut facts.files), std::mem::take(&mut facts.code));
     let mut named = NamedFiles { files, code, ..NamedFiles::default() };
-    let bound = named.bind_chain(host.fs, &chain);
+    let bound = named.bind_chain(host.fs, facts.tool, &chain);
     (facts.files, facts.code) = (named.files, named.code);
     bound
 }
 
 impl NamedFiles {
     /// Binds what a text of the workspace starts. It refuses nothing: it is bound as far as it can be.
-    fn bind_chain(&mut self, fs: &dyn Fs, chain: &Chain) -> Result<(), FsError> {
+    fn bind_chain(&mut self, fs: &dyn Fs, tool: &Tool, chain: &Chain) -> Result<(), FsError> {
         let refused = self.too_much.clone();
-        for path in &chain.files {
+        let is_data = |path: &PathBuf| chain.may_be_data.contains(path) && is_declared_data(tool, fs, path);
+        for path in chain.files.iter().filter(|path| !is_data(path)) {
             self.bind_file(fs, path, Outside::Anywhere)?;
             self.bind_folder(fs, path)?;
         }

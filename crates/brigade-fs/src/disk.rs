@@ -1,9 +1,9 @@
 //! Files on disk.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -324,6 +324,17 @@ impl Fs for DiskFs {
         require_regular(&file, "lock", path.as_str())?;
         Lock::of_file(file, path, holder, timeout)
     }
+
+    fn take_left(&self, path: &RelPath) -> Option<Lock> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let file = File::from(self.open_fd("lock", path, flags).ok()?);
+        require_regular(&file, "lock", path.as_str()).ok()?;
+        let opened = file.metadata().ok()?;
+        let lock = Lock::of_free(file)?;
+        // Its writer may have renamed it before it gave the lock up.
+        let id = FileId { device: opened.dev(), inode: opened.ino() };
+        self.link_metadata(path).is_ok_and(|found| found.id == Some(id)).then_some(lock)
+    }
 }
 
 /// Replaces `~` with the home directory.
@@ -456,6 +467,15 @@ struct DiskWriter {
 }
 
 impl WriteFile for DiskWriter {
+    fn hold(&mut self) -> Result<bool, FsError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(self.file.metadata().explain("write", &self.path)?.nlink() != 0),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            // Where a file system has no locks, nobody takes anything.
+            Err(TryLockError::Error(_)) => Ok(true),
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
         self.file.write_all(bytes).explain("write", &self.path)
     }

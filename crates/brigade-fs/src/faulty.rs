@@ -228,6 +228,11 @@ impl<F: Fs> Fs for FaultyFs<F> {
         self.disk.set_mode(path, mode)
     }
 
+    fn take_left(&self, path: &RelPath) -> Option<Lock> {
+        self.control.alive("lock", path.as_str()).ok()?;
+        self.disk.take_left(path)
+    }
+
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
         self.control.alive("lock", path.as_str())?;
         self.disk.lock(path, holder, timeout)
@@ -264,6 +269,11 @@ struct FaultyWriter {
 }
 
 impl WriteFile for FaultyWriter {
+    fn hold(&mut self) -> Result<bool, FsError> {
+        self.control.alive("write", &self.path)?;
+        self.file.hold()
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), FsError> {
         match self.control.verdict() {
             Verdict::Do => self.file.write(bytes),

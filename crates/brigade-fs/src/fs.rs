@@ -188,6 +188,15 @@ pub trait WriteFile: Send {
     fn reserve(&mut self, _length: u64) -> Result<(), FsError> {
         Ok(())
     }
+
+    /// Keeps other processes, also of other containers, from taking the file for one that was [left](Fs::take_left), as
+    /// long as it is open. Returns whether none took it before.
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn hold(&mut self) -> Result<bool, FsError> {
+        Ok(true)
+    }
 }
 
 /// A directory tree. Every relative path is opened beneath its root.
@@ -334,6 +343,12 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// Returns [`FsErrorKind::Locked`] with the holder's text if `timeout` elapses first.
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
+
+    /// Takes a half-written file that no process [holds](WriteFile::hold) any more, until the lock is dropped. `None` if
+    /// one does, or it cannot be told.
+    fn take_left(&self, _path: &RelPath) -> Option<Lock> {
+        None
+    }
 
     /// Says that a path is about to be looked at by other means. Only [`Traced`](crate::Traced) wants to know.
     fn note(&self, _path: &Path) {}

@@ -118,6 +118,10 @@ impl WriteFile for LateWriter {
     fn reserve(&mut self, length: u64) -> Result<(), FsError> {
         self.file.reserve(length)
     }
+
+    fn hold(&mut self) -> Result<bool, FsError> {
+        self.file.hold()
+    }
 }
 
 impl Fs for Late {
@@ -218,6 +222,10 @@ impl Fs for Late {
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), FsError> {
         self.fs.set_mode(path, mode)
+    }
+
+    fn take_left(&self, path: &RelPath) -> Option<Lock> {
+        self.fs.take_left(path)
     }
 
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {

@@ -51,7 +51,7 @@ pub use lock::Lock;
 pub use many::read_many;
 pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
-pub use replacement::{Replacement, is_left, is_temporary};
+pub use replacement::{Replacement, is_left, is_temporary, remove_if_left};
 pub use seen::{Mark, Seen};
 pub use together::{NewFile, write_together};
 pub use traced::{Trace, Traced};

@@ -38,6 +38,13 @@ impl Lock {
         self.file.as_ref()
     }
 
+    /// Takes the lock of an open file, if it is free, and leaves the file as it is.
+    pub(crate) fn of_free(file: File) -> Option<Lock> {
+        file.try_lock().ok()?;
+        let file = Arc::new(file);
+        Some(Lock { _held: Box::new(HeldFile(file.clone())), file: Some(file) })
+    }
+
     /// Waits for the lock of an open file and writes the holder into it.
     pub(crate) fn of_file(
         file: File,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, test_kill_process};
 
-use crate::{FileKind, FileMode, Fs, FsError, FsErrorKind, Metadata, RelPath, WriteFile};
+use crate::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, Metadata, RelPath, WriteFile};
 
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
@@ -18,7 +18,15 @@ pub(crate) fn create_temporary<F: Fs + ?Sized>(
         let name = format!("{}{}-{number}.tmp", prefix_of(path), std::process::id());
         let temporary = path.parent().join(&name).expect("a name without slashes is a path");
         match fs.create(&temporary, mode) {
-            Ok(file) => return Ok((temporary, file)),
+            Ok(mut file) => match file.hold() {
+                Ok(true) => return Ok((temporary, file)),
+                // In the moment before, somebody took it for one that was left, and removes it.
+                Ok(false) => {}
+                Err(error) => {
+                    let _ = fs.remove(&temporary);
+                    return Err(FsError { operation: "write", path: path.to_string(), ..error });
+                }
+            },
             Err(error) if error.is_exists() => {}
             Err(error) => return Err(FsError { operation: "write", path: path.to_string(), ..error }),
         }
@@ -38,13 +46,24 @@ fn prefix_of(path: &RelPath) -> String {
     format!(".{stem}.")
 }
 
-/// Returns whether a name is that of a temporary file (`.NAME.PROCESS-NUMBER.tmp`) whose process has ended. A file
-/// whose process lives may be written right now.
-pub fn is_left(name: &str) -> bool {
-    let Some(process) = process_of(name) else { return false };
-    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+/// Returns whether a file is a temporary one (`.NAME.PROCESS-NUMBER.tmp`) that its process left: it has ended, and none
+/// holds the file. The number alone does not tell, because another container has its own processes.
+pub fn is_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> bool {
+    take_left(fs, path).is_some()
+}
+
+/// Removes a file if it [is left](is_left). Returns whether it did.
+pub fn remove_if_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> bool {
+    // Held until it is removed.
+    let left = take_left(fs, path);
+    left.is_some() && fs.remove(path).is_ok()
+}
+
+fn take_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) -> Option<Lock> {
+    let process = i32::try_from(process_of(path.name())?).ok().and_then(Pid::from_raw);
     // A process that may not be signalled lives, too.
-    process.is_none_or(|process| test_kill_process(process) == Err(rustix::io::Errno::SRCH))
+    let has_ended = process.is_none_or(|process| test_kill_process(process) == Err(rustix::io::Errno::SRCH));
+    if has_ended { fs.take_left(path) } else { None }
 }
 
 fn process_of(name: &str) -> Option<u32> {
@@ -67,8 +86,8 @@ pub(crate) fn remove_left<F: Fs + ?Sized>(fs: &F, path: &RelPath) {
     for entry in fs.list_dir(&folder).unwrap_or_default() {
         let is_ours =
             entry.name.strip_prefix(&prefix).is_some_and(|rest| !rest.trim_end_matches(".tmp").contains('.'));
-        if is_ours && entry.kind == FileKind::File && is_left(&entry.name) {
-            let _ = folder.join(&entry.name).map(|left| fs.remove(&left));
+        if is_ours && entry.kind == FileKind::File {
+            let _ = folder.join(&entry.name).map(|left| remove_if_left(fs, &left));
         }
     }
 }
@@ -183,9 +202,49 @@ mod tests {
 
     #[test]
     fn what_is_being_written_stays() {
-        assert!(!is_left(&format!(".x.{}-0.tmp", std::process::id())));
-        assert!(!is_left(".x.1-0.tmp"), "the first process of the system lives");
-        assert!(is_left(&format!(".x.{}-0.tmp", u32::MAX / 2)));
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let make = |process: u32| {
+            let path: RelPath = format!(".x.{process}-0.tmp").parse().unwrap();
+            (fs.create(&path, 0o600).unwrap(), path)
+        };
+        let (_, own) = make(std::process::id());
+        assert!(!is_left(&fs, &own));
+        let (_, first) = make(1);
+        assert!(!is_left(&fs, &first), "the first process of the system lives");
+        // The number of a process of another container, which is not seen here.
+        let (mut file, other) = make(u32::MAX / 2);
+        assert!(file.hold().unwrap());
+        assert!(!is_left(&fs, &other) && !remove_if_left(&fs, &other));
+        fs.write_atomic(&"x".parse().unwrap(), b"x", FileMode::Private).unwrap();
+        assert!(fs.link_metadata(&other).is_ok(), "its writer has it open");
+        drop(file);
+        assert!(is_left(&fs, &other) && remove_if_left(&fs, &other));
+        assert!(fs.link_metadata(&other).is_err());
+    }
+
+    /// Between making a file and holding it, another process can take it for one that was left.
+    #[test]
+    fn a_file_that_was_taken_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let path: RelPath = format!(".x.{}-0.tmp", u32::MAX / 2).parse().unwrap();
+        let mut file = fs.create(&path, 0o600).unwrap();
+        let taken = fs.take_left(&path).unwrap();
+        assert!(!file.hold().unwrap());
+        fs.remove(&path).unwrap();
+        drop(taken);
+        assert!(!file.hold().unwrap(), "it is removed");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let path: RelPath = "gone".parse().unwrap();
+        assert!(fs.take_left(&path).is_none());
+        std::fs::create_dir(folder.path().join("gone")).unwrap();
+        assert!(fs.take_left(&path).is_none(), "it is a directory");
     }
 
     #[test]

@@ -199,6 +199,10 @@ impl Fs for Traced<'_> {
         self.fs.set_mode(path, mode)
     }
 
+    fn take_left(&self, path: &RelPath) -> Option<Lock> {
+        self.fs.take_left(path)
+    }
+
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError> {
         self.fs.lock(path, holder, timeout)
     }

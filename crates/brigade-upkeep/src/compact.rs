@@ -1,5 +1,6 @@
 //! Clears the state.
 
+use brigade_fs::remove_if_left;
 use brigade_queue::Compaction;
 
 use crate::error::UpkeepError;
@@ -35,6 +36,6 @@ pub fn compact(site: &Site<'_>) -> Result<Compacted, UpkeepError> {
         let _ = site.fs().remove_tree(path).or_else(|_| site.fs().remove(path));
     }
     let temporary = left_temporary(site.fs(), &site.config.catalog);
-    let removed: u64 = temporary.iter().map(|path| u64::from(site.fs().remove(path).is_ok())).sum();
+    let removed: u64 = temporary.iter().map(|path| u64::from(remove_if_left(site.fs(), path))).sum();
     Ok(Compacted { removed: compaction.removed + left.len() as u64 + removed, compaction })
 }

@@ -1,8 +1,8 @@
 //! Temporary files that killed commands left before renaming them.
 //!
 //! The queue cleans its own directories. This module covers the others that Brigade writes to: the rest of `.brigade`,
-//! the workspace root, and source directories, where `init` puts starters. A file stays while its process lives,
-//! because that process may still be writing it.
+//! the workspace root, and source directories, where `init` puts starters. A file stays while its process lives or holds
+//! it, because that process may still be writing it.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn temporary_in(fs: &dyn Fs, folder: &RelPath, depth: usize, found: &mut Vec<Rel
         match entry.kind {
             // The queue cleans these.
             FileKind::File if folder.as_str() == ".brigade/tools" && entry.name.starts_with(".calls.") => {}
-            FileKind::File if is_left(&entry.name) => found.push(path),
+            FileKind::File if is_left(fs, &path) => found.push(path),
             FileKind::Directory if 0 < depth && !OF_OTHERS.contains(&path.as_str()) => {
                 temporary_in(fs, &path, depth - 1, found);
             }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use brigade_tests::Site;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A workspace with one tool that is closed to reading.
 fn site(command: &str, lines: &str) -> Site {
@@ -89,13 +89,57 @@ fn a_database_is_declared_in_one_round() {
     let said = "denied: writing db/x.db, a database; put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, \
                 and add `db/**` to data";
     assert!(warned.contains(said), "{warned}");
+    let seen = site.json(["observe", "tool"]).expect(0);
+    let advice = seen["advice"].to_string();
+    assert!(advice.contains("put `-safe` behind `sqlite3` in `command`: otherwise"), "{seen:#}");
     let safe = site.workspace.read_text(".brigade/tools.toml").replace("sqlite3 db", "sqlite3 -safe db");
     site.workspace.write(".brigade/tools.toml", safe);
     let receipt = site.receipt_of("tool", "{}");
     let warned = warnings(&receipt);
     assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
     let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!(report["data"], serde_json::json!(["db/**"]), "{report:#}");
+    assert_eq!((&report["data"], &report["advice"]), (&json!(["db/**"]), &json!([])), "{report:#}");
+    for _ in 0..2 {
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(
+            (&receipt["status"], &receipt["warnings"]),
+            (&"completed".into(), &Value::Null),
+            "{receipt:#}"
+        );
+    }
+}
+
+/// Issue 12: a database that only a script opens was not bound, and could start commands as data.
+#[test]
+fn a_database_that_a_script_opens_is_bound_unless_it_runs_nothing() {
+    if !std::path::Path::new("/usr/bin/sqlite3").exists() {
+        return;
+    }
+    let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
+    fs::create_dir(site.workspace.path().join("db")).unwrap();
+    let tell = |text: &str| {
+        let database = site.workspace.path().join("db/x.db");
+        assert!(std::process::Command::new("sqlite3").arg(database).arg(text).status().unwrap().success());
+    };
+    tell("create table t (a)");
+    site.workspace.write("run.sh", "sqlite3 db/x.db 'insert into t values (1)'\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["status"], "failed", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["db/x.db"].is_string(), "{receipt:#}");
+    let warned = warnings(&receipt);
+    assert!(warned.contains("put `-safe` behind `sqlite3` in `run.sh`, so that"), "{warned}");
+    let id = site.approved("tool", "{}");
+    tell("create view v as select edit('', 'sh -c id')");
+    site.run_call(&id).refused("db/x.db");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(report["data"], json!(["db/**"]), "{report:#}");
+    assert!(report["advice"].to_string().contains("in `run.sh`: otherwise"), "{report:#}");
+    assert_eq!(
+        site.receipt_of("tool", "{}")["status"],
+        "failed",
+        "it is bound until SQLite runs nothing of it"
+    );
+    site.workspace.write("run.sh", "sqlite3 -safe db/x.db 'insert into t values (1)'\n");
     for _ in 0..2 {
         let receipt = site.receipt_of("tool", "{}");
         assert_eq!(
@@ -132,7 +176,38 @@ fn linked_packages_are_declared_as_code() {
     }
 }
 
-/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write.
+/// Issue 12: packages of a workspace of pnpm depend on others by links, and each took a round of its own.
+#[test]
+fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
+    let site = site("node packages/a/run.js", "");
+    let store = "node_modules/.pnpm";
+    for (file, text) in [
+        ("packages/a/run.js", "console.log(require('b'))"),
+        ("packages/b/index.js", "module.exports = require('@s/c') + require('ext')"),
+        ("packages/c/index.js", "module.exports = 'found '"),
+        (&format!("{store}/ext@1/node_modules/ext/index.js"), "module.exports = require('dep')"),
+        (&format!("{store}/dep@1/node_modules/dep/index.js"), "module.exports = 'all'"),
+    ] {
+        site.workspace.write(file, text);
+    }
+    for (link, target) in [
+        ("packages/a/node_modules/b", "../../b"),
+        ("packages/b/node_modules/@s/c", "../../../c"),
+        ("packages/b/node_modules/ext", "../../../node_modules/.pnpm/ext@1/node_modules/ext"),
+        (&format!("{store}/ext@1/node_modules/dep"), "../../dep@1/node_modules/dep"),
+    ] {
+        let link = site.workspace.path().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(target, link).unwrap();
+    }
+    assert_eq!(site.receipt_of("tool", "{}")["status"], "failed");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "found all", "{report:#} {receipt:#}");
+}
+
+/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What is
+/// code becomes data only if a person says so.
 #[test]
 fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
     const COUNTS: &str =
@@ -148,7 +223,20 @@ fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
         site.workspace.write("state/counter", "1");
         let mut rounds = 0;
         while site.receipt_of("tool", "{}")["status"] != "completed" || rounds == 0 {
-            site.json(["observe", "tool", "--write"]).expect(0);
+            let before = site.workspace.read_text(".brigade/tools.toml");
+            let seen = site.json(["observe", "tool", "--write"]).expect(0);
+            if seen["code_written"] == json!(["state/counter"]) {
+                assert_eq!(
+                    site.workspace.read_text(".brigade/tools.toml"),
+                    before,
+                    "it stays code: {seen:#}"
+                );
+                let moved = site.json(["observe", "tool", "--write", "--as-data", "state/counter"]).expect(0);
+                assert_eq!(
+                    (&moved["code_removed"], &moved["code_written"]),
+                    (&json!(["state/counter"]), &json!([]))
+                );
+            }
             rounds += 1;
             assert!(rounds < 4, "{}", site.workspace.read_text(".brigade/tools.toml"));
         }
@@ -160,6 +248,52 @@ fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
         let entry = site.workspace.read_text(".brigade/tools.toml");
         assert!(entry.contains("data = [\"state/counter\"]"), "{reads}: {entry}");
     }
+}
+
+/// Issue 12: a run that tried to write its own code made it data, which nothing binds.
+#[test]
+fn code_that_a_run_tries_to_write_stays_code() {
+    let site = site(
+        "sh run.sh",
+        "effects = [\"local-read\", \"local-write\"]\ncode = [\"lib/common\", \"lib/other\"]",
+    );
+    site.workspace.write("run.sh", ". lib/common\necho x > made.txt\n(echo evil >> lib/common)\ntrue\n");
+    site.workspace.write("lib/common", "echo sourced\n");
+    site.workspace.write("lib/other", "");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "sourced", "{receipt:#}");
+    let before = site.workspace.read_text(".brigade/tools.toml");
+    let seen = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(
+        (&seen["code_written"], &seen["written"]),
+        (&json!(["lib/common"]), &json!(false)),
+        "{seen:#}"
+    );
+    let text = site.tools(["observe", "tool"]).stdout_text();
+    assert!(text.contains("code that a run tried to write: 1"), "{text}");
+    site.json(["observe", "tool", "--write", "--as-data", "lib/other"]).expect(2);
+    assert_eq!(site.tools(["observe", "tool", "--as-data", "lib/common"]).code(), Some(2));
+    assert_eq!(site.workspace.read_text(".brigade/tools.toml"), before);
+    assert!(site.receipt_of("tool", "{}")["binding"]["files"]["lib/common"].is_string());
+}
+
+/// Issue 12: `observe --write` made a directory with bound code one of data, and what was put there was imported.
+#[test]
+fn what_is_put_beside_code_is_not_opened_by_what_observe_declared() {
+    let site = site("python3 lib/main.py", "");
+    let policy = site.workspace.read_text(".brigade/tools/policy.toml");
+    site.workspace.write(".brigade/tools/policy.toml", policy.replace("\"closed\"", "\"workspace\""));
+    site.workspace.write(
+        "lib/main.py",
+        "import json\nfor n in range(4): open(f'lib/{n}.csv').read()\nprint('reached')\n",
+    );
+    (0..4).for_each(|number| site.workspace.write(&format!("lib/{number}.csv"), "1"));
+    site.receipt_of("tool", "{}");
+    site.json(["observe", "tool", "--write"]).expect(0);
+    site.workspace.write(".brigade/tools/policy.toml", policy);
+    site.workspace.write("lib/json.py", "print('planted')\n");
+    let receipt = site.receipt_of("tool", "{}");
+    assert!(!receipt["stdout_summary"].to_string().contains("planted"), "{receipt:#}");
 }
 
 /// Issue 12: SQLite opens a database for writing first, and a tool that only reads was given the effect to write.
@@ -182,7 +316,7 @@ fn a_tool_that_only_reads_a_database_needs_nothing() {
         "{receipt:#}"
     );
     let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &serde_json::json!([])));
+    assert_eq!((&report["written"], &report["effects_undeclared"]), (&false.into(), &json!([])));
 }
 
 /// Issue 12: what SQLite makes beside a database in the workspace itself or beside code has no pattern.
@@ -207,4 +341,44 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
         "{receipt:#}"
     );
     assert!(!warned.contains("observe"), "{warned}");
+}
+
+/// Issue 12: a file that a setting within a word names was not bound. It is data if the entry says so.
+#[test]
+fn what_a_setting_names_is_bound_unless_it_is_data() {
+    let site = site("python3 run.py '{\"state\": \"my dir/state\"}'", "");
+    site.workspace
+        .write("run.py", "import json, sys\nprint(open(json.loads(sys.argv[1])['state']).read())\n");
+    site.workspace.write("my dir/state", "found");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "found", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["my dir/state"].is_string(), "{receipt:#}");
+    let id = site.approved("tool", "{}");
+    site.workspace.write("my dir/state", "changed");
+    site.run_call(&id).refused("my dir/state");
+    let entry = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", format!("{}\ndata = [\"my dir/**\"]\n", entry.trim_end()));
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(receipt["stdout_summary"], "changed", "{receipt:#}");
+    assert!(receipt["binding"]["files"]["my dir/state"].is_null(), "{receipt:#}");
+}
+
+/// Issue 12: a file that a run makes and reads back was declared by its name, which opens only what was there before.
+#[test]
+fn what_a_run_writes_and_reads_back_is_declared_in_one_round() {
+    let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
+    fs::create_dir(site.workspace.path().join("out")).unwrap();
+    site.workspace.write("run.sh", "rm -f out/log\necho 1 >out/log\ncat out/log\n");
+    let receipt = site.receipt_of("tool", "{}");
+    let warned = warnings(&receipt);
+    let said = "denied: reading out/log, which the run wrote itself; add `out/**` to data of the tool";
+    assert!(warned.contains(said), "{warned}");
+    let report = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(report["data"], json!(["out/**"]), "{report:#}");
+    let receipt = site.receipt_of("tool", "{}");
+    assert_eq!(
+        (&receipt["stdout_summary"], &receipt["warnings"]),
+        (&"1".into(), &Value::Null),
+        "{receipt:#}"
+    );
 }

@@ -151,6 +151,16 @@ pub struct ObserveReport {
     pub code: Vec<String>,
     /// Patterns to add to `data` of the entry.
     pub data: Vec<String>,
+    /// Files that `code` of the entry names and that runs tried to write. They stay code: only a person can tell that
+    /// such a file is state of the tool.
+    #[serde(default)]
+    pub code_written: Vec<String>,
+    /// Those that were moved from `code` to `data` on request. Nothing binds them any more.
+    #[serde(default)]
+    pub code_removed: Vec<String>,
+    /// What else has to be changed by hand, as sentences.
+    #[serde(default)]
+    pub advice: Vec<String>,
     /// Effects that were used, or tried and denied, and are not declared.
     pub effects_undeclared: Vec<EffectUse>,
     /// Effects that are declared and were not used. Empty unless everything was seen.

@@ -564,14 +564,13 @@ pub(super) const ROWS: &[Row] = &[
         .files(NPM_FILES),
     launcher(&["pnpx"]).finds(Finds::Packages),
     launcher(&["bunx"]).finds(Finds::Packages).files(BUN_FILES),
-    container(&["crictl", "distrobox", "kubectl", "lxc-attach", "machinectl", "wsl"]),
+    container(&["adb", "crictl", "distrobox", "incus", "kubectl", "lxc", "lxc-attach", "machinectl", "wsl"]),
     container(&["docker", "nerdctl", "podman"]).password(Password::AfterLogin).stores_secrets(),
     other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
     other(&["docker-compose", "gcloud"]).stores_secrets(),
     other(&["helm", "oras"]).password(Password::AfterLogin),
     // Programs that run a command only in some subcommands.
-    subcommands(&["adb"], &["shell"]),
-    subcommands(&["asdf", "bundle", "incus", "lxc", "pyenv", "rbenv"], &["exec"]),
+    subcommands(&["asdf", "bundle", "pyenv", "rbenv"], &["exec"]),
     subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
     subcommands(&["npm"], &["exec", "x"]).valued("wCcp", NPM_VALUED).finds(Finds::Packages).files(NPM_FILES),
     subcommands(&["perf"], &["c2c", "kmem", "kvm", "lock", "mem", "record", "sched", "stat", "trace"]),
@@ -601,6 +600,7 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".just"])
         .finds(Finds::Just),
     other(&["rake"])
+        .valued("fIrR", &["--libdir", "--rakefile", "--rakelibdir", "--require"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
         .ends_of_code(&[".rake"])

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::Json;
 
-use super::javascript::is_directory;
-use super::{Files, Finder, Kind, Reads, Seen};
+use super::javascript::directory_of;
+use super::{Files, Finder, Reads};
 use crate::programs::{Finds, Program, Role, long_values, short_values};
-use crate::risk;
+use crate::risk::{self, Started};
 
 /// The maximum length of a chain of commands, and their maximum number.
 const DEPTH: usize = 4;
@@ -37,6 +37,9 @@ pub struct Chain {
     pub starts: Vec<Link>,
     /// Files and directories that these commands name, or where their programs find code. They may be missing.
     pub files: BTreeSet<PathBuf>,
+    /// Those of them that are data if the entry declares them so: databases of SQLite that runs nothing of them, and what
+    /// only settings name.
+    pub may_be_data: BTreeSet<PathBuf>,
     /// Directories of packages that these commands find installed.
     pub environments: BTreeSet<PathBuf>,
     /// What finds or starts further code by itself: interpreters, programs of the workspace, and commands that cannot
@@ -56,9 +59,16 @@ impl Chain {
     /// Adds what another part of the command starts.
     pub(super) fn append(&mut self, mut other: Chain) {
         self.starts.append(&mut other.starts);
-        self.files.append(&mut other.files);
+        self.add(std::mem::take(&mut other.files), std::mem::take(&mut other.may_be_data));
         self.environments.append(&mut other.environments);
         self.finders.append(&mut other.finders);
+    }
+
+    /// Adds files, and says which of them may be data. What is bound in any case for one command stays so for all.
+    fn add(&mut self, files: BTreeSet<PathBuf>, may_be_data: BTreeSet<PathBuf>) {
+        self.may_be_data.retain(|path| may_be_data.contains(path) || !files.contains(path));
+        self.may_be_data.extend(may_be_data.into_iter().filter(|path| !self.files.contains(path)));
+        self.files.extend(files);
     }
 
     /// Follows a line of a file that a shell runs in a directory.
@@ -75,14 +85,31 @@ impl Chain {
         if !is_readable || starts_unnamed(&words) {
             self.finders.insert(by.clone());
         }
+        self.follow_words(link, &words, is_readable, directory, files);
+    }
+
+    /// Follows a command of a file, given by its words.
+    fn follow_words(
+        &mut self,
+        link: Link,
+        words: &[String],
+        is_readable: bool,
+        directory: &Path,
+        files: &dyn Files,
+    ) {
+        let by = link.by.clone();
         self.starts.push(link);
         let mut nested = Reads::default();
         nested.chain.depth = self.depth + 1;
         nested.chain.starts = std::mem::take(&mut self.starts);
-        super::follow(&words, directory, files, &mut nested);
-        let Reads { named, scripts, code, environments, unbound, chain, .. } = nested;
+        super::follow(words, directory, files, &mut nested);
+        let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
-        self.files.extend([named, scripts, code, chain.files].into_iter().flatten());
+        let databases = &databases - &code;
+        let bound: BTreeSet<PathBuf> = [named, scripts, code].into_iter().flatten().collect();
+        let may_be_data = &databases | &(&settings - &bound);
+        self.add(&bound | &settings, may_be_data);
+        self.add(chain.files, chain.may_be_data);
         self.environments.extend(environments.into_iter().chain(chain.environments));
         if is_readable {
             // The shell of a script is not what finds code.
@@ -188,15 +215,14 @@ impl Finder<'_> {
             {
                 names.extend(scripts);
                 names.extend(TESTS_TOO.contains(verb).then_some("test"));
-                packages.extend(rest.iter().copied().filter(|word| is_directory(word)));
+                packages.extend(rest.iter().filter_map(|word| directory_of(word)));
             }
         }
         if names.is_empty() {
             return;
         }
         let mut folders = BTreeSet::from([self.directory.clone()]);
-        let packages = packages.iter().map(|name| name.strip_prefix("file:").unwrap_or(name));
-        folders.extend(packages.map(|folder| self.directory.join(folder)));
+        folders.extend(packages.iter().map(|folder| self.directory.join(folder)));
         for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
             folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
         }
@@ -250,11 +276,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not.
+    /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not, but for
+    /// databases of SQLite: they can start commands themselves, and do not look like code.
     pub(super) fn note_shell_script(&self, script: &Path, reads: &mut Reads) {
         let Some(text) = self.files.read(script, TEXT_LIMIT) else { return };
         let words = ["sh".to_owned(), "-c".to_owned(), String::from_utf8_lossy(&text).into_owned()];
-        let finds_code = risk::started(&words).iter().skip(1).any(|command| {
+        let commands = risk::started(&words);
+        let commands = commands.get(1..).unwrap_or_default();
+        let finds_code = commands.iter().any(|command| {
             let Some(program) = command.words.first() else { return false };
             let is_of_workspace = program.contains('/') && !program.starts_with('/');
             let known = Program::of(program);
@@ -265,10 +294,27 @@ impl Finder<'_> {
         if finds_code || starts_unnamed(&words) {
             reads.chain.finders.insert(self.shown(script));
         }
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        matches!(self.files.look(path), Seen::Inside { kind: Some(Kind::File), .. })
+        let opens_database = |command: &&Started| {
+            let program = command.words.first().and_then(|word| Program::of(word));
+            program.is_some_and(|known| known.row().finds == Finds::DotCommands)
+        };
+        for command in commands.iter().filter(opens_database) {
+            if MOST <= reads.chain.starts.len() || DEPTH <= reads.chain.depth {
+                return;
+            }
+            let link = Link { by: self.shown(script), command: command.words.join(" ") };
+            if reads.chain.starts.contains(&link) {
+                continue;
+            }
+            // What a pipe or a text behind `<<` tells it stands elsewhere in the script.
+            let told = commands
+                .iter()
+                .flat_map(|other| std::iter::once(other.words.join(" ")).chain(other.words.iter().cloned()));
+            let told = told.filter(|line| has_dot_command(line));
+            let words: Vec<String> = command.words.iter().cloned().chain(told).collect();
+            let directory = self.directory.join(&command.directory);
+            reads.chain.follow_words(link, &words, true, &directory, self.files);
+        }
     }
 
     /// Follows the recipes of the first of these files that is there. Returns whether one is.
@@ -311,6 +357,12 @@ impl Finder<'_> {
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.files.root()).unwrap_or(path).to_string_lossy().into_owned()
     }
+}
+
+/// Tells whether a line is a command of sqlite3 with operands, such as `.read FILE`.
+fn has_dot_command(line: &str) -> bool {
+    let name = line.strip_prefix('.').and_then(|rest| rest.split_once(char::is_whitespace));
+    name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
 /// Verbs that install and then test.

@@ -22,7 +22,12 @@ impl Finder<'_> {
                 {
                     self.make_variable(name, value, &self.directory, reads);
                 }
-                if names_code(name, value) || (moves_settings(name) && self.may_be_inside(value)) {
+                // `AWS_PROFILE=x` chooses settings by a name.
+                let is_name = name.ends_with("_PROFILE")
+                    && !value.contains('/')
+                    && !self.is_there(&self.directory.join(value));
+                let moves = moves_settings(name) && !is_name && self.may_be_inside(value);
+                if names_code(name, value) || moves {
                     reads.unbound.insert(NotBound::Variable(name.to_owned()));
                 }
             } else if 1 < word.len() && word.starts_with('-') {

@@ -23,13 +23,24 @@ fn script_ends() -> impl Iterator<Item = &'static str> {
 
 /// Returns whether a word behind a package manager is a directory, and not the name of a package.
 pub(super) fn is_directory(word: &str) -> bool {
-    word == "."
-        || word == ".."
-        || word.starts_with(['/', '~'])
-        || word.starts_with("./")
-        || word.starts_with("../")
-        || word.starts_with("file:")
-        || word.ends_with('/')
+    directory_of(word).is_some()
+}
+
+/// Returns the directory that a word behind a package manager names: `./p`, `file:p`, `name@file:./p`,
+/// `name @ file:///dir/p`, `file:./p#egg=name`.
+pub(super) fn directory_of(word: &str) -> Option<&str> {
+    let starts = |word: &&str| {
+        word.starts_with(['/', '~'])
+            || word.starts_with("./")
+            || word.starts_with("../")
+            || word.starts_with("file:")
+    };
+    let behind_name = || word.match_indices('@').map(|(at, _)| word[at + 1..].trim_start()).find(starts);
+    let is_plain = starts(&word) || word == "." || word == ".." || word.ends_with('/');
+    let path = if is_plain { word } else { behind_name()? };
+    let Some(url) = path.strip_prefix("file:") else { return Some(path) };
+    let url = url.split('#').next().unwrap_or(url);
+    Some(url.strip_prefix("//localhost").or_else(|| url.strip_prefix("//")).unwrap_or(url))
 }
 
 /// Returns the whole name of an option of a package manager, of which any prefix matches.
@@ -139,8 +150,7 @@ impl Finder<'_> {
             }
         }
         if operands.first().is_some_and(|verb| PACKAGE_VERBS.contains(verb)) {
-            let packages = operands[1..].iter().filter(|name| is_directory(name));
-            let packages = packages.map(|name| name.strip_prefix("file:").unwrap_or(name));
+            let packages = operands[1..].iter().filter_map(|name| directory_of(name));
             folders.extend(packages.map(|folder| self.directory.join(folder)));
         }
         for folder in &folders[1..] {
@@ -154,6 +164,9 @@ impl Finder<'_> {
         if !runs_program && manager != "yarn" {
             return;
         }
+        // `npx ./p` runs a program of this package.
+        let packages = operands.iter().filter_map(|name| directory_of(name));
+        reads.code.extend(packages.map(|folder| self.directory.join(folder)));
         // Programs of packages come before the shell, and before what runs them, too.
         operands.truncate(4);
         operands.extend(["sh", "node"]);

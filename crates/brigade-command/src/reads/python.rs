@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::javascript::is_directory;
+use super::javascript::directory_of;
 use super::{Finder, Reads};
 use crate::programs::{PYTHON_ENDS, Program, short_values};
 
@@ -50,13 +50,15 @@ const LAUNCHING_OPTIONS: &[(&str, &[&str])] = &[
     ("viztracer", &["-o", "--output_file"]),
 ];
 
-/// Returns the directory of a package that a word behind pip names: `./p`, `-e./p`, `file:p`, `.[extra]`.
+/// Returns the directory of a package that a word behind pip names: `./p`, `-e./p`, `file:p`, `.[extra]`,
+/// `name @ file:///dir/p`.
 pub(super) fn package_folder(word: &str) -> Option<&str> {
     let word = word.strip_prefix("--editable=").or_else(|| word.strip_prefix("-e")).unwrap_or(word);
-    let word = word.split('[').next().unwrap_or(word);
+    let word = if word.starts_with(".[") { "." } else { word };
+    let folder = directory_of(word)?;
+    let folder = folder.split('[').next().unwrap_or(folder);
     // A wheel is built, and none of it is run.
-    let is_one = is_directory(word) && !word.ends_with(".whl");
-    is_one.then(|| word.strip_prefix("file:").unwrap_or(word))
+    (!folder.ends_with(".whl")).then_some(folder)
 }
 
 /// What the options of Python end with.

@@ -1,8 +1,11 @@
 //! Finds code directories in options of Perl, Ruby and compilers.
 
+use std::path::Path;
+
+use super::words::parts_of;
 use super::{Finder, NotBound, Reads, Seen, script, started};
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, SQLITE_VALUED, long_values, short_values};
+use crate::programs::{Finds, Program, Row, SQLITE_VALUED, long_values, short_values};
 use crate::risk::{self, Started};
 
 /// The maximum size of a file with options of a compiler, in bytes.
@@ -30,6 +33,9 @@ pub(super) fn debugged(args: &[String], reads: &mut Reads) {
         reads.unbound.insert(NotBound::Option("-cd"));
     }
 }
+
+/// How a database of SQLite begins.
+const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// The word of sqlite3 that loads a library, in SQL.
 const LOADS_LIBRARY: &str = "load_extension";
@@ -69,17 +75,23 @@ pub fn keeps_databases(words: &[String]) -> Option<bool> {
     risk::started(words).iter().filter_map(of_command).reduce(|all, one| all && one)
 }
 
+/// Tells whether SQLite takes a character for a blank.
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\u{b}'
+}
+
 /// Splits a command with a dot as SQLite does: at blanks, and by quotes at the beginning of a word.
 fn dot_words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    let mut rest = command.trim_start();
+    let mut rest = command.trim_start_matches(is_blank);
     while let Some(first) = rest.chars().next() {
         let is_quoted = matches!(first, '\'' | '"');
         let text = if is_quoted { &rest[1..] } else { rest };
-        let ends = |c: char| if is_quoted { c == first } else { c.is_ascii_whitespace() };
+        let ends = |c: char| if is_quoted { c == first } else { is_blank(c) };
         let (word, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
         words.push(word);
-        rest = behind.strip_prefix(first).filter(|_| is_quoted).unwrap_or(behind).trim_start();
+        rest =
+            behind.strip_prefix(first).filter(|_| is_quoted).unwrap_or(behind).trim_start_matches(is_blank);
     }
     words
 }
@@ -88,8 +100,11 @@ impl Finder<'_> {
     /// Finds the scripts and libraries in commands such as `.read FILE` of sqlite3, whose names may be cut short.
     pub(super) fn dot_commands(&self, args: &[String], reads: &mut Reads) {
         let mut directory = self.directory.clone();
-        for line in args.iter().flat_map(|word| word.lines()) {
-            let Some(command) = line.trim_start().strip_prefix('.') else { continue };
+        // A word that begins with a dot is one command, however many lines it has.
+        let whole =
+            args.iter().filter(|word| word.starts_with('.') && word.contains('\n')).map(String::as_str);
+        for line in args.iter().flat_map(|word| word.lines()).chain(whole) {
+            let Some(command) = line.trim_start_matches(is_blank).strip_prefix('.') else { continue };
             let mut words = dot_words(command).into_iter();
             let name = words.next().unwrap_or_default();
             let is_one = |full: &str, least: usize| least <= name.len() && full.starts_with(name);
@@ -113,6 +128,9 @@ impl Finder<'_> {
         if args.iter().any(|word| word.to_ascii_lowercase().contains(LOADS_LIBRARY)) {
             reads.unbound.insert(NotBound::Option(LOADS_LIBRARY));
         }
+        // Other databases: `.open x.db`, `attach 'x.db'`.
+        let named = args.iter().flat_map(|word| parts_of(word)).map(|part| directory.join(&*part));
+        reads.code.extend(named.filter(|path| self.files.head(path, DATABASE.len()) == DATABASE));
     }
 
     /// Notes the file of a database of which SQLite runs nothing: the program is that of the system, its first option
@@ -121,10 +139,13 @@ impl Finder<'_> {
         let is_of_system = !program.contains('/')
             && started::find(program, &self.directory, self.files)
                 .is_some_and(|path| !started::is_of_workspace(&path, self.files));
+        let database = script::names(known.row(), args, true).into_iter().next();
+        let database = database.map(|path| self.directory.join(path));
         if is_of_system && is_safe(args) {
-            let database = script::names(known.row(), args, true).into_iter().next();
-            let database = database.map(|path| self.directory.join(path));
             reads.databases.extend(database.filter(|path| !self.is_code(path)));
+        } else {
+            // Bound in any case, whatever else opens it.
+            reads.code.extend(database);
         }
     }
 
@@ -165,7 +186,41 @@ impl Finder<'_> {
             let name = name.split('=').next().unwrap_or(name);
             format!("Devel/{}.pm", name.replace("::", "/"))
         }));
+        // Perl takes a compiled module before its source.
+        let compiled: Vec<String> = modules.iter().map(|module| format!("{module}c")).collect();
+        modules.extend(compiled);
         self.search(&folders, &modules, reads);
+    }
+
+    /// Finds the package that `go run` builds: its directory, also by its import path in the own module.
+    pub(super) fn go(&self, row: &Row, args: &[String], reads: &mut Reads) {
+        let (moves, rest) = match args {
+            [option, folder, rest @ ..] if option == "-C" => (Some(folder.as_str()), rest),
+            [option, rest @ ..] if option.starts_with("-C=") => (Some(&option[3..]), rest),
+            _ => (None, args),
+        };
+        let Some(args) = rest.split_first().filter(|(verb, _)| *verb == "run").map(|(_, args)| args) else {
+            return;
+        };
+        // The directory may also stand behind the verb.
+        let behind = args.windows(2).find(|pair| pair[0] == "-C").map(|pair| pair[1].as_str());
+        let behind = behind.or_else(|| args.first().and_then(|word| word.strip_prefix("-C=")));
+        let mut directory = self.directory.clone();
+        directory.extend(moves.or(behind));
+        let settings = directory.join("go.mod");
+        let operands = script::names(row, args, true).into_iter().filter(|word| Some(*word) != behind);
+        if let Some(operand) = operands.into_iter().next() {
+            let text = self.files.read(&settings, MAX_OPTIONS).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let module = text.lines().find_map(|line| line.trim().strip_prefix("module ")).map(str::trim);
+            let module = module.map(|name| name.trim_matches('"'));
+            let own = module.and_then(|module| operand.strip_prefix(module));
+            let own = own.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let folder = own.map_or(operand, |rest| rest.trim_start_matches('/'));
+            let is_meant = |path: &Path| path.extension().is_some_and(|end| end == "go");
+            self.files_in(directory.join(folder), &is_meant, reads);
+        }
+        reads.code.insert(settings);
     }
 
     /// Finds the directories in `-I` of Ruby, and the files in `-r`.
@@ -174,9 +229,33 @@ impl Finder<'_> {
         let folders = short_values(spelling, args, 'I');
         let folders: Vec<&str> = folders.into_iter().flat_map(|list| list.split(':')).collect();
         let required = short_values(spelling, args, 'r').into_iter().chain(long_values(args, "--require"));
-        let required: Vec<String> = required.map(|name| format!("{name}.rb")).collect();
+        let required: Vec<String> =
+            required.flat_map(|name| [".rb", ".so"].map(|end| format!("{name}{end}"))).collect();
         reads.code.extend(required.iter().map(|name| self.directory.join(name)));
         self.search(&folders, &required, reads);
+    }
+
+    /// Finds the files in `-r` of rake, and its directories of further tasks: those of `-R`, or `rakelib`.
+    pub(super) fn rake(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let values = |option: char, long: &str| {
+            let mut found = long_values(args, long);
+            found.extend(short_values(&known.row().spelling, args, option));
+            found
+        };
+        let required = values('r', "--require").into_iter();
+        let required = required.flat_map(|name| [".rb", ".so", ""].map(|end| format!("{name}{end}")));
+        reads.code.extend(required.map(|name| self.directory.join(name)));
+        let folders = values('R', "--rakelibdir").into_iter().flat_map(|list| list.split(':'));
+        reads.code.extend(folders.chain(["rakelib"]).map(|folder| self.directory.join(folder)));
+    }
+
+    /// Finds the settings of PHP in the directory that `-c` names; they name code.
+    pub(super) fn php(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let folders = short_values(&known.row().spelling, args, 'c').into_iter();
+        for folder in folders.chain(long_values(args, "--php-ini")) {
+            let names = ["php.ini", "php-cli.ini"].map(|name| self.directory.join(folder).join(name));
+            reads.code.extend(names);
+        }
     }
 
     /// Finds the modules in `-l` of Lua, and those in `-j` of LuaJIT.
@@ -252,7 +331,12 @@ impl Finder<'_> {
                     continue;
                 }
                 // `l/*` is every archive of the directory.
-                reads.code.insert(self.directory.join(path.strip_suffix('*').unwrap_or(path)));
+                let folder = self.directory.join(path.strip_suffix('*').unwrap_or(path));
+                // Of the workspace itself, its classes and archives.
+                if self.is_root(&folder) {
+                    self.tree(&folder, &[".class", ".jar"], reads);
+                }
+                reads.code.insert(folder);
             }
             if word.starts_with('@') {
                 reads.unbound.insert(NotBound::Option("@file"));
@@ -304,7 +388,7 @@ impl Finder<'_> {
             if !folder.ends_with('/') && !self.is_folder(&path) {
                 reads.unbound.insert(NotBound::Option("-B"));
             }
-            reads.code.insert(path);
+            self.files_in(path, &|path| self.is_code(path), reads);
         }
         let plugins = args.iter().filter_map(|word| word.trim_start_matches('-').strip_prefix("iplugindir="));
         reads.code.extend(plugins.map(|folder| self.directory.join(folder)));

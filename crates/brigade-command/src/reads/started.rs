@@ -1,11 +1,13 @@
 //! Finds further programs of a command: words after a launcher, and interpreters after `#!`.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Files, Reads, Seen, installed};
 use crate::path::find_program;
 use crate::programs::{Finds, Program, Role, is_long};
+use crate::risk::{self, Standing, Started};
 
 /// The maximum length of a chain of programs. The kernel follows five first lines.
 const DEPTH: usize = 6;
@@ -22,6 +24,7 @@ pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, re
     let Some((first, _)) = words.split_first() else { return };
     let first = Program::of(first);
     let behind_launcher = first.is_some_and(Program::starts_others);
+    let container = LazyCell::new(|| container_of(words));
     let mut rest = words;
     while let Some((word, args)) = rest.split_first() {
         let at = words.len() - rest.len();
@@ -38,10 +41,25 @@ pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, re
             option.starts_with('-') && first.is_some_and(|it| it.row().spelling.takes_next_word(option))
         });
         rest = match Program::of(word).filter(|_| !is_value) {
+            // What follows is looked up elsewhere, or a subcommand: `docker compose ps`, `kubectl exec pod -- ls`.
+            Some(known) if known.role() == Role::Container && *container == Some(at) => return,
             Some(known) => behind_names(known, args),
             None => args,
         };
     }
+}
+
+/// Returns which word is certainly the program of a command that runs in another root.
+fn container_of(words: &[String]) -> Option<usize> {
+    let is_one = |command: &Started| {
+        command.standing != Standing::Guessed
+            && words.ends_with(&command.words)
+            && Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Container)
+    };
+    risk::started(words)
+        .iter()
+        .find(|command| is_one(command))
+        .map(|command| words.len() - command.words.len())
 }
 
 /// Leaves out the words behind a program that are no programs, because it takes them as names of its own: recipes,
@@ -59,7 +77,6 @@ fn behind_names(known: Program, args: &[String]) -> &[String] {
             let is_env = |at: usize| finds == Finds::Packages && args[at] == "env";
             behind((0..args.len()).find(|at| launching.contains(&args[*at].as_str()) || is_env(*at)))
         }
-        Role::Container => behind(args.iter().position(|word| !word.starts_with('-'))),
         _ => args,
     }
 }
@@ -141,6 +158,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
     reads.named_by_workspace = &by_workspace.executed - &reads.executed;
     reads.named.append(&mut by_workspace.named);
     reads.scripts.append(&mut by_workspace.scripts);
+    reads.settings.append(&mut by_workspace.settings);
     reads.code.append(&mut by_workspace.code);
     reads.environments.append(&mut by_workspace.environments);
     reads.programs.append(&mut by_workspace.programs);
@@ -159,11 +177,11 @@ pub(super) fn find(word: &str, directory: &Path, files: &dyn Files) -> Option<Pa
     find_program(word, directory, files.path_variable(), |path| files.is_program(path))
 }
 
-/// Reads the options in the first line of a script that names perl, which obeys them however it is started.
-pub(super) fn options_of_perl(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
+/// Reads the options in the first line of a script that names perl or ruby, which obey them however they are started.
+pub(super) fn options_of_first_line(name: &str, script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     let (mut words, _) = first_line(script, files)?;
-    let is_perl = words.iter().any(|word| word.contains("perl"));
-    is_perl.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
+    let is_one = words.iter().any(|word| word.contains(name));
+    is_one.then(|| words.drain(1..).filter(|word| word.starts_with('-')).collect())
 }
 
 /// Reads the first line of a script like the system: an interpreter, at most one argument, and the script. What comes

@@ -277,6 +277,7 @@ fn what_a_word_names_is_code_wherever_it_lies() {
     // Elsewhere, such an option is no message.
     for command in [
         "git bisect run -m b.sh",
+        "flock git tag -m b.sh",
         "sh git commit -m b.sh",
         "git commit -Fm b.sh",
         "git commit -m a b.sh",

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use brigade_core::Json;
+
 use crate::programs::{Program, Role};
-use crate::risk;
+use crate::risk::{self, Standing};
 
 /// The maximum number of option letters before a file name in one word.
 const BUNDLE: usize = 8;
@@ -46,20 +48,61 @@ pub(super) fn parts_of(word: &str) -> BTreeSet<Cow<'_, str>> {
         // A name may hold separators itself: behind the last sign that it does not hold, and between quotes.
         let behind = word.match_indices('=').map(|(at, _)| word[at + 1..].trim_matches([' ', '"', '\'']));
         parts.extend(behind.filter(|part| may_be_path(part)).map(Cow::Borrowed));
-        for quote in QUOTES.into_iter().filter(|quote| word.contains(*quote)) {
-            // Within quotes of another program, such a quote has a backslash.
-            let quoted = word.split(quote).map(|part| part.trim_end_matches('\\'));
-            parts.extend(
-                quoted.filter(|part| may_be_path(part) && part.contains(separates)).flat_map(names_in),
-            );
-        }
+        parts.extend(quoted_in(word));
     }
     parts
+}
+
+/// Lists possible file names that stand as a whole between quotes, as in settings and JSON: `include="my dir/x.toml"`,
+/// `{"file": "a b.json"}`. A string with escapes names what JSON reads in it.
+pub(super) fn quoted_in(word: &str) -> BTreeSet<Cow<'_, str>> {
+    let mut found = BTreeSet::new();
+    for quote in QUOTES.into_iter().filter(|quote| word.contains(*quote)) {
+        // Within quotes of another program, such a quote has a backslash.
+        let quoted = word.split(quote).map(|part| part.trim_end_matches('\\'));
+        found.extend(quoted.filter(|part| may_be_path(part)).flat_map(names_in));
+    }
+    if word.contains('\\') {
+        let texts = escaped_strings(word).into_iter().filter(|text| may_be_path(text));
+        found.extend(texts.flat_map(|text| {
+            names_in(&text).into_iter().map(|name| Cow::Owned(name.into_owned())).collect::<Vec<_>>()
+        }));
+    }
+    found
+}
+
+/// Reads the strings between double quotes in which something is escaped.
+pub(super) fn escaped_strings(word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('"') {
+        let mut is_escaped = false;
+        let ends = |c: char| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        };
+        let Some(length) = rest[start + 1..].find(ends) else { break };
+        let end = start + length + 2;
+        let string = &rest[start..end];
+        if string.contains('\\')
+            && let Ok(Json::String(text)) = Json::parse(string)
+        {
+            found.push(text.to_string());
+        }
+        rest = &rest[end..];
+    }
+    found
 }
 
 /// Tells whether the system could open a file of this name.
 fn may_be_path(part: &str) -> bool {
     !part.is_empty() && part.len() < LONGEST_PATH && !part.contains('\0')
+}
+
+/// Tells whether a word has the name of git.
+pub(super) fn is_git(word: &str) -> bool {
+    Program::of(word).is_some_and(|known| known.role() == Role::Git)
 }
 
 /// Lists the words that are messages, which start nothing and name nothing: `git commit -am TEXT`, `git tag -mTEXT`.
@@ -68,11 +111,20 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
     /// Options that stand before `m` in one word, and take no value themselves.
     const FLAGS: &str = "aefinopqsvz";
     let mut found = BTreeSet::new();
-    let is_git = |word: &String| Program::of(word).is_some_and(|known| known.role() == Role::Git);
-    let Some(git) = words.iter().position(is_git) else { return found };
-    // A script that happens to be called `git` reads its words in its own way, and so may what starts it.
+    let Some(git) = words.iter().position(|word| is_git(word)) else { return found };
+    // A script that happens to be called `git` reads its words in its own way, and so may what starts it. Behind a
+    // wrapper it may be an operand of that, and behind a launcher nothing is certain.
     let role = |word: &String| Program::of(word).filter(|_| !word.contains('/')).map(Program::role);
-    let starts_git = |word: &String| matches!(role(word), Some(Role::Wrapper { .. } | Role::Launcher));
+    let is_certain = || {
+        risk::started(words)
+            .iter()
+            .any(|command| command.standing != Standing::Guessed && command.words == words[git..])
+    };
+    let starts_git = |word: &String| match role(word) {
+        Some(Role::Launcher) => true,
+        Some(Role::Wrapper { .. }) => is_certain(),
+        _ => false,
+    };
     let is_interpreter = |word: &String| Program::of(word).is_some_and(|it| it.interpreter().is_some());
     let is_script = words[git].contains('/')
         || (git != 0 && !starts_git(&words[0]))
@@ -100,7 +152,7 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
 }
 
 /// Returns the path that a URL spells in another way than the system: `file:///a%20b`, `file://localhost/a`, `file:a`,
-/// and of a relative one `./a%20b` and `./a?b`.
+/// and of a relative one `./a%20b`, `./a?b` and `.\\a`.
 fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
     const SCHEME: &str = "file:";
     let is_file = url.get(..SCHEME.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
@@ -109,10 +161,15 @@ fn path_of_url(url: &str) -> Option<Cow<'_, str>> {
             Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
             None => rest,
         },
-        None if url.contains(['%', '?', '#']) && !url.contains("://") => url,
+        None if url.contains(['%', '?', '#', '\\']) && !url.contains("://") => url,
         None => return None,
     };
     let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
+    // A URL takes a backslash for a slash.
+    if path.contains('\\') {
+        let path = path.replace('\\', "/");
+        return Some(Cow::Owned(path_of_url(&path).map_or_else(|| path.clone(), Cow::into_owned)));
+    }
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }

@@ -1,6 +1,8 @@
 //! The commands that a command line starts, for those who compare them with what is allowed.
 
-use super::{Reading, Standing, Started};
+use std::ops::RangeInclusive;
+
+use super::{Reading, Risk, Standing, Started};
 use crate::Argv;
 
 /// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
@@ -32,4 +34,14 @@ pub struct StartedCommand {
     /// It starts in another working directory than the command line, or may have another root: its words name other
     /// files there.
     pub is_elsewhere: bool,
+}
+
+/// Lists which words hold code for an interpreter or text for a shell, by the positions of the first and the last one.
+pub(crate) fn words_of_code(words: &[String]) -> Vec<RangeInclusive<usize>> {
+    let range = |risk: Risk| match risk {
+        Risk::InlineCode { word, end, .. } => Some(word..=end),
+        Risk::ShellText { word, .. } => Some(word..=word + 1),
+        _ => None,
+    };
+    Reading::of(words).risks.into_iter().filter_map(range).collect()
 }

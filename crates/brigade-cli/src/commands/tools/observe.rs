@@ -22,9 +22,17 @@ pub(crate) struct ObserveArgs {
     /// Write it into the entry in tools.toml; this ends approvals of the tool's calls
     #[arg(long)]
     write: bool,
+
+    /// Also take this file out of `code` and declare it as data, because the tool writes it and it is no code; no approval
+    /// binds it then. May be given several times
+    #[arg(long, value_name = "PATH", requires = "write")]
+    as_data: Vec<String>,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ObserveArgs) -> Result<ObserveReport, Error> {
-    let declare = if arguments.write { Declare::Write } else { Declare::Show };
+    let declare = match arguments.write {
+        true => Declare::Write { as_data: arguments.as_data.clone() },
+        false => Declare::Show,
+    };
     session.workspace()?.catalog().observe(&arguments.id, usize::from(arguments.runs), declare)
 }

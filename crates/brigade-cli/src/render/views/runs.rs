@@ -155,6 +155,15 @@ impl View for ObserveReport {
         let verb = if self.written { "added to" } else { "declare as" };
         group(page, &format!("{verb} code"), self.code.iter().map(Text::from));
         group(page, &format!("{verb} data"), self.data.iter().map(Text::from));
+        let name = "moved from code to data, and not bound any more";
+        group(page, name, self.code_removed.iter().map(Text::from));
+        group(page, "code that a run tried to write", self.code_written.iter().map(Text::from));
+        if !self.code_written.is_empty() {
+            page.note(
+                "it stays code, which no run writes; if a file of it is state and no code, `--write --as-data PATH` makes it \
+                 data, which nothing binds",
+            );
+        }
         let effects = self.effects_undeclared.iter().map(|used| {
             let word = if used.denied { "denied" } else { "used" };
             Text::new(Tone::Strong, &used.effect).then(Tone::Plain, &format!(" ({word}: {})", used.example))
@@ -162,6 +171,9 @@ impl View for ObserveReport {
         group(page, if self.written { "added to effects" } else { "used, not declared" }, effects);
         let name = if self.written { "removed from effects" } else { "declared, not used" };
         group(page, name, self.effects_unused.iter().map(Text::from));
+        for advice in &self.advice {
+            page.note(advice);
+        }
         if self.written {
             page.note("approvals of the tool's calls have ended: queue and approve them again");
         }

@@ -227,6 +227,49 @@ fn a_script_of_a_shell_that_loads_code_is_named() {
     }
 }
 
+/// Issue 12: a database that only a script of a shell names was not bound, although it can start commands.
+#[test]
+fn a_database_that_a_script_opens_is_bound() {
+    let files = |script: &str| {
+        let mut files = Fake::new(&["app.db", "x.sql", "e.so"], &[]).with("run.sh", script.to_owned());
+        files.heads.insert("/bin/sqlite3".into(), "");
+        files.with("Makefile", "go:\n\tsh run.sh\n")
+    };
+    let simple = files("set -e\n# opens it\ncd .\nsqlite3 app.db < x.sql\n");
+    let opens = ("run.sh", "sqlite3 app.db < x.sql");
+    check_chain("sh run.sh", &simple, &[opens], &["app.db", "x.sql"], &["run.sh", "sqlite3"]);
+    check_chain(
+        "make",
+        &simple,
+        &[("Makefile: go", "sh run.sh"), opens],
+        &["run.sh", "app.db", "x.sql"],
+        &["run.sh", "sqlite3"],
+    );
+    for (script, bound) in [
+        ("timeout 5 sqlite3 -batch app.db 'select 1'", &["app.db"][..]),
+        ("if true; then sqlite3 app.db; fi", &["app.db"]),
+        ("sqlite3 app.db <<E\n.read x.sql\n.load ./e\nE\n", &["app.db", "x.sql", "e.so"]),
+        ("echo '.read x.sql' | sqlite3 app.db", &["app.db", "x.sql"]),
+        ("sqlite3 app.db '.loa ./e'", &["app.db", "e.so"]),
+    ] {
+        let reads = reads("sh run.sh", &files(script));
+        for file in bound {
+            assert!(
+                reads.chain.files.contains(&Path::new("/work").join(file)),
+                "{script}: {file}: {reads:?}"
+            );
+        }
+        assert_eq!(reads.chain.may_be_data, BTreeSet::new(), "{script}");
+    }
+    // SQLite runs nothing of it.
+    let safe = reads("sh run.sh", &files("sqlite3 -safe app.db 'select 1'\n"));
+    assert_eq!(safe.chain.may_be_data, BTreeSet::from(["/work/app.db".into()]), "{safe:?}");
+    let both = reads("sh run.sh", &files("sqlite3 -safe app.db 'select 1'\nsqlite3 app.db\n"));
+    assert_eq!(both.chain.may_be_data, BTreeSet::new(), "{both:?}");
+    let other = reads("sh run.sh", &files("echo sqlite3 app.db\n.venv/bin/x app.db\n"));
+    assert!(!other.chain.files.contains(Path::new("/work/app.db")), "{other:?}");
+}
+
 /// Issue 12: an argument may be the name of a recipe or a script.
 #[test]
 fn what_arguments_choose_to_start_is_followed() {

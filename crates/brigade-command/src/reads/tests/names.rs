@@ -1,6 +1,7 @@
 //! Names in words: of files, databases and programs, and what many of them cost.
 
 use super::*;
+use crate::reads::words::escaped_strings;
 
 /// Issue 12: what sqlite3 writes and reads is named by a word as code is. It is only data where SQLite was told to run
 /// nothing of it, and nobody else can run it.
@@ -43,6 +44,125 @@ fn the_database_of_sqlite_is_told_from_its_scripts() {
     files.links.insert("/bin/sqlite3".into(), "/work/bin/sqlite3".into());
     assert_eq!(reads("sqlite3 -safe db/x.db", &files).databases, BTreeSet::new());
     assert_eq!(reads("python3 db/x.db", &files).databases, BTreeSet::new());
+}
+
+/// Issue 12: a setting that a word quotes names a file, also one that does not look like code; code names what it
+/// writes, too.
+#[test]
+fn what_settings_name_between_quotes_is_found() {
+    let files = Fake::new(&["my dir/x.toml", "m.py"], &[]);
+    let settings = |command: &str| reads(command, &files).settings;
+    for command in [
+        "cargo --config 'include=\"my dir/x.toml\"' build",
+        "cargo '--config=include = \"my dir/x.toml\"' build",
+        "python3 m.py --config '{\"file\":\"my dir/x.toml\"}'",
+        "timeout 5 python3 m.py \"{'files': ['my dir/x.toml']}\"",
+        "new-tool '{\"a\":[\"my dir\\/x.toml\"]}'",
+        "new-tool '{\"a \":\"my dir\\u002fx.toml\"}'",
+        "new-tool '{\"a\": \"@my dir/x.toml\"}'",
+    ] {
+        assert_eq!(settings(command), BTreeSet::from(["/work/my dir/x.toml".into()]), "{command}");
+    }
+    for command in [
+        "python3 -c 'open(\"my dir/x.toml\", \"w\")'",
+        "node -e 'x = [\"my dir/x.toml\"]'",
+        "awk '{print > \"my dir/x.toml\"}' a",
+        "sqlite3 x.db '.output \"my dir/x.toml\"'",
+        "git commit -m 'see \"my dir/x.toml\"'",
+        "grep 'a=\"my dir/x.toml\"' a",
+        // It is bound, whatever the entry says.
+        "python3 m.py '{\"file\":\"my dir/x.toml\"}' 'my dir/x.toml'",
+    ] {
+        assert_eq!(settings(command), BTreeSet::new(), "{command}");
+    }
+    assert_eq!(escaped_strings(r#"a "b" "c\td" "e\"f" "g"#), ["c\td", "e\"f"]);
+}
+
+/// Issue 12: other spellings of the same names.
+#[test]
+fn code_is_found_in_other_spellings() {
+    let mut files = Fake::new(&["p/setup.py", "p/package.json", "f", "Main.class", "lib.jar", "x.db"], &[])
+        .with("pyvenv.cfg", "")
+        .with("main.go", "")
+        .with("go.mod", "// x\nmodule m/x\n\ngo 1.22\n");
+    files.heads.insert("/work/first.rb".into(), "#!/usr/bin/ruby -rhook\n");
+    files.heads.insert("/work/git-hello".into(), "");
+    files.heads.insert("/work/y.db".into(), "SQLite format 3\0");
+    files.files.insert("/work/git-hello".into());
+    files.files.insert("/work/y.db".into());
+    for (command, path) in [
+        ("sqlite3 x.db \".read\nf\"", "f"),
+        ("sqlite3 x.db \".read\u{b}f\"", "f"),
+        ("sqlite3 x.db '.open y.db' 'select 1'", "y.db"),
+        ("sqlite3 x.db \"attach 'y.db' as y\"", "y.db"),
+        ("find . -exec sqlite3 -safe x.db .tables ; -exec sqlite3 x.db .tables ;", "x.db"),
+        ("pip install 'x @ file:///work/p'", "p/setup.py"),
+        ("pip install 'x[e]@file:./p'", "p/setup.py"),
+        ("pip install -e 'file:./p#egg=x'", "p/setup.py"),
+        ("pip install .[dev]", "setup.py"),
+        ("npm install x@file:./p", "p/package.json"),
+        ("npm install '@s/x@file:p'", "p/package.json"),
+        ("npx ./p", "p"),
+        ("npx @s/x@1.2 ./q", "q"),
+        ("perl -I. -MFoo -e 1", "./Foo.pmc"),
+        ("ruby -r ./x -e 1", "./x.so"),
+        ("java -cp 'l/*:.' Main", "./Main.class"),
+        ("git --exec-path=. hello", "./git-hello"),
+        ("go run .", "./main.go"),
+        ("go run ./", "./main.go"),
+        ("go run m/x", "main.go"),
+        ("go run m/x/cmd/y -v", "cmd/y"),
+        ("go -C p run .", "p/."),
+        ("go run -C p -race ./c", "p/./c"),
+        ("ruby first.rb", "hook.rb"),
+        ("rake -r./foo go", "./foo.rb"),
+        ("rake -R rl go", "rl"),
+        ("rake go", "rakelib"),
+        ("php -c conf x.php", "conf/php.ini"),
+        ("gcc -B. -c x.c", "./git-hello"),
+        ("java Main", "Main.class"),
+    ] {
+        let code = reads(command, &files).code;
+        assert!(code.contains(&Path::new("/work").join(path)), "{command}: {code:?}");
+    }
+    let found = reads("node --import './p\\setup.py' main.js", &files);
+    assert!(found.scripts.contains(Path::new("/work/./p/setup.py")), "{found:?}");
+    for plain in ["pip install requests", "npm install @s/x@1.2", "npm install x@npm:y@2", "npx prettier@3 a"]
+    {
+        let code = reads(plain, &files).code;
+        assert!(!code.iter().any(|path| path.starts_with("/work/p")), "{plain}: {code:?}");
+    }
+    // A program of the workspace is not what its name says.
+    let link = |name: &str| (PathBuf::from("/bin").join(name), PathBuf::from("/work/own").join(name));
+    let mut files = Fake::new(&["a.sh"], &[]);
+    files.links.extend(["git", "cat"].map(link));
+    for path in ["/work/own/git", "/work/own/cat", "/bin/git", "/bin/cat"] {
+        files.heads.insert(path.into(), "");
+    }
+    for command in ["git commit -m a.sh", "cat x,a.sh"] {
+        let found = reads(command, &files);
+        let is_bound = found.scripts.union(&found.named).any(|path| path == Path::new("/work/a.sh"));
+        assert!(is_bound, "{command}: {found:?}");
+    }
+}
+
+/// Issue 12: a variable that chooses a profile by its name moves nothing.
+#[test]
+fn a_name_is_no_place_of_settings() {
+    let files = Fake::new(&["prof"], &[]);
+    for (command, is_refused) in [
+        ("env AWS_PROFILE=x aws s3 ls", false),
+        ("env BUILD_PROFILE=release make", false),
+        ("env NPM_CONFIG_LOGLEVEL=error npm test", false),
+        ("env SHELL=/bin/bash make test", false),
+        ("env AWS_PROFILE=prof aws s3 ls", true),
+        ("env X_PROFILE=./x aws s3 ls", true),
+        ("env NPM_CONFIG_SCRIPT_SHELL=x npm test", true),
+        ("env X_CONFIG=conf.toml x", true),
+    ] {
+        let unbound = reads(command, &files).unbound;
+        assert_eq!(!unbound.is_empty(), is_refused, "{command}: {unbound:?}");
+    }
 }
 
 #[test]
@@ -94,6 +214,14 @@ fn a_name_that_a_program_takes_for_itself_is_no_program() {
         "yarn hello",
         "docker ps",
         "podman --remote ps",
+        "docker compose ps",
+        "docker compose -f hello.yml exec app ps",
+        "docker run --rm -v ./x:/x alpine:3 ps",
+        "kubectl exec pod -- ps aux",
+        "timeout 5 nice docker compose ps",
+        "env A=b kubectl -n ps get pods",
+        "adb shell ps",
+        "incus exec c -- ps",
         "rustup test",
         "bundle hello",
         "timeout 5 npm run test",
@@ -113,6 +241,10 @@ fn a_name_that_a_program_takes_for_itself_is_no_program() {
         ("timeout 5 hello", "hello"),
         ("rustup run stable cargo", "cargo"),
         ("env -u just hello", "hello"),
+        // The name of a container program as the value of an option.
+        ("poetry -C docker run hello", "hello"),
+        ("strace -E docker hello", "hello"),
+        ("chroot docker hello", "hello"),
     ] {
         assert!(programs(command).iter().any(|name| name == expect), "{command}");
     }
