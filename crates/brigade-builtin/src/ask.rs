@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, codes, reasons};
 use brigade_profile::{LiveSession, is_of_execution};
 use brigade_store::StoreError;
@@ -157,40 +158,100 @@ fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
 }
 
+/// A form: the parameters of `elicitation/create`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Form<'a> {
+    mode: &'static str,
+    message: String,
+    requested_schema: FormSchema<'a>,
+}
+
+/// The fields of a form, by the ids of the questions.
+#[derive(Serialize)]
+struct FormSchema<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    properties: BTreeMap<&'a str, Field<'a>>,
+    required: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Field<'a> {
+    #[serde(flatten)]
+    values: FieldValues<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: String,
+}
+
+impl<'a> Field<'a> {
+    fn of(question: &'a AskedQuestion) -> Field<'a> {
+        Field {
+            values: FieldValues::of(question),
+            title: question.header.as_deref(),
+            description: told(question),
+        }
+    }
+}
+
+/// What a field takes: a text, one of some texts, or several of them.
+#[derive(Serialize)]
+struct FieldValues<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    one_of: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Box<FieldValues<'a>>>,
+}
+
+impl<'a> FieldValues<'a> {
+    fn of(question: &'a AskedQuestion) -> FieldValues<'a> {
+        let text = FieldValues { kind: "string", one_of: None, items: None };
+        if question.options.is_empty() || question.takes_text() {
+            return text;
+        }
+        let values = question.options.iter().map(AskedOption::value).collect();
+        let choice = FieldValues { one_of: Some(values), ..text };
+        match question.multi_select {
+            true => FieldValues { kind: "array", one_of: None, items: Some(Box::new(choice)) },
+            false => choice,
+        }
+    }
+}
+
+/// The reply to a form: the result of `elicitation/create`.
+#[derive(Deserialize)]
+struct FormReply {
+    action: FormAction,
+    /// The values of the fields, by the ids of the questions; of any kind unless the form was accepted.
+    #[serde(default)]
+    content: Json,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FormAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
 /// Writes what is asked as a form, with one field for each question.
 fn form(asked: &Asked) -> Json {
-    let property = |question: &AskedQuestion| {
-        let values: Vec<Json> = question.options.iter().map(|option| Json::from(option.value())).collect();
-        let choice = || vec![("type", Json::from("string")), ("enum", Json::from(values.clone()))];
-        let mut members = match (question.options.is_empty() || question.takes_text(), question.multi_select)
-        {
-            (true, _) => vec![("type", Json::from("string"))],
-            (false, false) => choice(),
-            (false, true) => vec![("type", Json::from("array")), ("items", Json::object(choice()))],
-        };
-        if let Some(header) = &question.header {
-            members.push(("title", Json::from(header.as_str())));
-        }
-        members.push(("description", Json::from(told(question))));
-        (question.id.clone(), Json::object(members))
-    };
-    let required: Vec<Json> =
-        asked.questions.iter().map(|question| Json::from(question.id.as_str())).collect();
     let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
     let message: Vec<String> = match asked.questions.as_slice() {
         [one] => heads.chain([one.question.clone()]).collect(),
         several => heads.chain([format!("{} questions", several.len())]).collect(),
     };
-    let schema = [
-        ("type", Json::from("object")),
-        ("properties", Json::object(asked.questions.iter().map(property))),
-        ("required", Json::from(required)),
-    ];
-    Json::object([
-        ("mode", Json::from("form")),
-        ("message", Json::from(message.join("\n"))),
-        ("requestedSchema", Json::object(schema)),
-    ])
+    let fields = asked.questions.iter().map(|question| (question.id.as_str(), Field::of(question)));
+    let requested_schema = FormSchema {
+        kind: "object",
+        properties: fields.collect(),
+        required: asked.questions.iter().map(|question| question.id.as_str()).collect(),
+    };
+    to_json(&Form { mode: "form", message: message.join("\n"), requested_schema }).expect("a form is JSON")
 }
 
 /// Says everything about a question that a field of a form has no place for.
@@ -211,12 +272,13 @@ fn told(question: &AskedQuestion) -> String {
 
 /// Reads the reply to a form. `None` if it is no answer to what was asked.
 fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
-    match reply.get("action").and_then(Json::as_str)? {
-        "decline" => Some(Answer::declined(Decision::Decline)),
-        "cancel" => Some(Answer::declined(Decision::Cancel)),
-        "accept" => {
+    let FormReply { action, content } = from_json(reply).ok()?;
+    match action {
+        FormAction::Decline => Some(Answer::declined(Decision::Decline)),
+        FormAction::Cancel => Some(Answer::declined(Decision::Cancel)),
+        FormAction::Accept => {
             let mut choices = Vec::new();
-            for (id, value) in reply.get("content")?.as_object()? {
+            for (id, value) in content.as_object()? {
                 let values = value.as_array().map_or_else(|| vec![value], |values| values.iter().collect());
                 for value in values {
                     let text = value.as_str().map_or_else(|| value.to_compact(), str::to_owned);
@@ -225,7 +287,6 @@ fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
             }
             asked.answer(&Given { choices, text: None }).ok()
         }
-        _ => None,
     }
 }
 
@@ -353,6 +414,25 @@ mod tests {
         );
         let answered = wait(&bench, args, Some(r#"{"action": "accept", "content": {"answer": "8080"}}"#));
         assert_eq!(answered.unwrap().structured.get("answer"), Some(&Json::from("8080")));
+    }
+
+    #[test]
+    fn a_form_has_a_field_for_each_question() {
+        let args = r#"{"title": "T", "questions": [
+            {"id": "b", "question": "Which port?", "defaultAssumption": "80"},
+            {"id": "a", "header": "Colour", "question": "Which?", "options": [{"label": "Red", "value": "r"}]},
+            {"id": "c", "question": "Which ones?", "multiSelect": true, "options": [{"label": "x"}]},
+            {"id": "d", "question": "Which else?", "allowsFreeform": true, "options": [{"label": "x"}]}]}"#;
+        let form = form(&asked(&Json::parse(args).unwrap()).unwrap());
+        let expect = concat!(
+            r#"{"message":"T\n4 questions","mode":"form","requestedSchema":{"properties":{"#,
+            r#""a":{"description":"Which?\n- r = Red","enum":["r"],"title":"Colour","type":"string"},"#,
+            r#""b":{"description":"Which port?\nWithout an answer: 80","type":"string"},"#,
+            r#""c":{"description":"Which ones?\n- x","items":{"enum":["x"],"type":"string"},"type":"array"},"#,
+            r#""d":{"description":"Which else?\n- x","type":"string"}},"#,
+            r#""required":["b","a","c","d"],"type":"object"}}"#,
+        );
+        assert_eq!(form.to_compact(), expect);
     }
 
     #[test]

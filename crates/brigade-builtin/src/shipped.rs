@@ -7,7 +7,7 @@
 use brigade_command::{LanguageRuntime, WrittenProgram};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, Json, codes, reasons};
-use brigade_manifest::{Agent, Manifest, Workflow};
+use brigade_manifest::{Agent, Manifest, StateOutput, Workflow};
 use brigade_profile::TaskLimits;
 use brigade_store::flows::{Flow, FlowStatus};
 use brigade_store::manifests::{Deployed, NewManifest, Revision};
@@ -298,11 +298,12 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let mut output = IntentStatus { status: standing_of(&flow, context), ..IntentStatus::default() };
     match flow.status {
         FlowStatus::Completed => {
-            let result = flow.outputs.get("FORMAT").and_then(|state| state.get("output")).cloned();
+            let formatted = flow.outputs.get("FORMAT").and_then(|state| from_json(state).ok());
+            let StateOutput { output: result, .. } = formatted.unwrap_or_default();
             let ended = flow.ended_at.unwrap_or(flow.entered_at);
             let took = u64::try_from(ended.since(flow.started_at).as_millis()).unwrap_or(u64::MAX);
             let given: IntentInput = from_json(&flow.input).unwrap_or_default();
-            output.final_result = Some(context.redactor.redact_json(&result.unwrap_or_default()));
+            output.final_result = Some(context.redactor.redact_json(&result));
             output.duration_ms = Some(took);
             output.reused_existing_agent = Some(given.reused_existing_agent);
         }

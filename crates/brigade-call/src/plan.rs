@@ -203,7 +203,6 @@ pub fn standing_blockers(facts: &PlanFacts<'_>) -> Vec<Blocker> {
     blockers
 }
 
-#[allow(clippy::too_many_arguments, reason = "the last step of `plan` puts its parts together")]
 fn finish(
     facts: PlanFacts<'_>,
     blockers: Vec<Blocker>,

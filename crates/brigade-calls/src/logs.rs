@@ -3,6 +3,7 @@
 //! A running run has no receipt yet. Its call names it, and its logs grow.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use brigade_core::IdPrefix;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
@@ -49,7 +50,7 @@ impl Runs {
 
     /// Passes the raw bytes of a run's log in pieces.
     ///
-    /// Following ends with the run, when the cancel token is set, or with an error of `sink`, which is returned.
+    /// Following ends with the run, or when the cancel token is set. An error of `sink` breaks it off.
     ///
     /// # Errors
     /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error. Following also needs
@@ -60,13 +61,13 @@ impl Runs {
         stream: LogStream,
         reach: LogReach,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<io::Result<()>, Error> {
+    ) -> Result<ControlFlow<io::Error>, Error> {
         let cancel = self.seams.cancel.as_ref();
         let run = meant_run(&self.seams, prefix)?;
         let (_, file) = run.open_log(&*self.seams.fs, stream.as_str())?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
-                Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map(|_| ()))
+                Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map_continue(|_| ()))
             }
             (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
                 let mut is_running = || Ok(self.seams.queue().read()?.is_running(running)?);

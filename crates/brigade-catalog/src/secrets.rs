@@ -5,6 +5,7 @@
 //! secrets](Tool::without_secrets).
 
 use std::borrow::Cow;
+use std::fmt;
 
 use brigade_redact::{MARK, Redactor, is_secret_command, is_secret_field, looks_secret_value, shown_command};
 
@@ -23,11 +24,33 @@ pub struct SecretText {
     pub purpose: TextPurpose,
 }
 
-/// Names each element of a list as a field, counted from 1.
+/// The name of a field, and of an element of it counted from 1.
+#[derive(Clone, Copy)]
+struct FieldName {
+    field: &'static str,
+    number: Option<usize>,
+}
+
+impl FieldName {
+    fn of(field: &'static str) -> FieldName {
+        FieldName { field, number: None }
+    }
+}
+
+impl fmt::Display for FieldName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            Some(number) => write!(f, "{}[{number}]", self.field),
+            None => f.write_str(self.field),
+        }
+    }
+}
+
+/// Names each element of a list as a field.
 fn elements<'t>(
     (field, texts): (&'static str, &'t Vec<String>),
-) -> impl Iterator<Item = (String, &'t String)> {
-    texts.iter().enumerate().map(move |(index, text)| (format!("{field}[{}]", index + 1), text))
+) -> impl Iterator<Item = (FieldName, &'t String)> {
+    texts.iter().enumerate().map(move |(index, text)| (FieldName { field, number: Some(index + 1) }, text))
 }
 
 /// The purpose of a text in an entry.
@@ -42,47 +65,36 @@ pub enum TextPurpose {
 impl Tool {
     /// Lists the fields that appear to contain a secret. The policy checks environment labels separately.
     pub fn secret_texts(&self) -> Vec<SecretText> {
-        let mut found = Vec::new();
-        let mut say = |field: String, purpose| found.push(SecretText { field, purpose });
-        for (field, command) in self.commands() {
-            if is_secret_command(command) {
-                say(field, TextPurpose::Contract);
-            }
-        }
-        for (field, text) in self.contract_texts() {
-            if text.as_deref().is_some_and(is_secret_label) {
-                say(field.to_owned(), TextPurpose::Contract);
-            }
-        }
-        for (field, texts) in [("permissions", &self.permissions), ("effects", &self.effects)] {
-            for (index, text) in texts.iter().enumerate() {
-                if is_secret_label(text) {
-                    say(format!("{field}[{}]", index + 1), TextPurpose::Contract);
-                }
-            }
-        }
-        for (name, template) in &self.argument_template {
-            if is_secret_template(name, template) {
-                say(format!("argument_template.{name}"), TextPurpose::Contract);
-            }
-        }
-        let lists = [
+        self.find_secrets().collect()
+    }
+
+    /// Finds the [fields with a secret](Tool::secret_texts) one after the other.
+    fn find_secrets(&self) -> impl Iterator<Item = SecretText> {
+        let commands = self.command_lines().filter(|(_, line)| is_secret_command(line));
+        let commands = commands.map(|(field, _)| field.to_string());
+        let texts = self.contract_texts().into_iter();
+        let texts = texts.filter(|(_, text)| text.as_deref().is_some_and(is_secret_label));
+        let texts = texts.map(|(field, _)| field.to_owned());
+        let lists = [("permissions", &self.permissions), ("effects", &self.effects)];
+        let lists = lists.into_iter().flat_map(elements).filter(|(_, text)| is_secret_label(text));
+        let lists = lists.map(|(field, _)| field.to_string());
+        let templates =
+            self.argument_template.iter().filter(|(name, template)| is_secret_template(name, template));
+        let templates = templates.map(|(name, _)| format!("argument_template.{name}"));
+        let contract = commands.chain(texts).chain(lists).chain(templates);
+        let labels = [
             ("capability", &self.capability),
             ("aliases", &self.aliases),
             ("categories", &self.categories),
             ("capabilities", &self.capabilities),
         ];
-        let labels = lists.into_iter().flat_map(elements);
-        let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())];
-        let prose = prose.into_iter().chain([("domain", self.domain.as_ref())]);
-        let prose = prose.chain(self.detail_texts());
-        let prose = prose.filter_map(|(field, text)| Some((field.to_owned(), text?)));
-        for (field, text) in prose.chain(labels) {
-            if is_secret_prose(text) {
-                say(field, TextPurpose::Prose);
-            }
-        }
-        found
+        let prose = [("name", Some(&self.name)), ("description", self.description.as_ref())].into_iter();
+        let prose = prose.chain([("domain", self.domain.as_ref())]).chain(self.detail_texts());
+        let prose = prose.filter_map(|(field, text)| Some((FieldName::of(field), text?)));
+        let prose = prose.chain(labels.into_iter().flat_map(elements));
+        let prose = prose.filter(|(_, text)| is_secret_prose(text)).map(|(field, _)| field.to_string());
+        let of = |purpose| move |field: String| SecretText { field, purpose };
+        contract.map(of(TextPurpose::Contract)).chain(prose.map(of(TextPurpose::Prose)))
     }
 
     /// Lists the fields with names and patterns that look like a secret. They are shown as they are, so no entry with
@@ -94,24 +106,21 @@ impl Tool {
             ("code", &self.code),
             ("data", &self.data),
         ];
-        let lists = lists.into_iter().flat_map(elements);
-        let label = self.auth_label.iter().map(|label| ("auth_label".to_owned(), label));
-        let targets = self.projections.iter().map(|(harness, path)| (format!("projections.{harness}"), path));
-        let all = label.chain(lists).chain(targets);
-        all.filter(|(_, text)| looks_secret_value(text).is_some()).map(|(field, _)| field).collect()
+        let is_secret = |text: &String| looks_secret_value(text).is_some();
+        let label = self.auth_label.iter().map(|label| (FieldName::of("auth_label"), label));
+        let own = label.chain(lists.into_iter().flat_map(elements)).filter(|(_, text)| is_secret(text));
+        let targets = self.projections.iter().filter(|(_, path)| is_secret(path));
+        let targets = targets.map(|(harness, _)| format!("projections.{harness}"));
+        own.map(|(field, _)| field.to_string()).chain(targets).collect()
     }
 
     /// Returns the tool as it is stored and shown, with `[redacted]` in place of secrets.
     pub fn without_secrets(&self) -> Cow<'_, Tool> {
-        if self.secret_texts().is_empty() {
+        if self.find_secrets().next().is_none() {
             return Cow::Borrowed(self);
         }
-        let redactor = Redactor::new(&[]);
         let mut shown = self.clone();
-        let redact = |is_secret: fn(&str) -> bool| {
-            let redactor = &redactor;
-            move |text: &mut String| mask(redactor, is_secret, text)
-        };
+        let redact = |is_secret: fn(&str) -> bool| move |text: &mut String| mask(is_secret, text);
         shown.commands_mut().for_each(|command| *command = shown_command(command).into_owned());
         let labels = [
             &mut shown.source_path,
@@ -138,7 +147,7 @@ impl Tool {
             .for_each(redact(is_secret_prose));
         for (name, template) in &mut shown.argument_template {
             if is_secret_template(name, template) {
-                let masked = redactor.redact_str(template);
+                let masked = Redactor::new(&[]).redact_str(template);
                 *template = if is_secret_template(name, &masked) { MARK.to_owned() } else { masked };
             }
         }
@@ -170,7 +179,7 @@ impl Tool {
     /// Returns the description as it is stored and shown, like [`Tool::shown`].
     pub fn shown_description(&self) -> Option<String> {
         let mut text = self.description.clone()?;
-        mask(&Redactor::new(&[]), is_secret_prose, &mut text);
+        mask(is_secret_prose, &mut text);
         self.masks.hide(&mut text);
         Some(text)
     }
@@ -225,20 +234,26 @@ impl Tool {
 
     /// Returns every command line of the entry, with its field.
     pub fn commands(&self) -> Vec<(String, &str)> {
+        self.command_lines().map(|(field, line)| (field.to_string(), line)).collect()
+    }
+
+    fn command_lines(&self) -> impl Iterator<Item = (FieldName, &str)> {
         let install = self.install.as_deref();
         let check = install.and_then(|install| install.check.as_deref());
-        let fields =
-            [("command", self.command.as_deref()), ("version_command", self.version_command.as_deref())];
-        let mut found: Vec<(String, &str)> = Vec::new();
-        for (field, command) in fields.into_iter().chain([("install.check", check)]) {
-            found.extend(command.map(|command| (field.to_owned(), command)));
-        }
+        let fields = [
+            ("command", self.command.as_deref()),
+            ("version_command", self.version_command.as_deref()),
+            ("install.check", check),
+        ];
+        let fields = fields.into_iter().filter_map(|(field, line)| Some((FieldName::of(field), line?)));
         let alternatives = install.map_or(&[][..], |install| &install.command);
-        for (index, command) in alternatives.iter().enumerate() {
-            let number = if alternatives.len() == 1 { String::new() } else { format!("[{}]", index + 1) };
-            found.push((format!("install.command{number}"), command));
-        }
-        found
+        let is_one = alternatives.len() == 1;
+        let name = move |index: usize| FieldName {
+            field: "install.command",
+            number: (!is_one).then_some(index + 1),
+        };
+        let alternatives = alternatives.iter().enumerate();
+        fields.chain(alternatives.map(move |(index, line)| (name(index), line.as_str())))
     }
 
     /// Returns the texts of the tables about source, installation and cost that are not commands.
@@ -285,8 +300,8 @@ impl Tool {
         if masks.is_empty() {
             return Vec::new();
         }
-        let commands = self.commands().into_iter().filter(|(_, command)| !masks.shows(command));
-        let mut found: Vec<String> = commands.map(|(field, _)| field).collect();
+        let commands = self.command_lines().filter(|(_, line)| !masks.shows(line));
+        let mut found: Vec<String> = commands.map(|(field, _)| field.to_string()).collect();
         let mut tool = self.clone();
         let texts = tool.texts_mut().filter(|(_, text)| !masks.shows(text));
         found.extend(texts.map(|(field, _)| field.to_owned()));
@@ -346,9 +361,9 @@ fn details_mut<'t>(
 }
 
 /// Masks the secrets in a text.
-fn mask(redactor: &Redactor, is_secret: fn(&str) -> bool, text: &mut String) {
+fn mask(is_secret: fn(&str) -> bool, text: &mut String) {
     if is_secret(text) {
-        let masked = redactor.redact_str(text);
+        let masked = Redactor::new(&[]).redact_str(text);
         // A secret that only its fullwidth letters hide cannot be masked in part, so the whole text is.
         *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
     }
@@ -393,7 +408,10 @@ fn is_secret_template(name: &str, template: &str) -> bool {
 
 /// Replaces each `{name}` with a mark, so that it is not taken for a secret.
 fn without_placeholders(template: &str) -> Cow<'_, str> {
-    let mut text = String::new();
+    if !template.contains('{') {
+        return Cow::Borrowed(template);
+    }
+    let mut text = String::with_capacity(template.len() + MARK.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         let inside = after.split_once('}').filter(|(name, _)| {
@@ -411,7 +429,7 @@ fn without_placeholders(template: &str) -> Cow<'_, str> {
             }
         }
     }
-    if text.is_empty() { Cow::Borrowed(template) } else { Cow::Owned(text + rest) }
+    Cow::Owned(text + rest)
 }
 
 #[cfg(test)]

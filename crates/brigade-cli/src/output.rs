@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade::core::json::write_document;
@@ -234,7 +235,7 @@ impl<'a, 's> Output<'a, 's> {
     /// With the error of `give`. A failed write is reported like that of [`Output::write`].
     pub(crate) fn pass<E>(
         &mut self,
-        give: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<io::Result<()>, E>,
+        give: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<ControlFlow<io::Error>, E>,
     ) -> Result<Exit, E> {
         let mut exit = Exit::Done;
         let passed = give(&mut |bytes| {
@@ -250,7 +251,7 @@ impl<'a, 's> Output<'a, 's> {
             written
         })?;
         Ok(match passed {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
+            ControlFlow::Break(error) if error.kind() == ErrorKind::BrokenPipe => Exit::Done,
             _ => exit,
         })
     }

@@ -32,7 +32,16 @@ impl Fingerprint {
 
     /// Returns the 64 hex digits.
     pub fn to_hex(self) -> String {
-        self.to_string()
+        std::str::from_utf8(&self.digits()).expect("hex digits are ASCII").to_owned()
+    }
+
+    fn digits(self) -> [u8; 64] {
+        let mut hex = [0; 64];
+        for (byte, digits) in self.0.iter().zip(hex.chunks_exact_mut(2)) {
+            digits[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
+            digits[1] = b"0123456789abcdef"[usize::from(byte & 15)];
+        }
+        hex
     }
 
     /// Returns the first 16 hex digits, the form used in ids and in records written by v0.30.
@@ -45,12 +54,7 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut hex = [0; 64];
-        for (byte, digits) in self.0.iter().zip(hex.chunks_exact_mut(2)) {
-            digits[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
-            digits[1] = b"0123456789abcdef"[usize::from(byte & 15)];
-        }
-        f.write_str(std::str::from_utf8(&hex).expect("hex digits are ASCII"))
+        f.write_str(std::str::from_utf8(&self.digits()).expect("hex digits are ASCII"))
     }
 }
 
@@ -112,8 +116,9 @@ pub struct FingerprintBuilder {
 
 impl FingerprintBuilder {
     fn part(&mut self, kind: u8, bytes: &[u8]) {
-        self.hasher.update([kind]);
-        self.hasher.update((bytes.len() as u64).to_be_bytes());
+        let mut head = [kind; 9];
+        head[1..].copy_from_slice(&(bytes.len() as u64).to_be_bytes());
+        self.hasher.update(head);
         self.hasher.update(bytes);
     }
 

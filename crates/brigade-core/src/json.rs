@@ -274,6 +274,19 @@ mod tests {
         assert!(from_json::<f64>(&value.as_array().unwrap()[2]) == Ok(1.5));
     }
 
+    #[test]
+    fn a_list_is_no_type_with_members() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Pair {
+            a: u8,
+            b: u8,
+        }
+        let read = |text: &str| from_json::<Pair>(&Json::parse(text).unwrap());
+        assert_eq!(read(r#"{"b": 2, "a": 1}"#), Ok(Pair { a: 1, b: 2 }));
+        assert!(read("[1, 2]").is_err());
+        assert_eq!(from_json::<(u8, u8)>(&Json::parse("[1, 2]").unwrap()), Ok((1, 2)));
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back_the_same(value in any_json()) {

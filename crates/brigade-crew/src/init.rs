@@ -56,6 +56,7 @@ pub enum Written {
 /// A skill of the kitchen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SkillRow {
     /// The id of its entry in the catalog.
     pub id: String,

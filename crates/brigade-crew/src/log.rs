@@ -5,6 +5,7 @@
 //! the same place.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_core::text::escape_terminal;
@@ -147,7 +148,7 @@ impl Kitchen<'_> {
     }
 
     /// Passes the log of an attempt in pieces, to its present end or until the attempt has ended. An error of `sink`
-    /// ends it and is returned.
+    /// breaks it off.
     ///
     /// # Errors
     /// Fails if there is no such PRD, task or attempt, or on a disk error.
@@ -157,7 +158,7 @@ impl Kitchen<'_> {
         request: LogRequest<'_>,
         end: LogEnd<'_>,
         sink: LogSink<'_>,
-    ) -> Result<io::Result<()>, Failure> {
+    ) -> Result<ControlFlow<io::Error>, Failure> {
         let meant = self.meant_attempt(search, request)?;
         let receipts = Receipts::new(&*self.fs);
         let (stdout, stderr) = receipts.logs(&meant.attempt.run);
@@ -180,12 +181,12 @@ impl Kitchen<'_> {
                     Stream::Stderr => receipt.stderr.as_ref(),
                 });
                 let passed = reader.pass(&*self.fs, row, cancel, &mut |bytes| sink(*stream, bytes))?;
-                if passed.is_err() {
+                if passed.is_break() {
                     return Ok(passed);
                 }
             }
             if !goes_on || cancel.is_some_and(|cancel| cancel.wait(POLL)) {
-                return Ok(Ok(()));
+                return Ok(ControlFlow::Continue(()));
             }
         }
     }
@@ -273,10 +274,10 @@ impl LogReader {
         row: Option<&LogRow>,
         cancel: Option<&CancelToken>,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<io::Result<()>, FsError> {
+    ) -> Result<ControlFlow<io::Error>, FsError> {
         let file = match fs.open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.is_not_found() => return Ok(Ok(())),
+            Err(error) if error.is_not_found() => return Ok(ControlFlow::Continue(())),
             Err(error) => return Err(error),
         };
         let length = file.len()?;
@@ -284,12 +285,12 @@ impl LogReader {
             let (from, total) = place_in(row, self.offset);
             let passed = pass_log(&*file, from, length, cancel, sink)?;
             self.offset = total;
-            return Ok(passed.map(drop));
+            return Ok(passed.map_continue(|_| ()));
         }
         if self.offset < length {
             match pass_log(&*file, self.offset, length, cancel, sink)? {
-                Ok(end) => self.offset = end,
-                Err(error) => return Ok(Err(error)),
+                ControlFlow::Continue(end) => self.offset = end,
+                ControlFlow::Break(error) => return Ok(ControlFlow::Break(error)),
             }
         }
         for (number, path) in self.parts(fs)? {
@@ -303,16 +304,16 @@ impl LogReader {
             let start = length.saturating_mul(number + 1);
             if self.offset < start {
                 if let Err(error) = sink(left_out(start - self.offset).as_bytes()) {
-                    return Ok(Err(error));
+                    return Ok(ControlFlow::Break(error));
                 }
                 self.offset = start;
             }
             match pass_log(&*part, self.offset - start, part.len()?, cancel, sink)? {
-                Ok(end) => self.offset = start + end,
-                Err(error) => return Ok(Err(error)),
+                ControlFlow::Continue(end) => self.offset = start + end,
+                ControlFlow::Break(error) => return Ok(ControlFlow::Break(error)),
             }
         }
-        Ok(Ok(()))
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Lists the parts beside the file, the oldest first.

@@ -22,6 +22,7 @@ const PIECE: usize = 64 << 10;
 /// A log, as its receipt has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LogRow {
     /// Where it is, relative to the workspace.
     pub path: String,

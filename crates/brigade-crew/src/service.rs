@@ -21,8 +21,7 @@ use brigade_core::{ErrorKind, codes};
 use brigade_fs::{FsError, RelPath};
 use brigade_kitchen::approval::{Change, WhyMissing, changes};
 use brigade_kitchen::config::{Flags, Integrate, Settings, Switch};
-use brigade_kitchen::life::Life;
-use brigade_kitchen::life::{NoSuchTasks, RunSet, Workplace as Mode};
+use brigade_kitchen::life::{Life, NoSuchTasks, RunSet};
 use brigade_kitchen::prd::ValidPrd;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::{PrdName, Tier};
@@ -37,7 +36,8 @@ use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::projections::Targets;
 use crate::rehearsal::no_such_tasks;
-use crate::workplace::{CommitId, DoneWork, PlaceError, Room, Workplace};
+use crate::workplace::{CommitId, DoneWork, PlaceError, Workplace};
+use floor::Floor;
 use menu::Menu;
 
 pub use follow::{Doing, Follower, Printed, RunningRow, Scene, Unfollowed};
@@ -180,6 +180,23 @@ fn missing(programs: &[MissingProgram]) -> String {
         .join("; ")
 }
 
+/// What a service begins with.
+struct Start<'e> {
+    kitchen: &'e Kitchen<'e>,
+    menu: Arc<Menu>,
+    /// The settings of the PRD, with those of the command line.
+    settings: Settings,
+    /// The tasks that are worked on.
+    set: RunSet,
+    journal: PrdJournal,
+    lock: ServiceLock,
+    /// Where the files are that show how it goes on.
+    targets: Targets,
+    workplace: &'e dyn Workplace,
+    options: &'e ServiceOptions,
+    follower: &'e dyn Follower,
+}
+
 impl Kitchen<'_> {
     /// Works through a PRD until all is done, or nothing can go on. `open` makes the place of the work.
     ///
@@ -218,24 +235,19 @@ impl Kitchen<'_> {
         let own_files = targets.own_files();
         let done = done_work(life, &menu.name, &menu.prd);
         let place = open(&PlaceOrder { menu: &menu, own_files: &own_files, done: &done })?;
-        let mode = match place.room() {
-            Room::Many => Mode::Worktrees,
-            Room::One => Mode::InPlace,
-        };
-        let floor = floor::Floor::new(
-            self,
-            Arc::new(menu),
+        let start = Start {
+            kitchen: self,
+            menu: Arc::new(menu),
             settings,
             set,
             journal,
             lock,
             targets,
-            &*place,
-            mode,
+            workplace: &*place,
             options,
             follower,
-        )?;
-        floor.serve()
+        };
+        Floor::new(start)?.serve()
     }
 }
 

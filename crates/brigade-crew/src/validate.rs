@@ -78,22 +78,21 @@ impl Kitchen<'_> {
 
 fn tier_rows(crew: &Crew, shown: &dyn Fn(&[String]) -> Vec<String>) -> Vec<TierRow> {
     let grants = crew.grants.as_ref();
-    let row = |worker: &crate::gather::Worker| TierRow {
-        tier: worker.tier,
-        command: Argv::new(shown(worker.command.argv().words()))
-            .map(|words| words.to_string())
-            .unwrap_or_default(),
-        adapter: worker.adapter.as_ref().map(|adapter| adapter.id.clone()),
-        program: worker.program.clone(),
-        found: worker.program.is_some(),
-        missing: worker.missing,
-        argv: worker.argv.as_deref().map(shown),
-        permissions: worker.permissions,
-        write_paths: (worker.adapter.iter().flat_map(|adapter| &adapter.write_paths))
-            .chain(grants.iter().flat_map(|grants| &grants.worker_write_paths))
-            .cloned()
-            .collect(),
-        env_labels: worker.env_labels.clone(),
+    let row = |worker: &crate::gather::Worker| {
+        let command = Argv::new(shown(worker.command.argv().words()));
+        let command = command.map(|words| words.to_string()).unwrap_or_default();
+        let own = worker.adapter.iter().flat_map(|adapter| &adapter.write_paths);
+        let granted = grants.iter().flat_map(|grants| &grants.worker_write_paths);
+        let mut row = TierRow::new(worker.tier, command);
+        row.adapter = worker.adapter.as_ref().map(|adapter| adapter.id.clone());
+        row.program = worker.program.clone();
+        row.found = worker.program.is_some();
+        row.missing = worker.missing;
+        row.argv = worker.argv.as_deref().map(shown);
+        row.permissions = worker.permissions;
+        row.write_paths = own.chain(granted).cloned().collect();
+        row.env_labels = worker.env_labels.clone();
+        row
     };
     crew.workers.iter().map(row).collect()
 }

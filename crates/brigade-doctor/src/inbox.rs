@@ -1,12 +1,15 @@
 //! Converts issues to tasks of the work inbox, without duplicates.
 
+mod provenance;
+
 use std::collections::{HashMap, HashSet};
 
 use brigade_core::{
-    Extra, Fingerprint, Json, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
+    Extra, Fingerprint, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
 };
 use serde::{Deserialize, Serialize};
 
+use self::provenance::provenance;
 use crate::Issue;
 
 /// The `source` of rows from this crate.
@@ -427,62 +430,6 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> In
         metadata: Some(metadata),
         extra: Extra::default(),
     }
-}
-
-/// Returns the provenance of the text: files of the workspace, which anyone may have written. The text has not been
-/// checked for instructions to agents.
-fn provenance(text: &str, key: &str, id: &str, at: &str) -> Object {
-    const REDACTION: &str = "brigade.evidence-redaction.v1";
-    let none = || Json::Array(Vec::new());
-    let versioned = |schema: &str| [("schema", Json::from(schema)), ("schema_version", Json::from(1_u64))];
-    let redaction = [
-        ("count", Json::from(0_u64)),
-        ("detectors", none()),
-        ("origin", Json::from("workspace")),
-        ("policy_version", Json::from(REDACTION)),
-        // The texts of issues never hold secrets.
-        ("status", Json::from("clean")),
-    ];
-    let hashes = [
-        ("content", Json::from(Fingerprint::of_bytes(text.as_bytes()).to_hex())),
-        ("content_algorithm", Json::from("sha256")),
-        ("content_scope", Json::from("item.text.utf8.v1")),
-        ("raw", Json::Null),
-        ("raw_algorithm", Json::Null),
-        ("raw_scope", Json::Null),
-    ];
-    let source = [
-        ("kind", Json::from(INBOX_SOURCE)),
-        ("producer", Json::from(PRODUCER)),
-        ("system", Json::from("work-inbox")),
-    ];
-    let injection = [("count", Json::from(0_u64)), ("rules", none()), ("status", Json::from("pending"))];
-    let trust = [
-        ("assigned_at", Json::from(at)),
-        ("assigned_by", Json::from(format!("ingest:{PRODUCER}"))),
-        ("injection", Json::object(injection)),
-        ("label", Json::from("untrusted")),
-        ("trust_policy", Json::object(versioned("brigade.trust-policy.v1"))),
-    ];
-    let locator = [("kind", Json::from("uri")), ("value", Json::from(format!("work-import:{id}")))];
-    let envelope = [
-        ("attribution", Json::from("observed")),
-        ("captured_at", Json::from(at)),
-        ("collection_id", Json::from(format!("work-inbox:{INBOX_SOURCE}"))),
-        ("hashes", Json::object(hashes)),
-        ("ingested_at", Json::from(at)),
-        ("item_id", Json::from(key)),
-        ("locator", Json::object(locator)),
-        ("modality", Json::from("tool-output")),
-        ("origin", Json::from("workspace")),
-        ("redaction", Json::object(versioned(REDACTION).into_iter().chain(redaction))),
-        ("repository", Json::object([("id", Json::from("unknown")), ("revision", Json::Null)])),
-        ("session", Json::object([("harness", Json::Null), ("id", Json::Null)])),
-        ("source", Json::object(source)),
-        ("trust", Json::object(trust)),
-    ];
-    let members = versioned("brigade.provenance-envelope.v1").into_iter().chain(envelope);
-    members.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The maximum length of the part of an id that comes from the text.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::{Extra, Fingerprint, Json, record};
+use brigade_core::json::to_json;
+use brigade_core::{Extra, Fingerprint, record};
 use serde::{Deserialize, Serialize};
 
 use crate::{Issue, IssueType, ProjectionMark};
@@ -123,26 +124,40 @@ fn originals(issue: &Issue, mark: &ProjectionMark, root: &str) -> Option<[String
         _ => return None,
     };
     let is_gap = issue.kind == IssueType::ParityGap;
-    let text = |text: Option<&str>| Json::from(text.map(str::to_owned));
     let short = |fingerprint: Option<Fingerprint>| {
-        Json::from(fingerprint.filter(|_| !is_gap).map(|fingerprint| fingerprint.short()))
+        fingerprint.filter(|_| !is_gap).map(|fingerprint| fingerprint.short())
     };
-    let status = mark.status.filter(|_| !is_gap).map(|status| status.as_str());
     Some([mark.expected, mark.source].map(|expected| {
-        let fields = Json::object([
-            ("tool_id", text(issue.tool_id.as_deref())),
-            ("family", text(issue.family.as_deref())),
-            ("issue_type", Json::from(issue.kind.code())),
-            ("harness", Json::from(harness)),
-            ("projection_target", Json::from(mark.target.as_ref().map(|target| format!("{root}/{target}")))),
-            ("projection_status", text(status)),
-            ("tool_source_fingerprint", short(mark.source)),
-            ("expected_projection_fingerprint", short(expected)),
-            ("actual_projection_fingerprint", short(mark.actual)),
-            ("detail", Json::from(detail.as_str())),
-        ]);
-        Fingerprint::of_bytes(ascii(&fields.to_canonical()).as_bytes()).short()
+        let original = Original {
+            tool_id: issue.tool_id.as_deref(),
+            family: issue.family.as_deref(),
+            issue_type: issue.kind.code(),
+            harness,
+            projection_target: mark.target.as_ref().map(|target| format!("{root}/{target}")),
+            projection_status: mark.status.filter(|_| !is_gap).map(|status| status.as_str()),
+            tool_source_fingerprint: short(mark.source),
+            expected_projection_fingerprint: short(expected),
+            actual_projection_fingerprint: short(mark.actual),
+            detail: &detail,
+        };
+        let text = to_json(&original).expect("an issue is JSON").to_canonical();
+        Fingerprint::of_bytes(ascii(&text).as_bytes()).short()
     }))
+}
+
+/// What v0.30 hashes of an issue.
+#[derive(Serialize)]
+struct Original<'a> {
+    tool_id: Option<&'a str>,
+    family: Option<&'a str>,
+    issue_type: &'a str,
+    harness: &'a str,
+    projection_target: Option<String>,
+    projection_status: Option<&'a str>,
+    tool_source_fingerprint: Option<String>,
+    expected_projection_fingerprint: Option<String>,
+    actual_projection_fingerprint: Option<String>,
+    detail: &'a str,
 }
 
 /// Escapes non-ASCII characters, as v0.30 does before hashing.

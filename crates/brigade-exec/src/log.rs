@@ -1,6 +1,7 @@
 //! Reads the logs of runs.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use brigade_fs::{FsError, ReadFile};
@@ -19,7 +20,7 @@ const PIECE: usize = 64 << 10;
 /// The polling interval of a followed log.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Passes a growing log to `sink` until the run ends, the token is set, or `sink` fails. Its error is returned.
+/// Passes a growing log to `sink` until the run ends, the token is set, or `sink` fails, whose error breaks it off.
 ///
 /// # Errors
 /// Fails if the log cannot be read, and returns the errors of `is_running`.
@@ -28,23 +29,24 @@ pub fn follow_log<E: From<FsError>>(
     cancel: &CancelToken,
     is_running: &mut dyn FnMut() -> Result<bool, E>,
     sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> Result<io::Result<()>, E> {
+) -> Result<ControlFlow<io::Error>, E> {
     let mut offset = 0;
     while !cancel.is_cancelled() {
         // Ask before reading, so everything written before the run ended is still passed on.
         let is_running = is_running()?;
         match pass_log(file, offset, file.len()?, Some(cancel), sink)? {
-            Ok(end) => offset = end,
-            Err(error) => return Ok(Err(error)),
+            ControlFlow::Continue(end) => offset = end,
+            ControlFlow::Break(error) => return Ok(ControlFlow::Break(error)),
         }
         if !is_running || cancel.wait(LOOK) {
             break;
         }
     }
-    Ok(Ok(()))
+    Ok(ControlFlow::Continue(()))
 }
 
-/// Passes the bytes between two offsets to `sink`, and returns the offset that was reached.
+/// Passes the bytes between two offsets to `sink`, and returns the offset that was reached. An error of `sink` breaks it
+/// off.
 ///
 /// # Errors
 /// Fails if the log cannot be read.
@@ -54,7 +56,7 @@ pub fn pass_log(
     to: u64,
     cancel: Option<&CancelToken>,
     sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> Result<io::Result<u64>, FsError> {
+) -> Result<ControlFlow<io::Error, u64>, FsError> {
     let mut offset = from;
     while offset < to && !cancel.is_some_and(CancelToken::is_cancelled) {
         let left = usize::try_from(to - offset).unwrap_or(usize::MAX);
@@ -64,10 +66,10 @@ pub fn pass_log(
         }
         offset += bytes.len() as u64;
         if let Err(error) = sink(&bytes) {
-            return Ok(Err(error));
+            return Ok(ControlFlow::Break(error));
         }
     }
-    Ok(Ok(offset))
+    Ok(ControlFlow::Continue(offset))
 }
 
 /// Returns a whole log without secrets.
@@ -80,7 +82,7 @@ pub fn log_text(file: &dyn ReadFile, redactor: &Redactor) -> Result<String, FsEr
         bytes.extend_from_slice(piece);
         Ok(())
     })?;
-    debug_assert!(read.is_ok(), "nothing fails in memory");
+    debug_assert!(read.is_continue(), "nothing fails in memory");
     Ok(redactor.redact_str(&String::from_utf8_lossy(&bytes)))
 }
 

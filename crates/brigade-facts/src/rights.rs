@@ -248,17 +248,8 @@ impl AgentTools {
 
     /// Describes the visible tools for a report.
     pub fn rows(&self) -> Vec<AgentToolRow> {
-        let row = |tool: &AgentTool| {
-            let entry = self.entry(tool);
-            AgentToolRow {
-                name: tool.name.clone(),
-                id: entry.id.to_string(),
-                family: entry.family.map_or("", Family::as_str).to_owned(),
-                effects: entry.effects.clone(),
-                risk: tool.risk,
-                gate: tool.gate,
-            }
-        };
+        let row =
+            |tool: &AgentTool| AgentToolRow::of(tool.name.clone(), self.entry(tool), tool.risk, tool.gate);
         let mut rows: Vec<AgentToolRow> = self.tools.iter().map(row).collect();
         // Those of the gateway are shown to every agent.
         if self.config.policy.standing() == Standing::Valid {

@@ -65,7 +65,7 @@ impl RelPath {
         Ok(match (self.is_root(), rest.is_root()) {
             (true, _) => rest,
             (_, true) => self.clone(),
-            (false, false) => RelPath(format!("{}/{}", self.0, rest.0)),
+            (false, false) => RelPath([self.0.as_str(), "/", &rest.0].concat()),
         })
     }
 

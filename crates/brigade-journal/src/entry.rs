@@ -1,7 +1,8 @@
 //! The parts of a line that the journal itself reads.
 
-use brigade_core::json::{Raw, members};
+use brigade_core::json::{Raw, members, to_json};
 use brigade_core::{Json, Timestamp};
+use serde::Serialize;
 
 use crate::error::JournalError;
 use crate::state::State;
@@ -179,7 +180,7 @@ impl Peeked {
 /// How many lines of the same batch follow, so that a reader can detect a batch that was cut off by a crash.
 ///
 /// Valid only in the journal generation that it names, because a rewritten journal has other lines after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BatchMark {
     /// The journal generation that the batch was appended to.
     pub generation: u64,
@@ -193,7 +194,7 @@ pub const BATCH_KEY: &str = "batch";
 impl BatchMark {
     /// Returns the value of the member.
     pub fn to_json(self) -> Json {
-        Json::object([("generation", Json::from(self.generation)), ("rest", Json::from(self.rest))])
+        to_json(&self).expect("two numbers are JSON")
     }
 
     fn of(raw: Raw<'_>) -> Option<BatchMark> {

@@ -1,11 +1,19 @@
 //! Quarantine: unreadable lines and misplaced files are moved, never erased.
 
-use brigade_core::Json;
+use brigade_core::json::to_json;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
+use serde::Serialize;
 
 use crate::error::JournalError;
 use crate::layout::Layout;
 use crate::state::{Journal, State};
+
+/// The line of a segment that is gone.
+#[derive(Serialize)]
+struct LostSegment<'a> {
+    /// Its path.
+    lost: &'a str,
+}
 
 /// Copies unreadable lines of the journal and segments to a quarantine file, with a line for each missing segment.
 /// Returns the number of lines. Rewriting the files then omits them.
@@ -23,8 +31,8 @@ pub(crate) fn copy_unreadable(state: &State) -> Result<u64, JournalError> {
     }
     // The new journal no longer names these segments, so this is the only trace of them.
     for path in &state.lost_segments {
-        let line = Json::object([("lost", Json::from(path.as_str()))]).to_compact();
-        bytes.extend_from_slice(line.as_bytes());
+        let line = to_json(&LostSegment { lost: path.as_str() }).expect("a path is JSON");
+        bytes.extend_from_slice(line.to_compact().as_bytes());
         bytes.push(b'\n');
         count += 1;
     }

@@ -51,6 +51,6 @@ pub use manifest::{Kind, Manifest, Read, read, schema_of};
 pub use value::{Name, SchemaText, Span, Version};
 pub use workflow::{
     Condition, Consensus, DECLINED, MAX_RENDERED, Next, Outcome, ParallelAgent, Scope, Standing, State,
-    StateCommand, StateKind, Strategy, Template, TooLong, Transition, Verdict, Workflow, WorkflowSpec,
-    consent, decide, words_with_options,
+    StateCommand, StateKind, StateOutput, Strategy, Template, TooLong, Transition, Verdict, Workflow,
+    WorkflowSpec, consent, decide, words_with_options,
 };

@@ -19,7 +19,7 @@ use crate::member::Reader;
 use crate::value::Span;
 
 pub use command::{StateCommand, words_with_options};
-pub use decide::{DECLINED, Next, Outcome, Standing, Verdict, consent, decide};
+pub use decide::{DECLINED, Next, Outcome, Standing, StateOutput, Verdict, consent, decide};
 pub use evaluate::{MAX_RENDERED, Scope, TooLong};
 pub use template::Template;
 

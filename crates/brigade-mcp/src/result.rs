@@ -30,6 +30,7 @@ pub struct ToolResult<V = Json> {
 
 /// Why a tool of Brigade did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolError {
     /// The kind of failure, as a stable word.
     pub code: String,

@@ -6,7 +6,7 @@ use brigade_catalog::Seconds;
 use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
-use crate::ruling::{Judge, Ruling, Topic};
+use crate::ruling::{Judge, Keep, Ruling, Topic};
 use crate::{
     Blocker, CallFacts, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
     READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
@@ -268,9 +268,7 @@ pub fn decide(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Envi
 /// Like [`decide`], but also returns the ruling of every rule, with its line: families, effects, labels, files, network
 /// and limits.
 pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Explanation {
-    let policy = state.policy();
-    let standing = state.standing();
-    let mut judge = Judge { file: state.file(), policy, standing, facts, environment, rulings: Vec::new() };
+    let mut judge = Judge::new(state, facts, environment, Keep::All);
     judge.judge();
     let mut decision = terms(state, facts);
     decision.blockers.extend(judge.rulings.iter().filter_map(|ruling| ruling.blocker.clone()));
@@ -284,10 +282,8 @@ pub fn explain(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Env
 
 /// Returns only the refusals. Used to check thousands of tools at once.
 pub fn refusals(state: &PolicyState, facts: &CallFacts<'_>, environment: &dyn Environment) -> Vec<Ruling> {
-    let (policy, standing) = (state.policy(), state.standing());
-    let mut judge = Judge { file: state.file(), policy, standing, facts, environment, rulings: Vec::new() };
+    let mut judge = Judge::new(state, facts, environment, Keep::Refusals);
     judge.judge();
-    judge.rulings.retain(|ruling| ruling.blocker.is_some());
     judge.rulings
 }
 
@@ -402,28 +398,28 @@ impl Judge<'_> {
         let nothing = Policy::default();
         let policy = self.policy.unwrap_or(&nothing);
         if self.policy.is_none() && decision.timeout_source == TimeoutSource::Default {
-            self.allow(Topic::Timeout, "none", "300 s is used".to_owned(), None);
+            self.allow(Topic::Timeout, "none", "300 s is used", None);
         }
         let tool = policy.sandbox_of(self.facts);
         let mode = tool.and_then(|rules| rules.mode.as_ref()).or(policy.sandbox.mode.as_ref());
         let sandbox = &decision.sandbox;
         let (reason, rule) = match mode {
-            Some(mode) => ("the policy says so", Some(("sandbox.mode", mode.place.clone()))),
+            Some(mode) => ("the policy says so", Some(("sandbox.mode", &mode.place))),
             None => ("no [sandbox] mode asks for one", None),
         };
-        self.allow(Topic::Sandbox, sandbox.mode.as_str(), reason.to_owned(), rule);
+        self.allow(Topic::Sandbox, sandbox.mode.as_str(), reason, rule);
         let observe = tool.and_then(|rules| rules.observe.as_ref()).or(policy.sandbox.observe.as_ref());
         if let Some(observe) = observe.filter(|_| sandbox.mode != SandboxMode::Off) {
             let reason = format!("runs are observed: {}", observe.value.as_str());
-            let rule = Some(("sandbox.observe", observe.place.clone()));
+            let rule = Some(("sandbox.observe", &observe.place));
             self.allow(Topic::Sandbox, "observe", reason, rule);
         }
         if sandbox.mode != SandboxMode::Off {
             self.files(policy, tool, sandbox);
         }
         for name in &policy.pass.items {
-            let rule = Some(("environment.pass", name.place.clone()));
-            self.allow(Topic::Environment, name.value.as_str(), "it is passed to every run".to_owned(), rule);
+            let rule = Some(("environment.pass", &name.place));
+            self.allow(Topic::Environment, name.value.as_str(), "it is passed to every run", rule);
         }
         let Limits { processes, memory, file_size, open_files } = policy.limits;
         let limits = [
@@ -434,11 +430,11 @@ impl Judge<'_> {
         ];
         for (name, limit) in limits {
             if let (Some(limit), Some(place)) = (limit, &policy.limits_place) {
-                let rule = Some(("limits", place.clone()));
-                self.allow(Topic::Limits, name, format!("at most {limit}"), rule);
+                let rule = Some(("limits", place));
+                self.allow(Topic::Limits, name, format_args!("at most {limit}"), rule);
             }
         }
-        let rule = policy.max_output_bytes.as_ref().map(|bytes| ("max_output_bytes", bytes.place.clone()));
+        let rule = policy.max_output_bytes.as_ref().map(|bytes| ("max_output_bytes", &bytes.place));
         let reason = format!("{} bytes of each stream are kept", decision.max_output_bytes);
         self.allow(Topic::Output, "max_output_bytes", reason, rule);
     }
@@ -448,26 +444,26 @@ impl Judge<'_> {
         match sandbox.reads {
             Reads::Workspace => {
                 let reason = "the system and the workspace are always readable";
-                self.allow(Topic::Read, "workspace", reason.to_owned(), None);
+                self.allow(Topic::Read, "workspace", reason, None);
             }
             Reads::Closed => {
                 let reason = "the system, and of the workspace what the approval binds, `data` and arguments";
                 let reads = tool.and_then(|rules| rules.reads.as_ref()).or(policy.sandbox.reads.as_ref());
-                let rule = reads.map(|reads| ("sandbox.reads", reads.place.clone()));
-                self.allow(Topic::Read, "workspace", reason.to_owned(), rule);
+                let rule = reads.map(|reads| ("sandbox.reads", &reads.place));
+                self.allow(Topic::Read, "workspace", reason, rule);
             }
         }
         let rules = [Some(&policy.sandbox), tool];
         for path in rules.iter().flatten().flat_map(|rules| &rules.read_paths) {
-            let rule = Some(("sandbox.read_paths", path.place.clone()));
-            self.allow(Topic::Read, &path.value, "it is in read_paths".to_owned(), rule);
+            let rule = Some(("sandbox.read_paths", &path.place));
+            self.allow(Topic::Read, &path.value, "it is in read_paths", rule);
         }
         if grants.workspace_write {
             let reason = format!("effect `{WRITE_EFFECT}` opens it, except .brigade and .git");
             self.allow(Topic::Write, "workspace", reason, None);
             for path in rules.iter().flatten().flat_map(|rules| &rules.write_paths) {
-                let rule = Some(("sandbox.write_paths", path.place.clone()));
-                self.allow(Topic::Write, &path.value, "it is in write_paths".to_owned(), rule);
+                let rule = Some(("sandbox.write_paths", &path.place));
+                self.allow(Topic::Write, &path.value, "it is in write_paths", rule);
             }
         } else {
             let reason =
@@ -477,7 +473,9 @@ impl Judge<'_> {
         let effect =
             NETWORK_EFFECTS.iter().find(|wanted| self.facts.effects.iter().any(|effect| effect == *wanted));
         match effect {
-            Some(effect) => self.allow(Topic::Network, "open", format!("effect `{effect}` opens it"), None),
+            Some(effect) => {
+                self.allow(Topic::Network, "open", format_args!("effect `{effect}` opens it"), None)
+            }
             None => {
                 let reason = format!("none of the effects {} is stated", NETWORK_EFFECTS.join(", "));
                 self.allow(Topic::Network, "closed", reason, None);

@@ -1,6 +1,7 @@
 //! The rules, one by one: what each decides about a call, with its place.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
 use brigade_command::Argv;
@@ -11,7 +12,10 @@ use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
-use crate::{Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, Rule, Standing};
+use crate::{
+    Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, PolicyState, Rule,
+    Standing,
+};
 
 /// The effect of what stays in a session.
 const SESSION_EFFECT: &str = "session";
@@ -104,7 +108,28 @@ pub(crate) struct Judge<'a> {
     pub(crate) standing: Standing,
     pub(crate) facts: &'a CallFacts<'a>,
     pub(crate) environment: &'a dyn Environment,
+    pub(crate) keep: Keep,
     pub(crate) rulings: Vec<Ruling>,
+}
+
+/// Which rulings are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    All,
+    Refusals,
+}
+
+impl<'a> Judge<'a> {
+    /// Starts without rulings.
+    pub(crate) fn new(
+        state: &'a PolicyState,
+        facts: &'a CallFacts<'a>,
+        environment: &'a dyn Environment,
+        keep: Keep,
+    ) -> Judge<'a> {
+        let (policy, standing) = (state.policy(), state.standing());
+        Judge { file: state.file(), policy, standing, facts, environment, keep, rulings: Vec::new() }
+    }
 }
 
 impl Judge<'_> {
@@ -134,11 +159,15 @@ impl Judge<'_> {
         &mut self,
         topic: Topic,
         subject: &str,
-        reason: String,
-        rule: Option<(&'static str, Place)>,
+        reason: impl fmt::Display,
+        rule: Option<(&'static str, &Place)>,
     ) {
-        let (field, place) = rule.unzip();
-        self.rulings.push(Ruling { topic, subject: subject.to_owned(), reason, field, place, blocker: None });
+        if self.keep == Keep::Refusals {
+            return;
+        }
+        let (field, place) = rule.map(|(field, place)| (field, place.clone())).unzip();
+        let (subject, reason) = (subject.to_owned(), reason.to_string());
+        self.rulings.push(Ruling { topic, subject, reason, field, place, blocker: None });
     }
 
     fn deny(&mut self, topic: Topic, subject: &str, field: &'static str, blocker: Blocker) {
@@ -164,15 +193,16 @@ impl Judge<'_> {
     ) {
         let (key, rule) = list;
         if rule.items.is_empty() {
-            self.allow(topic, subject, format!("no {key} restricts it"), None);
+            self.allow(topic, subject, format_args!("no {key} restricts it"), None);
         } else if let Some(item) = value.and_then(|value| rule.find(value)) {
-            self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
+            self.allow(topic, subject, format_args!("it is in {key}"), Some((key, &item.place)));
         } else {
             let at = rule.place.clone().unwrap_or_else(|| Place::file(self.file));
             let add =
                 || format!("add \"{subject}\" to {key} in {at}{}", self.or_change(refusal.field)).into();
             let hint = refusal.meant.unwrap_or_else(add);
-            self.deny(topic, subject, key, Blocker::new(refusal.code, refusal.message).at(at).hint(hint));
+            let blocker = Blocker::new(refusal.code, refusal.message.to_string());
+            self.deny(topic, subject, key, blocker.at(at).hint(hint));
         }
     }
 
@@ -190,7 +220,8 @@ impl Judge<'_> {
             return self.deny(Topic::Family, "unknown", "family", blocker);
         };
         let name = family.as_str();
-        let message = format!("family `{name}` is not in allowed_families of {}", self.file);
+        let file = self.file;
+        let message = format_args!("family `{name}` is not in allowed_families of {file}");
         let refusal = Refusal::new(reasons::POLICY_FAMILY, "family", message);
         let list = ("allowed_families", &policy.allowed_families);
         if family == Family::Builtin {
@@ -247,7 +278,7 @@ impl Judge<'_> {
         (code, what): (ErrorCode, &str),
     ) {
         if let Some(item) = value.and_then(|value| rule.find(value)) {
-            return self.allow(topic, subject, format!("it is in {key}"), Some((key, item.place.clone())));
+            return self.allow(topic, subject, format_args!("it is in {key}"), Some((key, &item.place)));
         }
         let at = rule.place.clone().unwrap_or_else(|| Place::file(self.file));
         let message = format!("{what} `{subject}` is not in {key} of {}", self.file);
@@ -285,10 +316,11 @@ impl Judge<'_> {
             }
             let name = shown(effect);
             if effect == SESSION_EFFECT && self.facts.family == Some(Family::Builtin) {
-                self.allow(Topic::Effect, name, "it stays in the session".to_owned(), None);
+                self.allow(Topic::Effect, name, "it stays in the session", None);
                 continue;
             }
-            let message = format!("effect `{name}` is not in allowed_effects of {}", self.file);
+            let file = self.file;
+            let message = format_args!("effect `{name}` is not in allowed_effects of {file}");
             let refusal = Refusal {
                 meant: self.meant_effect(effect, &policy.allowed_effects),
                 ..Refusal::new(reasons::POLICY_EFFECT_NOT_ALLOWED, "effects", message)
@@ -319,8 +351,8 @@ impl Judge<'_> {
         let rule = self.policy.map(|policy| &policy.allowed_effects);
         let listed = rule.and_then(|rule| rule.items.iter().find(|item| item.value == INSTALL_EFFECT));
         if let Some(item) = listed {
-            let rule = Some((LIST, item.place.clone()));
-            return self.allow(Topic::Effect, INSTALL_EFFECT, format!("it is in {LIST}"), rule);
+            let rule = Some((LIST, &item.place));
+            return self.allow(Topic::Effect, INSTALL_EFFECT, format_args!("it is in {LIST}"), rule);
         }
         // Without the list, its place is above the first table.
         let at = rule.and_then(|rule| rule.place.clone()).unwrap_or_else(|| Place::at(self.file, 1, 1));
@@ -340,13 +372,13 @@ impl Judge<'_> {
     }
 
     fn command(&mut self, policy: &Policy) {
-        let Some(argv) = self.facts.command.and_then(|command| Argv::parse(command).ok()) else { return };
         let Some(Located { value, place }) = &policy.inline_code else { return };
+        let Some(argv) = self.facts.command.and_then(|command| Argv::parse(command).ok()) else { return };
         let Some(risk) = inline_code_of(&argv) else { return };
         match value {
             InlineCode::Allow => {
-                let rule = Some(("commands.inline_code", place.clone()));
-                self.allow(Topic::Command, "inline_code", format!("it may: {risk}"), rule);
+                let rule = Some(("commands.inline_code", place));
+                self.allow(Topic::Command, "inline_code", format_args!("it may: {risk}"), rule);
             }
             InlineCode::Refuse => {
                 self.deny(Topic::Command, "inline_code", "commands.inline_code", refusal(&risk, place));
@@ -357,8 +389,9 @@ impl Judge<'_> {
     fn approval(&mut self, policy: &Policy) {
         let mode = self.facts.approval_mode.unwrap_or(ApprovalMode::Never);
         let default = if self.facts.approval_mode.is_none() { " (the default)" } else { "" };
+        let file = self.file;
         let message =
-            format!("approval mode `{mode}`{default} is not in required_approval_modes of {}", self.file);
+            format_args!("approval mode `{mode}`{default} is not in required_approval_modes of {file}");
         let refusal = Refusal::new(reasons::POLICY_APPROVAL_MODE, "approval_mode", message);
         let list = ("required_approval_modes", &policy.required_approval_modes);
         self.allow_list(Topic::Approval, mode.as_str(), list, Some(&mode), refusal);
@@ -374,29 +407,28 @@ impl Judge<'_> {
                 self.deny(Topic::Timeout, &subject, "max_timeout", blocker);
             }
             (Some(maximum), Some(_)) => {
-                let rule = Some(("max_timeout", maximum.place.clone()));
-                self.allow(Topic::Timeout, &subject, format!("it is within {} s", maximum.value), rule);
+                let rule = Some(("max_timeout", &maximum.place));
+                self.allow(Topic::Timeout, &subject, format_args!("it is within {} s", maximum.value), rule);
             }
             (Some(maximum), None) => {
-                let rule = Some(("max_timeout", maximum.place.clone()));
+                let rule = Some(("max_timeout", &maximum.place));
                 self.allow(
                     Topic::Timeout,
                     &subject,
-                    format!("max_timeout {} s is used", maximum.value),
+                    format_args!("max_timeout {} s is used", maximum.value),
                     rule,
                 );
             }
-            (None, Some(_)) => {
-                self.allow(Topic::Timeout, &subject, "no max_timeout restricts it".to_owned(), None)
-            }
-            (None, None) => self.allow(Topic::Timeout, &subject, "300 s is used".to_owned(), None),
+            (None, Some(_)) => self.allow(Topic::Timeout, &subject, "no max_timeout restricts it", None),
+            (None, None) => self.allow(Topic::Timeout, &subject, "300 s is used", None),
         }
     }
 
     fn runtime(&mut self, policy: &Policy) {
         let Some(runtime) = self.facts.runtime_id else { return };
         let name = shown(runtime);
-        let message = format!("runtime `{name}` is not in allowed_runtimes of {}", self.file);
+        let file = self.file;
+        let message = format_args!("runtime `{name}` is not in allowed_runtimes of {file}");
         let refusal = Refusal::new(reasons::POLICY_RUNTIME, "runtime_id", message);
         let list = ("allowed_runtimes", &policy.allowed_runtimes);
         self.allow_list(Topic::Runtime, name, list, Some(&runtime.to_owned()), refusal);
@@ -419,11 +451,11 @@ impl Judge<'_> {
         for label in &fit {
             let Some(Located { value: variable, place }) = policy.env_bindings.get(label) else { continue };
             if self.environment.is_set(variable.as_str()) {
-                let rule = Some(("env_bindings", place.clone()));
+                let rule = Some(("env_bindings", place));
                 self.allow(
                     Topic::EnvLabel,
                     label.as_str(),
-                    format!("it is bound to the variable {variable}"),
+                    format_args!("it is bound to the variable {variable}"),
                     rule,
                 );
                 continue;
@@ -479,13 +511,13 @@ fn refusal(risk: &Risk, place: &Place) -> Blocker {
 struct Refusal<'a> {
     code: ErrorCode,
     field: &'a str,
-    message: String,
+    message: fmt::Arguments<'a>,
     /// What to do about it, if a word was probably misspelt.
     meant: Option<Hint>,
 }
 
 impl<'a> Refusal<'a> {
-    fn new(code: ErrorCode, field: &'a str, message: String) -> Refusal<'a> {
+    fn new(code: ErrorCode, field: &'a str, message: fmt::Arguments<'a>) -> Refusal<'a> {
         Refusal { code, field, message, meant: None }
     }
 }

@@ -34,7 +34,7 @@ use brigade_core::{Json, words};
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
-pub use cmd::{COMMAND, CommandOutput, command_entry, cut_note};
+pub use cmd::{COMMAND, CommandArgs, CommandOutput, command_entry, cut_note};
 pub use fact::Fact;
 pub use framework::web_frameworks;
 pub use memory::MemoryAdded;

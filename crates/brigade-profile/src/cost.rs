@@ -1,7 +1,9 @@
 //! What a listing costs a client: bytes, and tokens of the model that reads it.
 
-use brigade_core::Json;
+use std::collections::BTreeMap;
+
 use brigade_core::json::to_json;
+use brigade_policy::Gate;
 use serde::{Deserialize, Serialize};
 
 use crate::control::control_tools;
@@ -190,10 +192,10 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     let count = rows.len() as u64;
     let name = rows.first().map_or("", |row| row.name.as_str());
     let all = rows.iter().fold(TextSize::default(), |sum, row| sum.plus(row.full));
-    let describe_turn = request("tools.describe", &[("name", name)]).plus(all.per(count));
+    let describe_turn = request("tools.describe", ("name", name)).plus(all.per(count));
     let results: Vec<TextSize> = tools.iter().map(|tool| TextSize::of(&text(&result_of(tool)))).collect();
     let found = results.iter().fold(TextSize::default(), |sum, size| sum.plus(*size)).per(count);
-    let search_turn = request("tools.search", &[("query", "words that describe the task")])
+    let search_turn = request("tools.search", ("query", "words that describe the task"))
         .plus(found.times(tools.len().min(RESULTS) as u64));
     let costs = |calls: u64| {
         [
@@ -231,26 +233,39 @@ fn text(value: &impl Serialize) -> String {
     to_json(value).map(|json| json.to_compact()).unwrap_or_default()
 }
 
-fn request(tool: &str, arguments: &[(&str, &str)]) -> TextSize {
-    let arguments = Json::object(arguments.iter().map(|(name, value)| (*name, Json::from(*value))));
-    let request = Json::object([("name", Json::from(tool)), ("arguments", arguments)]);
-    TextSize::of(&request.to_compact())
+/// The parameters of a call of a tool.
+#[derive(Serialize)]
+struct Request<'a> {
+    name: &'a str,
+    arguments: BTreeMap<&'a str, &'a str>,
+}
+
+fn request(name: &str, argument: (&str, &str)) -> TextSize {
+    TextSize::of(&text(&Request { name, arguments: [argument].into() }))
 }
 
 /// A result of a search, as the gateway gives it.
-fn result_of(tool: &CostedTool) -> Json {
-    let description = tool.compact.description.as_deref().unwrap_or_default();
-    Json::object([
-        ("name", Json::from(tool.full.name.as_str())),
-        ("description", Json::from(description)),
-        ("source", Json::from("catalog")),
-        ("gate", Json::from("allow")),
-    ])
+#[derive(Serialize)]
+struct Found<'a> {
+    name: &'a str,
+    description: &'a str,
+    source: &'static str,
+    gate: Gate,
+}
+
+fn result_of(tool: &CostedTool) -> Found<'_> {
+    Found {
+        name: &tool.full.name,
+        description: tool.compact.description.as_deref().unwrap_or_default(),
+        source: "catalog",
+        gate: Gate::Allow,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use brigade_policy::{Gate, RiskLevel};
+    use brigade_core::Json;
+    use brigade_policy::RiskLevel;
 
     use super::*;
     use crate::listed::Shown;

@@ -1,5 +1,6 @@
 //! The names under which tools are listed, and ids that no catalog entry may take.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -67,13 +68,19 @@ pub fn is_taken(name: &str) -> bool {
 /// An id that fits is its own name. In others, `_` stands for what does not fit, and eight digits of the id's sha256
 /// make the name unique.
 pub fn listed_name(id: &str, style: NameStyle) -> String {
+    spelled_name(id, style).into_owned()
+}
+
+/// Spells the [name](listed_name) under which a tool is listed; borrowed if it is the id itself.
+fn spelled_name(id: &str, style: NameStyle) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let spelled = |c: char| if fits(c) && (c != '.' || style == NameStyle::Dotted) { c } else { '_' };
     if (1..=LONGEST).contains(&id.len()) && id.chars().all(fits) {
-        return id.chars().map(spelled).collect();
+        let keeps_dots = style == NameStyle::Dotted || !id.contains('.');
+        return if keeps_dots { Cow::Borrowed(id) } else { Cow::Owned(id.replace('.', "_")) };
     }
+    let spelled = |c: char| if fits(c) && (c != '.' || style == NameStyle::Dotted) { c } else { '_' };
     let part: String = id.chars().take(LONGEST_PART).map(spelled).collect();
-    format!("{part}-{}", &Fingerprint::of_bytes(id.as_bytes()).to_hex()[..8])
+    Cow::Owned(format!("{part}-{}", &Fingerprint::of_bytes(id.as_bytes()).to_hex()[..8]))
 }
 
 /// Which ids cannot be listed because of their name.
@@ -89,9 +96,9 @@ impl NameClashes {
     ///
     /// Of entries with the same name, none is listed. Brigade's own tools keep their names.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
-        let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (listed_name(id, style), *id, true));
-        let entries = ids.into_iter().map(|id| (listed_name(id, style), id, false));
-        let mut named: Vec<(String, &str, bool)> = entries.chain(own).collect();
+        let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (spelled_name(id, style), *id, true));
+        let entries = ids.into_iter().map(|id| (spelled_name(id, style), id, false));
+        let mut named: Vec<(Cow<'_, str>, &str, bool)> = entries.chain(own).collect();
         named.sort_unstable();
         let mut clashes = NameClashes::default();
         for alike in named.chunk_by(|one, next| one.0 == next.0).filter(|alike| 1 < alike.len()) {
@@ -104,7 +111,7 @@ impl NameClashes {
             clashes.unlisted.extend(ids.iter().map(|id| (*id).to_owned()));
             ids.extend(reserved);
             ids.sort_unstable();
-            clashes.groups.insert(alike[0].0.clone(), ids.into_iter().map(str::to_owned).collect());
+            clashes.groups.insert(alike[0].0.to_string(), ids.into_iter().map(str::to_owned).collect());
         }
         clashes
     }

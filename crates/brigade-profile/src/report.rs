@@ -1,5 +1,6 @@
 //! Agents, profiles and opinions in reports.
 
+use brigade_catalog::{Family, Tool};
 use brigade_core::{AgentName, Place};
 use brigade_policy::{Gate, RiskLevel};
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::slot::Slot;
 /// A tool that an agent is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentToolRow {
     /// The listed name.
     pub name: String,
@@ -27,9 +29,24 @@ pub struct AgentToolRow {
     pub gate: Gate,
 }
 
+impl AgentToolRow {
+    /// Describes a tool that an agent is shown under this name.
+    pub fn of(name: String, tool: &Tool, risk: RiskLevel, gate: Gate) -> AgentToolRow {
+        AgentToolRow {
+            name,
+            id: tool.id.to_string(),
+            family: tool.family.map_or("", Family::as_str).to_owned(),
+            effects: tool.effects.clone(),
+            risk,
+            gate,
+        }
+    }
+}
+
 /// An agent of gateway.toml.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentRow {
     /// Its name.
     pub name: AgentName,
@@ -69,6 +86,7 @@ impl AgentRow {
 /// A profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ProfileRow {
     /// Its name.
     pub name: String,
@@ -93,6 +111,7 @@ pub struct ProfileRow {
 /// A rule of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuleRow {
     /// The tools that it decides about.
     #[serde(rename = "match")]
@@ -109,6 +128,7 @@ pub struct RuleRow {
 /// The limits of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ConstrainRow {
     /// Directories or patterns of paths.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +187,7 @@ impl ProfileRow {
 /// What one profile says about a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct OpinionRow {
     /// The slot.
     pub slot: Slot,

@@ -173,6 +173,9 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
     if rest == "~" || rest.starts_with("~/") {
         return Err(PathRefusal::OutsideWorkspace);
     }
+    if rest.split('/').all(is_usual_name) {
+        return Ok(Cow::Borrowed(rest));
+    }
     let relative = if rest.split('/').all(|part| !matches!(part, "" | "." | "..")) {
         Cow::Borrowed(rest)
     } else {
@@ -196,6 +199,15 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
         return Err(PathRefusal::InBrigade);
     }
     if relative.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(relative) }
+}
+
+/// Returns whether a name in a path is none of those that [`relative_path`] looks at.
+fn is_usual_name(name: &str) -> bool {
+    match name.as_bytes() {
+        [] => false,
+        [b'.', second, ..] => !matches!(second.to_ascii_lowercase(), b'.' | b'b' | b'g'),
+        [first, ..] => *first != b'.',
+    }
 }
 
 /// One projection and the content at its path.
@@ -277,6 +289,8 @@ mod tests {
         check("./a//b/../c.md", Ok("a/c.md"));
         check("/home/me/project/a.md", Ok("a.md"));
         check("docs/.brigade/a.md", Ok("docs/.brigade/a.md"));
+        check(".github/a.md", Ok(".github/a.md"));
+        check("a/.../.bashrc", Ok("a/.../.bashrc"));
     }
 
     #[test]
@@ -291,6 +305,8 @@ mod tests {
         check("/home/me/project-two/a", Err(PathRefusal::OutsideWorkspace));
         check(".git/hooks/post-commit", Err(PathRefusal::InGit));
         check("vendor/x/.GIT/config", Err(PathRefusal::InGit));
+        check("docs/.Git", Err(PathRefusal::InGit));
         check(".brigade/tools.toml", Err(PathRefusal::InBrigade));
+        check(".Brigade/tools.toml", Err(PathRefusal::InBrigade));
     }
 }

@@ -194,14 +194,14 @@ fn scalar(value: &str) -> Value {
 /// nothing is lacking.
 pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> {
     let present = split(text);
-    let lacking: Vec<String> = wanted
-        .iter()
-        .filter(|(key, _)| present.is_none_or(|block| block.get(key).is_none()))
-        .map(|(key, value)| format!("{key}: {value}\n"))
-        .collect();
+    let mut lacking = String::new();
+    for (key, value) in wanted.iter().filter(|(key, _)| present.is_none_or(|block| block.get(key).is_none()))
+    {
+        lacking.extend([*key, ": ", value, "\n"]);
+    }
     match present {
         _ if lacking.is_empty() => None,
-        None => Some(format!("---\n{}---\n{text}", lacking.concat())),
+        None => Some(["---\n", &lacking, "---\n", text].concat()),
         Some(front) => {
             // Otherwise, an empty `name:` would occur twice.
             let is_lacking = |line: &&str| {
@@ -210,7 +210,7 @@ pub(crate) fn complete(text: &str, wanted: &[(&str, String)]) -> Option<String> 
                     .any(|(key, _)| value_of(line.trim_end(), key).is_some() && front.get(key).is_none())
             };
             let kept: String = front.block.split_inclusive('\n').filter(is_lacking).collect();
-            Some(format!("---\n{}{kept}{}", lacking.concat(), &text[OPENING + front.block.len()..]))
+            Some(["---\n", &lacking, &kept, &text[OPENING + front.block.len()..]].concat())
         }
     }
 }

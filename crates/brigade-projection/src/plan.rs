@@ -174,8 +174,8 @@ fn inputs_of(tool: &Tool) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> 
     let program = words.next();
     let script = program.filter(|program| is_interpreter(program)).and_then(|_| words.next());
     let code = program.into_iter().chain(script).map(|word| {
-        let path = match tool.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
-            Some(cwd) if !word.starts_with('/') => Cow::Owned(format!("{cwd}/{word}")),
+        let path = match tool.cwd.as_deref().filter(|cwd| !matches!(*cwd, "" | ".")) {
+            Some(cwd) if !word.starts_with('/') => Cow::Owned([cwd, "/", word].concat()),
             _ => Cow::Borrowed(word),
         };
         ("program", path)

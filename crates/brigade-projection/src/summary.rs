@@ -11,6 +11,7 @@ use crate::item::{ProjectionItem, ProjectionStatus};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct SummaryRow {
     /// The harness.
     pub harness: String,

@@ -25,6 +25,11 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
 
 /// Joins the words of a text by single spaces, so that it fits one line.
 pub(crate) fn one_line(text: &str) -> String {
+    // Most texts are such a line.
+    let is_word = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
+    if text.as_bytes().split(|byte| *byte == b' ').all(is_word) {
+        return text.to_owned();
+    }
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !line.is_empty() {

@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brigade_call::{Call, Checkpoint, RUNS, Receipt, RunObserved};
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{CallId, Dialect, Json, RunId, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
 use brigade_policy::Failure;
+use serde::{Deserialize, Serialize};
 
 use crate::error::QueueError;
 use crate::journal::TOOLS;
@@ -30,8 +32,11 @@ const OUTCOME_LIMIT: u64 = 64 << 20;
 /// A run has certainly been claimed this long after its file was created.
 const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
+/// The form of the file.
+const SCHEMA: &str = "brigade.outcome.v1";
+
 /// What a run left that was not recorded.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Outcome {
     /// Its receipt, which names no checkpoints.
     pub receipt: Receipt,
@@ -39,23 +44,26 @@ pub struct Outcome {
     pub checkpoints: Vec<Checkpoint>,
 }
 
+/// The file of an outcome.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    receipt: &'a Receipt,
+    checkpoints: &'a [Checkpoint],
+}
+
 impl Outcome {
     fn to_bytes(&self) -> Vec<u8> {
-        let checkpoints = self.checkpoints.iter().map(|checkpoint| Json::Object(checkpoint.to_document()));
-        let members = [
-            ("schema", Json::from("brigade.outcome.v1")),
-            ("receipt", Json::Object(self.receipt.to_members())),
-            ("checkpoints", Json::Array(checkpoints.collect())),
-        ];
-        Json::object(members).to_pretty().into_bytes()
+        let Outcome { receipt, checkpoints } = self;
+        let document = to_json(&Document { schema: SCHEMA, receipt, checkpoints });
+        document.expect("an outcome is JSON").to_pretty().into_bytes()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Outcome> {
-        let Ok(Json::Object(mut document)) = Json::parse_bytes(bytes, Dialect::Lenient) else { return None };
-        let receipt = Receipt::from_json(document.remove("receipt")?).ok()?;
-        let Some(Json::Array(checkpoints)) = document.remove("checkpoints") else { return None };
-        let checkpoints = checkpoints.into_iter().map(Checkpoint::from_document).collect::<Result<_, _>>();
-        Some(Outcome { receipt, checkpoints: checkpoints.ok()? })
+        let document = Json::parse_bytes(bytes, Dialect::Lenient).ok()?;
+        let mut outcome: Outcome = from_json(&document).ok()?;
+        outcome.checkpoints.iter_mut().for_each(|checkpoint| checkpoint.extra.complete());
+        Some(outcome)
     }
 
     /// Returns the receipt as it is recorded if the checkpoints keep their ids.
@@ -288,4 +296,31 @@ fn folder() -> RelPath {
 /// Returns the path of a run's file. The run id may come from another program.
 fn path(run: &str) -> Option<RelPath> {
     folder().join(&format!("{run}.json")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::RunStatus;
+
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_read_as_it_was_written() {
+        let checkpoint =
+            r#"{"id": "checkpoint-1", "status": "waiting", "call_id": "call-1", "theirs": 1.50}"#;
+        let checkpoint = Checkpoint::from_document(Json::parse(checkpoint).unwrap()).unwrap();
+        let receipt = Receipt::new("run-1", "call-1", RunStatus::Completed);
+        let outcome = Outcome { receipt, checkpoints: vec![checkpoint.clone()] };
+        let expect = Json::object([
+            ("checkpoints", Json::Array(vec![Json::Object(checkpoint.to_document())])),
+            ("receipt", Json::Object(outcome.receipt.to_members())),
+            ("schema", Json::from("brigade.outcome.v1")),
+        ]);
+        let bytes = outcome.to_bytes();
+        assert_eq!(String::from_utf8(bytes.clone()).unwrap(), expect.to_pretty());
+        assert_eq!(Outcome::from_bytes(&bytes), Some(outcome));
+        for damaged in ["", "[]", "{}", r#"{"receipt": {}}"#, r#"{"receipt": {}, "checkpoints": [{}]}"#] {
+            assert_eq!(Outcome::from_bytes(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
 }

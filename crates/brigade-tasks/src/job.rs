@@ -7,6 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use brigade_builtin::{Failure, end_children};
+use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, RunId};
 use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
 use brigade_kitchen::TaskId;
@@ -21,6 +22,7 @@ use brigade_store::events::Event;
 use brigade_store::executions::{Ending, Execution, ExecutionStatus};
 use brigade_store::{Store, StoreError};
 use brigade_upkeep::{Seams, gather};
+use serde::Serialize;
 
 use crate::connected::Connected;
 use crate::judge;
@@ -49,6 +51,14 @@ fn cut(mut text: String) -> String {
         text.push_str(&format!("\n[truncated: the output has {length} bytes]"));
     }
     text
+}
+
+/// What a task is called with, as its receipts have it.
+#[derive(Serialize)]
+struct TaskArgs<'a> {
+    agent_id: &'a str,
+    input: &'a Json,
+    intent: Option<&'a str>,
 }
 
 /// A task that runs.
@@ -288,15 +298,16 @@ impl Job {
     }
 
     fn about(&self, redactor: &Redactor) -> About {
+        let args = TaskArgs {
+            agent_id: &self.execution.manifest,
+            input: &self.execution.input,
+            intent: self.execution.intent.as_deref(),
+        };
         About {
             execution: self.id().to_owned(),
             tool: "task.execute".to_owned(),
             caller: self.seams.caller.as_record().to_string(),
-            args: redactor.redact_json(&Json::object([
-                ("agent_id", Json::from(self.execution.manifest.as_str())),
-                ("input", self.execution.input.clone()),
-                ("intent", self.execution.intent.as_deref().map_or(Json::Null, Json::from)),
-            ])),
+            args: redactor.redact_json(&to_json(&args).expect("arguments are JSON")),
         }
     }
 

@@ -61,15 +61,8 @@ impl Job {
     ) -> Result<Option<String>, Unable> {
         let Some(judge) = &self.judge else { return self.by_person(host, validator, output) };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
-        let matter = Matter {
-            tool: "task.execute",
-            caller: self.seams.caller.as_record().to_string(),
-            question: "Does this output of a task meet the criteria?",
-            input: Json::object([
-                ("criteria", Json::from(criteria)),
-                ("output", Json::from(short(output, SHOWN).as_str())),
-            ]),
-        };
+        let caller = self.seams.caller.as_record().to_string();
+        let matter = Matter::output(caller, criteria, &short(output, SHOWN));
         let judged = judge.ask(&self.seams, &self.policy, &matter, Some(self.place.cancel.clone()));
         let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {
             return self.by_person(host, validator, output);

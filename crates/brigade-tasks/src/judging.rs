@@ -6,6 +6,7 @@ use std::time::Duration;
 use brigade_builtin::TASKS;
 use brigade_call::{Call, Judged};
 use brigade_catalog::Tool;
+use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Number};
 use brigade_crew::{Attempt, Host, Watch, attempt};
@@ -18,6 +19,7 @@ use brigade_process::CancelToken;
 use brigade_profile::Worker;
 use brigade_redact::{Redactor, SecretValue};
 use brigade_upkeep::{Seams, gather};
+use serde::{Deserialize, Serialize};
 
 use crate::hands::{cook, make_folder};
 use crate::receipt::{About, InTools};
@@ -62,22 +64,52 @@ impl<'a> Matter<'a> {
             tool: &call.tool_id,
             caller: call.caller.as_record().to_string(),
             question: "May this call of an agent run without a person who approves it?",
-            input: Json::object([
-                ("tool", Json::from(call.tool_id.as_str())),
-                ("description", tool.description.as_deref().map_or(Json::Null, Json::from)),
-                (
-                    "effects",
-                    tool.effects.iter().map(|effect| Json::from(effect.as_str())).collect::<Vec<_>>().into(),
-                ),
-                ("risk", Json::from(risk.as_str())),
-                ("agent", Json::from(call.caller.as_record().as_str())),
-                ("arguments", call.args.clone()),
-            ]),
+            input: shown(&JudgedCall {
+                tool: &call.tool_id,
+                description: tool.description.as_deref(),
+                effects: &tool.effects,
+                risk,
+                agent: call.caller.as_record().as_str(),
+                arguments: &call.args,
+            }),
+        }
+    }
+
+    /// Returns the output of a task as what is judged.
+    pub fn output(caller: String, criteria: &str, output: &str) -> Matter<'a> {
+        Matter {
+            tool: "task.execute",
+            caller,
+            question: "Does this output of a task meet the criteria?",
+            input: shown(&JudgedOutput { criteria, output }),
         }
     }
 }
 
+/// A call, as a judge is shown it.
+#[derive(Serialize)]
+struct JudgedCall<'a> {
+    tool: &'a str,
+    description: Option<&'a str>,
+    effects: &'a [String],
+    risk: RiskLevel,
+    agent: &'a str,
+    arguments: &'a Json,
+}
+
+/// The output of a task, as a judge is shown it.
+#[derive(Serialize)]
+struct JudgedOutput<'a> {
+    criteria: &'a str,
+    output: &'a str,
+}
+
+fn shown(input: &impl Serialize) -> Json {
+    to_json(input).expect("what a judge is shown is JSON")
+}
+
 /// What a judge said.
+#[derive(Deserialize)]
 struct Said {
     score: Number,
     confidence: Number,
@@ -210,21 +242,34 @@ fn read(answer: &str) -> Option<Said> {
     let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let json =
         Json::parse(fenced.map_or(answer, |inside| inside.strip_prefix("json").unwrap_or(inside)).trim());
-    let json = json.ok()?;
-    let share = |name: &str| match json.get(name)? {
-        Json::Number(share) if (0.0..=1.0).contains(&share.as_f64()) => Some(share.clone()),
-        _ => None,
-    };
-    Some(Said {
-        score: share("score")?,
-        confidence: share("confidence")?,
-        reasoning: json.get("reasoning").and_then(Json::as_str)?.to_owned(),
-    })
+    let said: Said = from_json(&json.ok()?).ok()?;
+    let is_share = |number: &Number| (0.0..=1.0).contains(&number.as_f64());
+    (is_share(&said.score) && is_share(&said.confidence)).then_some(said)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_judge_is_shown_a_call_or_an_output() {
+        let arguments = Json::parse(r#"{"path": "a", "n": 1.50}"#).unwrap();
+        let effects = ["network".to_owned(), "local-read".to_owned()];
+        let call = JudgedCall {
+            tool: "fetch",
+            description: None,
+            effects: &effects,
+            risk: RiskLevel::Medium,
+            agent: "agent:ada",
+            arguments: &arguments,
+        };
+        assert_eq!(
+            shown(&call).to_compact(),
+            r#"{"agent":"agent:ada","arguments":{"n":1.50,"path":"a"},"description":null,"effects":["network","local-read"],"risk":"medium","tool":"fetch"}"#
+        );
+        let matter = Matter::output("agent:ada".to_owned(), "It is short.", "yes");
+        assert_eq!(matter.input.to_compact(), r#"{"criteria":"It is short.","output":"yes"}"#);
+    }
 
     #[test]
     fn a_verdict_is_one_whole_object() {
@@ -237,6 +282,7 @@ mod tests {
             "yes",
             "0.9",
             "[]",
+            r#"[0.9, 1, "x"]"#,
             r#"{"score": 0.9, "confidence": 1}"#,
             r#"{"score": "0.9", "confidence": 1, "reasoning": "x"}"#,
             r#"{"score": 1.1, "confidence": 1, "reasoning": "x"}"#,

@@ -248,8 +248,8 @@ impl Kitchen {
         Ok(self.hands().log(&self.search(Some(prd))?, request)?)
     }
 
-    /// Passes the log of an attempt in pieces. Following ends with the attempt, when the cancel token is set, or with
-    /// an error of `sink`, which is returned.
+    /// Passes the log of an attempt in pieces. Following ends with the attempt, or when the cancel token is set. An
+    /// error of `sink` breaks it off.
     ///
     /// # Errors
     /// Fails if there is no such PRD, task or attempt. Following also needs a cancel token.
@@ -259,7 +259,7 @@ impl Kitchen {
         request: LogRequest<'_>,
         reach: KitchenLogReach,
         sink: LogSink<'_>,
-    ) -> Result<std::io::Result<()>, Error> {
+    ) -> Result<std::ops::ControlFlow<std::io::Error>, Error> {
         let end = match (reach, &self.room.env.cancel) {
             (KitchenLogReach::Now, _) => LogEnd::Now,
             (KitchenLogReach::EndOfAttempt, Some(cancel)) => LogEnd::OfAttempt(cancel),

@@ -49,8 +49,13 @@ const BANNED: &[(&str, &str)] = &[
     ("#[ignore", "an ignored test tests nothing: run it or remove it"),
     ("allow(dead_code", "dead code is removed, not silenced"),
     ("expect(dead_code", "dead code is removed, not silenced"),
-    ("Result<Result<", "one way to fail: an error of its own, or an enum of what can come of it"),
+    ("Result<Result<", ONE_WAY),
+    ("Result<io::Result<", ONE_WAY),
+    ("Result<std::io::Result<", ONE_WAY),
 ];
+
+/// What to do instead of one result in another.
+const ONE_WAY: &str = "one way to fail: an error of its own, or an enum of what can come of it";
 
 /// Returns whether a file is a module shared by the tests of a crate. Each test is a program of its own and uses only a
 /// part of it.
@@ -189,6 +194,8 @@ mod tests {
         check("tests/tests/a.rs", "#[ignore]\n#[ignore = \"slow\"]\n", &[(1, "ignored"), (2, "ignored")]);
         check("crates/a/src/lib.rs", "#![allow( dead_code )]\n", &[(1, "dead code")]);
         check("crates/a/src/lib.rs", "fn f() -> Result<Result<A, B>, C> {}\n", &[(1, "one way to fail")]);
+        check("crates/a/src/lib.rs", "fn f() -> Result<io::Result<()>, C> {}\n", &[(1, "one way to fail")]);
+        check("crates/a/src/lib.rs", "fn f() -> Result<ControlFlow<E>, C> {}\n", &[]);
     }
 
     #[test]

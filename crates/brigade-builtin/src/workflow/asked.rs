@@ -1,55 +1,90 @@
 //! What templates of an execution see, and what a person is asked.
 
-use brigade_core::{Json, Object, codes};
+use brigade_core::json::to_json;
+use brigade_core::{Json, Object, Timestamp, codes};
 use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
 use brigade_store::flows::Flow;
 use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Decision, Question};
+use serde::Serialize;
 
 /// What a person says to a step of which nobody knows what it did.
 pub(super) const AGAIN: &str = "retry";
 pub(super) const SUCCEEDED: &str = "succeeded";
 pub(super) const FAILED: &str = "failed";
 
+/// The names that templates of an execution may use besides the outputs of its states.
+#[derive(Serialize)]
+struct Names<'a> {
+    blackboard: &'a Object,
+    execution: ExecutionNames<'a>,
+    human: HumanNames<'a>,
+    input: &'a Json,
+    intent: Option<&'a str>,
+    state: StateNames<'a>,
+    workflow: WorkflowNames<'a>,
+}
+
+/// What a person answered last, under two names.
+#[derive(Serialize)]
+struct HumanNames<'a> {
+    feedback: Option<&'a str>,
+    response: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ExecutionNames<'a> {
+    id: &'a str,
+    started_at: Timestamp,
+    transitions: i64,
+}
+
+#[derive(Serialize)]
+struct StateNames<'a> {
+    feedback: Option<&'a str>,
+    name: &'a str,
+    visits: &'a Json,
+}
+
+#[derive(Serialize)]
+struct WorkflowNames<'a> {
+    context: &'a Object,
+    input: &'a Json,
+    name: &'a str,
+    task: Option<&'a str>,
+    version: &'a str,
+}
+
 /// Returns the names that templates of an execution may use.
-pub(super) fn scope(flow: &Flow, spec: &WorkflowSpec, outcome: Option<&Json>) -> Scope {
-    let text = |text: Option<&str>| text.map_or(Json::Null, Json::from);
-    let mut names: Object = flow.outputs.clone();
-    names.extend(outcome.map(|outcome| (flow.state.clone(), outcome.clone())));
-    let human =
-        outcome.and_then(|outcome| outcome.get("response")).and_then(Json::as_str).or(flow.human.as_deref());
-    let own = [
-        ("blackboard", Json::Object(flow.blackboard.clone())),
-        ("input", flow.input.clone()),
-        ("intent", text(flow.intent.as_deref())),
-        ("human", Json::object([("response", text(human)), ("feedback", text(human))])),
-        (
-            "execution",
-            Json::object([
-                ("id", Json::from(flow.id.as_str())),
-                ("transitions", Json::from(flow.transitions)),
-                ("started_at", Json::from(flow.started_at.to_string())),
-            ]),
-        ),
-        (
-            "state",
-            Json::object([
-                ("name", Json::from(flow.state.as_str())),
-                ("visits", flow.visits.get(&flow.state).cloned().unwrap_or_default()),
-                ("feedback", text(flow.feedback.as_deref())),
-            ]),
-        ),
-        (
-            "workflow",
-            Json::object([
-                ("name", Json::from(flow.name.as_str())),
-                ("version", Json::from(flow.version.as_str())),
-                ("task", text(flow.intent.as_deref())),
-                ("input", flow.input.clone()),
-                ("context", Json::Object(spec.context.clone().unwrap_or_default())),
-            ]),
-        ),
-    ];
-    names.extend(own.map(|(name, value)| (name.to_owned(), value)));
+pub(super) fn scope(flow: &Flow, spec: &WorkflowSpec) -> Scope {
+    let human = flow.human.as_deref();
+    let no_context = Object::new();
+    let own = Names {
+        blackboard: &flow.blackboard,
+        execution: ExecutionNames {
+            id: &flow.id,
+            started_at: flow.started_at,
+            transitions: flow.transitions,
+        },
+        human: HumanNames { feedback: human, response: human },
+        input: &flow.input,
+        intent: flow.intent.as_deref(),
+        state: StateNames {
+            feedback: flow.feedback.as_deref(),
+            name: &flow.state,
+            visits: flow.visits.get(&flow.state).unwrap_or(&Json::Null),
+        },
+        workflow: WorkflowNames {
+            context: spec.context.as_ref().unwrap_or(&no_context),
+            input: &flow.input,
+            name: &flow.name,
+            task: flow.intent.as_deref(),
+            version: &flow.version,
+        },
+    };
+    let mut names = flow.outputs.clone();
+    if let Json::Object(own) = to_json(&own).expect("names are JSON") {
+        names.extend(own);
+    }
     Scope { names }
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use brigade_core::json::{from_json, to_json};
 use brigade_core::{Clock, Json, Object, Timestamp, codes};
 use brigade_manifest::{
-    DECLINED, Next, Outcome, Scope, Standing, State, StateKind, Verdict, Workflow, WorkflowSpec, consent,
-    decide, read,
+    DECLINED, Next, Outcome, Scope, Standing, State, StateKind, StateOutput, Verdict, Workflow, WorkflowSpec,
+    consent, decide, read,
 };
 use brigade_process::CancelToken;
 use brigade_redact::Redactor;
@@ -228,10 +228,10 @@ impl Engine<'_> {
 
     /// Writes what a state gave, and what follows.
     fn transit(&self, flow: &Flow, spec: &WorkflowSpec, outcome: Outcome) -> Result<(), Failure> {
-        let given = self.redactor.redact_json(&outcome.to_json());
+        let given = self.redactor.redact_json(&outcome.recorded().to_json());
         let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
         let writes = writes.as_object().cloned().unwrap_or_default();
-        let human = given.get("response").and_then(Json::as_str);
+        let human = from_json::<StateOutput>(&given).unwrap_or_default().response;
         let standing = Standing {
             state: flow.state.clone(),
             visits: counts(&flow.visits),
@@ -240,10 +240,12 @@ impl Engine<'_> {
         // Conditions see what the state wrote.
         let mut after = flow.clone();
         after.blackboard.extend(writes.clone());
-        let next = decide(spec, &standing, &outcome, &scope(&after, spec, Some(&given)));
+        after.outputs.insert(flow.state.clone(), given.clone());
+        after.human = human.clone().or(after.human);
+        let next = decide(spec, &standing, &outcome, &scope(&after, spec));
         let now = self.clock.now();
         let write = |next: Follows<'_>, writes: &Object| {
-            let transit = Transit { outcome: &given, writes, human, next };
+            let transit = Transit { outcome: &given, writes, human: human.as_deref(), next };
             self.store.transit(&flow.id, &flow.gateway, &transit, now)
         };
         let written = match &next {
@@ -286,7 +288,7 @@ impl Engine<'_> {
                 "the workflow has no such state",
             )));
         };
-        let scope = scope(flow, spec, None);
+        let scope = scope(flow, spec);
         if state.kind == StateKind::Human {
             return self.person(flow, state, &scope);
         }
@@ -590,12 +592,26 @@ fn of_flow(flow: &Flow) -> Outcome {
         }
     };
     // What it wrote to its blackboard stays its own. What its other states gave is shown by its id.
-    let output = Json::object([
-        ("execution_id", Json::from(flow.id.as_str())),
-        ("status", Json::from(flow.status.as_str())),
-        ("result", flow.outputs.get(&flow.state).cloned().unwrap_or_default()),
-    ]);
-    Outcome { output, ..outcome }
+    let output = FlowOutput {
+        execution_id: &flow.id,
+        status: flow.status.as_str(),
+        result: flow.outputs.get(&flow.state).unwrap_or(&Json::Null),
+    };
+    Outcome { output: to_json(&output).expect("an execution is JSON"), ..outcome }
+}
+
+/// What an execution gave to the state that began it.
+#[derive(Serialize)]
+struct FlowOutput<'a> {
+    execution_id: &'a str,
+    status: &'static str,
+    result: &'a Json,
+}
+
+/// What several agents gave.
+#[derive(Serialize)]
+struct AgentsOutput {
+    agents: Vec<StateOutput>,
 }
 
 /// Makes one outcome of those of all calls.
@@ -611,9 +627,8 @@ fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcom
         weight: order.weight,
     };
     let verdicts = orders.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_success).map(of).collect();
-    let output =
-        Json::object([("agents", Json::from(outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>()))]);
-    consent(consensus, verdicts, output)
+    let agents = AgentsOutput { agents: outcomes.iter().map(Outcome::recorded).collect() };
+    consent(consensus, verdicts, to_json(&agents).expect("what agents gave is JSON"))
 }
 
 #[cfg(test)]

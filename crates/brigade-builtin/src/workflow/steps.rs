@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use brigade_command::Argv;
-use brigade_core::{Json, Object, codes, reasons};
+use brigade_core::json::to_json;
+use brigade_core::{Json, codes, reasons};
 use brigade_manifest::{
     Outcome, Scope, State, StateCommand, StateKind, Template, TooLong, words_with_options,
 };
 use brigade_process::CancelToken;
-use brigade_profile::builtin::{COMMAND, CommandOutput};
+use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput};
+use serde::Serialize;
 
 use crate::context::Failure;
 
@@ -122,9 +124,9 @@ pub(super) fn orders(
         StateKind::System | StateKind::ContainerRun => filled.command(state)?,
         StateKind::Agent => filled.task(state.agent.as_deref(), state.input.as_ref(), state)?,
         StateKind::Subworkflow => {
-            let name = Json::from(state.workflow.clone().unwrap_or_default());
-            let args = filled.told("name", name, state.input.as_ref())?;
-            Order { tool: "workflow.run".to_owned(), then: Then::Flow, ..filled.order(args, state) }
+            let workflow = Begun::Workflow(state.workflow.clone().unwrap_or_default());
+            let args = filled.told(workflow, state.input.as_ref())?;
+            Order { then: Then::Flow, ..filled.order("workflow.run", args, state) }
         }
         StateKind::ParallelAgents => {
             let each = state.agents.iter().flatten().map(|agent| {
@@ -139,6 +141,26 @@ pub(super) fn orders(
         }
     };
     Ok(vec![one])
+}
+
+/// The arguments of a call that begins a task or an execution.
+#[derive(Serialize)]
+struct BeginArgs {
+    #[serde(flatten)]
+    what: Begun,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Json>,
+}
+
+/// What works on it.
+#[derive(Serialize)]
+enum Begun {
+    #[serde(rename = "agent_id")]
+    Agent(String),
+    #[serde(rename = "name")]
+    Workflow(String),
 }
 
 struct Filled<'a> {
@@ -157,10 +179,10 @@ fn no_command(error: impl Into<String>) -> Box<Outcome> {
 }
 
 impl Filled<'_> {
-    fn order(&self, args: Object, state: &State) -> Order {
+    fn order(&self, tool: &str, args: Json, state: &State) -> Order {
         Order {
-            tool: String::new(),
-            args: Json::Object(args),
+            tool: tool.to_owned(),
+            args,
             then: Then::Result,
             timeout: state.timeout.as_ref().map(brigade_manifest::Span::duration),
             weight: 1.0,
@@ -168,7 +190,7 @@ impl Filled<'_> {
     }
 
     /// Returns the arguments of what works on an intent and an input. A text is the intent; everything else the input.
-    fn told(&self, key: &str, value: Json, input: Option<&Json>) -> Result<Object, Box<Outcome>> {
+    fn told(&self, what: Begun, input: Option<&Json>) -> Result<Json, Box<Outcome>> {
         let filled = input.map(|input| self.scope.fill(input)).transpose().map_err(long)?;
         let (intent, input) = match filled {
             Some(Json::String(text)) => (Some(text), None),
@@ -186,16 +208,13 @@ impl Filled<'_> {
             }
             (intent, feedback) => intent.or(feedback.map(str::to_owned)),
         };
-        let mut args: Object = [(key.to_owned(), value)].into();
-        args.extend(intent.map(|intent| ("intent".to_owned(), Json::from(intent))));
-        args.extend(input.map(|input| ("input".to_owned(), input)));
-        Ok(args)
+        Ok(to_json(&BeginArgs { what, intent, input }).expect("arguments are JSON"))
     }
 
     fn task(&self, agent: Option<&str>, input: Option<&Json>, state: &State) -> Result<Order, Box<Outcome>> {
         let agent = self.scope.render(&Template::of(agent.unwrap_or_default())).map_err(long)?;
-        let args = self.told("agent_id", Json::from(agent), input)?;
-        Ok(Order { tool: "task.execute".to_owned(), then: Then::Task, ..self.order(args, state) })
+        let args = self.told(Begun::Agent(agent), input)?;
+        Ok(Order { then: Then::Task, ..self.order("task.execute", args, state) })
     }
 
     fn command(&self, state: &State) -> Result<Order, Box<Outcome>> {
@@ -208,7 +227,7 @@ impl Filled<'_> {
                 if tool == COMMAND {
                     check_args(&arguments, &args)?;
                 }
-                return Ok(Order { tool, args, ..self.order(Object::new(), state) });
+                return Ok(self.order(&tool, args, state));
             }
         };
         let argv = Argv::new(vec![program.clone()]).map_err(|error| no_command(error.to_string()))?;
@@ -217,18 +236,15 @@ impl Filled<'_> {
         let program_word = Template::of(&program);
         let free = words_with_options(&[&[program_word], &*words].concat());
         check_options(&words, &rendered, free.saturating_sub(1))?;
-        let words: Vec<Json> = rendered.into_iter().map(Json::from).collect();
-        let mut args: Object =
-            [("command".to_owned(), Json::from(argv.to_string())), ("args".to_owned(), Json::from(words))]
-                .into();
-        args.extend(state.workdir.as_deref().map(|path| ("cwd".to_owned(), Json::from(path))));
-        let seconds = state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600));
-        args.extend(seconds.map(|seconds| ("timeout_seconds".to_owned(), Json::from(seconds))));
-        if let Some(names) = state.env.as_ref().filter(|names| !names.is_empty()) {
-            let names = names.keys().map(|name| (name.as_str(), Json::from(true)));
-            args.insert("env".to_owned(), Json::object(names));
-        }
-        Ok(Order { tool: COMMAND.to_owned(), ..self.order(args, state) })
+        let args = CommandArgs {
+            command: argv.to_string(),
+            args: rendered,
+            cwd: state.workdir.clone(),
+            timeout_seconds: state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600)),
+            env: state.env.iter().flat_map(|names| names.keys()).map(|name| (name.clone(), true)).collect(),
+        };
+        let args = to_json(&args).expect("arguments are JSON");
+        Ok(self.order(COMMAND, args, state))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The logs of runtimes, by lines and without secrets.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use brigade_redact::Redactor;
 use brigade_runtime::{Checks, LogStream};
@@ -49,8 +50,8 @@ impl Runtimes {
         })
     }
 
-    /// Passes the last lines of a log and then every new line, without secrets. Ends when the cancel token is set, or
-    /// with an error of `sink`, which is returned.
+    /// Passes the last lines of a log and then every new line, without secrets. Ends when the cancel token is set. An
+    /// error of `sink` breaks it off.
     ///
     /// # Errors
     /// Fails if the runtime does not exist, there is no cancel token, or on a file error.
@@ -60,7 +61,7 @@ impl Runtimes {
         stream: LogStream,
         lines: usize,
         sink: &mut dyn FnMut(&str) -> io::Result<()>,
-    ) -> Result<io::Result<()>, Error> {
+    ) -> Result<ControlFlow<io::Error>, Error> {
         let Some(cancel) = &self.seams.cancel else {
             return Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"));
         };

@@ -163,6 +163,19 @@ impl<'de> Deserializer<'de> for &'de Json {
         }
     }
 
+    /// Refuses a list: its elements would be taken for the members of the type, by their order.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        match self {
+            Json::Array(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         visitor.visit_unit()
     }
@@ -174,7 +187,7 @@ impl<'de> Deserializer<'de> for &'de Json {
 
     serde::forward_to_deserialize_any! {
         bool char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier
+        tuple_struct map identifier
     }
 }
 

@@ -25,15 +25,15 @@ use super::job::{CheckStep, Hold, Read, Shift, Told, Work};
 use super::menu::{Menu, Stamps};
 use super::outside::Said;
 use super::report::next_steps;
-use super::{Follower, ServeError, ServiceOptions};
+use super::{Follower, ServeError, ServiceOptions, Start};
 use crate::journal::PrdJournal;
 use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::map::Around;
-use crate::projections::{Foreign, Projections, Targets, configured, foreign_state};
+use crate::projections::{Foreign, Projections, configured, foreign_state};
 use crate::receipts::Receipts;
 use crate::run::{Host, Watch};
-use crate::workplace::Workplace;
+use crate::workplace::{Room, Workplace};
 
 /// The longest time between two looks at what does not say that it changed.
 const TICK: Duration = Duration::from_secs(1);
@@ -160,20 +160,13 @@ pub(super) struct Floor<'e> {
 }
 
 impl<'e> Floor<'e> {
-    #[allow(clippy::too_many_arguments, reason = "each is read once, by the only caller")]
-    pub(super) fn new(
-        kitchen: &'e Kitchen<'e>,
-        menu: Arc<Menu>,
-        settings: Settings,
-        set: RunSet,
-        journal: PrdJournal,
-        lock: ServiceLock,
-        targets: Targets,
-        workplace: &'e dyn Workplace,
-        mode: Mode,
-        options: &'e ServiceOptions,
-        follower: &'e dyn Follower,
-    ) -> Result<Floor<'e>, ServeError> {
+    pub(super) fn new(start: Start<'e>) -> Result<Floor<'e>, ServeError> {
+        let Start { kitchen, menu, settings, set, journal, lock, targets, workplace, options, follower } =
+            start;
+        let mode = match workplace.room() {
+            Room::Many => Mode::Worktrees,
+            Room::One => Mode::InPlace,
+        };
         let secrets = menu.secrets.clone();
         let host = Host::new(kitchen.fs.clone(), kitchen.clock.clone(), kitchen.environment.clone(), secrets);
         let host = Arc::new(host.holding(lock.held()));

@@ -3,7 +3,6 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brigade_core::Json;
 use brigade_kitchen::config::{Settings, Stall};
 use brigade_kitchen::life::CommandResult;
 use brigade_kitchen::service::{Outcome, ServiceReport};
@@ -156,18 +155,19 @@ impl Floor<'_> {
 
     /// Tells a person of an event, if that is asked for. Never waits for it, and never fails.
     pub(super) fn notify(&mut self, event: EventLine) {
-        let json = json(&event);
-        let word = json.get("event").and_then(Json::as_str).unwrap_or_default();
-        if self.settings.notify_command.is_none() || !self.settings.notify_events.iter().any(|it| it == word)
-        {
+        let word = event.word();
+        if self.settings.notify_command.is_none() || !self.settings.notify_events.contains(&word) {
             return;
         }
         self.notifications.retain(|running| !running.is_finished());
         if MOST_NOTIFICATIONS <= self.notifications.len() {
-            tracing::warn!(event = word, "too many notifications are on their way, so one is left out");
+            tracing::warn!(
+                event = word.as_str(),
+                "too many notifications are on their way, so one is left out"
+            );
             return;
         }
-        let input = self.host.redactor().redact_json(&json).to_compact() + "\n";
+        let input = self.host.redactor().redact_json(&json(&event)).to_compact() + "\n";
         let (host, menu, settings) = (self.host.clone(), self.menu.clone(), self.settings.clone());
         let approved = self.approved;
         self.notifications.push(thread::spawn(move || {

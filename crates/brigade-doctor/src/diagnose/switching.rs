@@ -6,7 +6,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Json, Place};
 use brigade_policy::DEFAULT_TIMEOUT_SECONDS;
 use brigade_redact::is_secret_name;
-use brigade_schema::{JsonType, TypeSet};
+use brigade_schema::{JsonType, Property, TypeSet};
 
 use crate::{CallState, ConfigFile, Issue, IssueType, Snapshot, ToolFiles};
 
@@ -155,10 +155,11 @@ pub(super) fn secrets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         .flat_map(|text| Template::parse(text).names())
         .map(str::to_owned)
         .collect();
-    names.extend(files.input_schema.schema().into_iter().flat_map(|schema| {
-        let texts = schema.properties().filter(|property| property.types().lists(JsonType::String));
-        texts.map(|property| property.name.to_owned()).collect::<Vec<_>>()
-    }));
+    for property in files.input_schema.schema().into_iter().flat_map(|schema| schema.properties()) {
+        if property.types().lists(JsonType::String) && names.iter().all(|name| name != property.name) {
+            names.push(property.name.to_owned());
+        }
+    }
     names.retain(|name| is_secret_name(name));
     names.sort();
     names.dedup();
@@ -182,9 +183,11 @@ pub(super) fn arguments(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) 
     let is_called = tool.is_executable() && tool.command.is_some() && tool.family != Some(Family::Mcp);
     let Some(schema) = files.input_schema.schema().filter(|_| is_called) else { return };
     let mut texts = Vec::new();
+    let properties: Vec<Property<'_>> =
+        if tool.argument_template.is_empty() { Vec::new() } else { schema.properties().collect() };
     for (name, template) in &tool.argument_template {
-        let property = schema.property(name);
-        if property.as_ref().is_none_or(|it| it.types().lists(JsonType::String) && !it.has_fixed_values()) {
+        let property = properties.iter().find(|property| property.name == name);
+        if property.is_none_or(|it| it.types().lists(JsonType::String) && !it.has_fixed_values()) {
             texts.push(format!("`{name}`"));
         }
         // Templates that are split are listed already.

@@ -1,5 +1,5 @@
 use brigade_catalog::{Family, Tool};
-use brigade_core::NeutralWords;
+use brigade_core::{Json, NeutralWords};
 use proptest::prelude::*;
 
 use super::*;

@@ -234,6 +234,7 @@ impl CommandKind {
 /// A command that can be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CommandRow {
     /// What it is started for.
     pub kind: CommandKind,
@@ -378,6 +379,7 @@ impl fmt::Display for WhyMissing {
 /// A tier and its worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TierRow {
     /// The tier.
     pub tier: Tier,
@@ -400,4 +402,22 @@ pub struct TierRow {
     pub write_paths: Vec<String>,
     /// The variables that it gets.
     pub env_labels: Vec<String>,
+}
+
+impl TierRow {
+    /// Names the command of a tier, of which nothing else is known.
+    pub fn new(tier: Tier, command: String) -> TierRow {
+        TierRow {
+            tier,
+            command,
+            adapter: None,
+            program: None,
+            found: false,
+            missing: None,
+            argv: None,
+            permissions: None,
+            write_paths: Vec::new(),
+            env_labels: Vec::new(),
+        }
+    }
 }

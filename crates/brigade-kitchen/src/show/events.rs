@@ -1,6 +1,7 @@
 //! The events file of supervisors: one JSON object a line.
 
 use brigade_core::Timestamp;
+use brigade_core::json::{from_json, to_json};
 use serde::{Deserialize, Serialize};
 
 use crate::life::{
@@ -22,6 +23,18 @@ pub struct EventLine {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+}
+
+impl EventLine {
+    /// Returns what happened as a word.
+    pub fn word(&self) -> String {
+        #[derive(Deserialize)]
+        struct Named {
+            event: String,
+        }
+        let named = to_json(&self.event).and_then(|event| from_json::<Named>(&event));
+        named.expect("an event is JSON and has a word").event
+    }
 }
 
 /// What happened, in the words of supervisors.
@@ -182,7 +195,7 @@ pub const EVENTS: &[&str] = &[
 impl EventLine {
     /// Writes the line without its line feed: valid JSON, whatever the texts hold.
     pub fn to_text(&self) -> String {
-        brigade_core::json::to_json(self).unwrap_or_default().to_compact()
+        to_json(self).unwrap_or_default().to_compact()
     }
 }
 

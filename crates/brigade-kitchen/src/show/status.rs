@@ -134,6 +134,7 @@ pub struct PhaseReviews {
 /// A review of a PRD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PhaseRow {
     /// How many tasks were done.
     pub completed_tasks: u64,
@@ -296,6 +297,7 @@ pub struct DecisionRow {
 /// An escalation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct EscalationRow {
     /// The task.
     pub task: TaskId,
@@ -312,6 +314,7 @@ pub struct EscalationRow {
 /// What was spent, and what may be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BudgetRow {
     /// Dollars.
     pub cost_usd: f64,

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use brigade_core::json::to_json;
 use brigade_core::{Json, Object};
+use serde::{Deserialize, Serialize};
 
-use super::evaluate::Scope;
+use super::evaluate::{Scope, number};
 use super::template::Template;
 use super::{Condition, Consensus, State, StateKind, Strategy, Transition, WorkflowSpec};
 
@@ -89,21 +91,54 @@ impl Outcome {
         self.output.get("blackboard").and_then(Json::as_object).cloned().unwrap_or_default()
     }
 
-    /// Writes it as templates see it.
+    /// Returns it as records and templates have it.
+    pub fn recorded(&self) -> StateOutput {
+        StateOutput {
+            status: if self.is_success { "completed" } else { "failed" }.to_owned(),
+            output: self.output.clone(),
+            code: self.code.clone(),
+            message: self.message.clone(),
+            exit_code: self.exit_code,
+            score: self.score.map(number),
+            confidence: self.confidence.map(number),
+            response: self.response.clone(),
+        }
+    }
+}
+
+/// What a state gave, as records and templates have it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct StateOutput {
+    /// `completed` or `failed`.
+    pub status: String,
+    /// What came out.
+    pub output: Json,
+    /// Why it failed, as a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Why it failed, as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// How the command ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// How good the output is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<Json>,
+    /// How sure that is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Json>,
+    /// What a person answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
+}
+
+impl StateOutput {
+    /// Writes it as a value.
     pub fn to_json(&self) -> Json {
-        let status = if self.is_success { "completed" } else { "failed" };
-        let mut members: Object =
-            [("status".to_owned(), Json::from(status)), ("output".to_owned(), self.output.clone())].into();
-        let mut add = |name: &str, value: Option<Json>| {
-            members.extend(value.map(|value| (name.to_owned(), value)));
-        };
-        add("code", self.code.as_deref().map(Json::from));
-        add("message", self.message.as_deref().map(Json::from));
-        add("exit_code", self.exit_code.map(Json::from));
-        add("score", self.score.map(super::evaluate::number));
-        add("confidence", self.confidence.map(super::evaluate::number));
-        add("response", self.response.as_deref().map(Json::from));
-        Json::Object(members)
+        to_json(self).expect("what a state gave is JSON")
     }
 }
 

@@ -25,10 +25,15 @@ fn decision_on(policy: Option<&str>, tool: &Tool) -> Decision {
     decide(&state, &CallFacts::of(tool), &|name: &str| name == "BOUND")
 }
 
-/// Compares the codes of the blockers and the lines of their rules: `code:line`.
+/// Compares the codes of the blockers and the lines of their rules: `code:line`. The refusals alone are the same.
 #[track_caller]
 fn check(policy: Option<&str>, tool: &Tool, expect: &[&str]) {
     let decision = decision_on(policy, tool);
+    let state = PolicyState::parse(FILE, policy.map(str::as_bytes));
+    let (facts, environment) = (CallFacts::of(tool), |name: &str| name == "BOUND");
+    let mut rulings = explain(&state, &facts, &environment).rulings;
+    rulings.retain(|ruling| ruling.blocker.is_some());
+    assert_eq!(refusals(&state, &facts, &environment), rulings);
     let found: Vec<String> = decision
         .blockers
         .iter()

@@ -13,6 +13,24 @@ pub const COMMAND: &str = "cmd.run";
 /// The most seconds that a command may take.
 pub const MOST_SECONDS: f64 = 600.0;
 
+/// What a command is asked for: the arguments of [`COMMAND`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CommandArgs {
+    /// Words in POSIX quotes.
+    pub command: String,
+    /// More words, each as it is.
+    pub args: Vec<String>,
+    /// The directory that it runs in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// How long it may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u64>,
+    /// Variables that the policy binds, each with `true`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, bool>,
+}
+
 /// What a command printed and how it ended: the structured result of [`COMMAND`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutput {

@@ -115,6 +115,9 @@ fn redacted(text: &str) -> String {
 
 /// Returns the beginning of a text and how many lines were left off.
 fn excerpt(text: &str) -> (&str, usize) {
+    if text.len() <= MOST_BYTES && text.bytes().filter(|byte| *byte == b'\n').count() < MOST_LINES {
+        return (text, 0);
+    }
     let mut end = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let next = end + line.len();
@@ -130,15 +133,18 @@ fn excerpt(text: &str) -> (&str, usize) {
 fn code(text: &str) -> String {
     let text = one_line(text);
     match longest_run(&text) {
-        0 => format!("`{text}`"),
+        0 => ["`", &text, "`"].concat(),
         run => {
             let fence = "`".repeat(run + 1);
-            format!("{fence} {text} {fence}")
+            [fence.as_str(), " ", &text, " ", &fence].concat()
         }
     }
 }
 
 fn longest_run(text: &str) -> usize {
+    if !text.contains('`') {
+        return 0;
+    }
     text.as_bytes().split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0)
 }
 
@@ -206,6 +212,8 @@ mod tests {
         let source = SourceText::new(&"line\n".repeat(1000));
         let text = script(&tool(Family::Script), &source);
         assert!(text.ends_with("\n600 more lines stand in `tools/count.md`.\n"), "{text}");
+        let whole = SourceText::new(&"line\n".repeat(MOST_LINES));
+        assert!(!script(&tool(Family::Script), &whole).contains("more lines"));
         let source = SourceText::new(&"x".repeat(1_000_000));
         assert!(script(&tool(Family::Script), &source).len() < 40_000);
     }

@@ -72,6 +72,7 @@ pub struct RegisteredTool {
 /// Something that was not taken over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RegisterNoteRow {
     /// The code. Its meaning never changes.
     pub code: String,
@@ -84,6 +85,7 @@ pub struct RegisterNoteRow {
 /// Why nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RegisterErrorRow {
     /// The code. Its meaning never changes.
     pub code: String,

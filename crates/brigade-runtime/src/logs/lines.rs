@@ -1,6 +1,7 @@
 //! Logs as people read them: line by line, without secrets.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use brigade_catalog::Runtime;
 use brigade_process::CancelToken;
@@ -14,8 +15,8 @@ use crate::supervisor::Supervisor;
 const LONGEST: usize = 1 << 20;
 
 impl Supervisor<'_> {
-    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the end is
-    /// asked for: by the token, or by an error of `sink`, which comes back.
+    /// Passes on the last lines of a log and then every line that is written to it, without secrets, until the token
+    /// is set. An error of `sink` breaks it off.
     ///
     /// # Errors
     /// When the log cannot be read, or its path leads out of the workspace.
@@ -26,7 +27,7 @@ impl Supervisor<'_> {
         lines: usize,
         sink: &mut dyn FnMut(&str) -> io::Result<()>,
         cancel: &CancelToken,
-    ) -> Result<io::Result<()>, RuntimeError> {
+    ) -> Result<ControlFlow<io::Error>, RuntimeError> {
         let mut log = Lines::new(self.host.redactor(), sink);
         let mut push = |_: LogStream, bytes: &[u8]| log.push(bytes);
         let followed = self.follow(runtime, &[stream], FollowFrom::LastLines(lines), &mut push, cancel);
@@ -34,8 +35,8 @@ impl Supervisor<'_> {
             log.finish();
         }
         match (followed, log.failure) {
-            (_, Some(failure)) => Ok(Err(failure)),
-            (followed, None) => followed.map(Ok),
+            (_, Some(failure)) => Ok(ControlFlow::Break(failure)),
+            (followed, None) => followed.map(ControlFlow::Continue),
         }
     }
 }

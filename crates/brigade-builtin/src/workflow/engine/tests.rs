@@ -94,3 +94,50 @@ fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
         assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_step")));
     }
 }
+
+#[test]
+fn templates_see_how_the_execution_stands() {
+    let (bench, tasks) = (Bench::new(), Still::default());
+    let id = begun(&bench, &tasks);
+    let store = bench.stores.writing(&bench.fs).unwrap();
+    let mut flow = store.flow(None, &id).unwrap();
+    flow.human = Some("yes".to_owned());
+    flow.blackboard.insert("n".to_owned(), Json::parse("1.50").unwrap());
+    flow.outputs.insert("Z".to_owned(), Json::from("z"));
+    let spec = read::<Workflow>(STEP).manifest.unwrap().spec;
+    let names = Json::Object(scope(&flow, &spec).names).to_compact();
+    let began = flow.started_at.to_string();
+    let expect = concat!(
+        r#"{"Z":"z","blackboard":{"n":1.50},"#,
+        r#""execution":{"id":"ID","started_at":"BEGAN","transitions":0},"#,
+        r#""human":{"feedback":"yes","response":"yes"},"input":{},"intent":null,"#,
+        r#""state":{"feedback":null,"name":"A","visits":1},"#,
+        r#""workflow":{"context":{},"input":{},"name":"step","task":null,"version":"VERSION"}}"#,
+    );
+    let expect = expect.replace("ID", &id).replace("BEGAN", &began).replace("VERSION", &flow.version);
+    assert_eq!(names, expect);
+}
+
+#[test]
+fn a_state_is_given_what_its_execution_or_its_agents_gave() {
+    let (bench, tasks) = (Bench::new(), Still::default());
+    let id = begun(&bench, &tasks);
+    let store = bench.stores.writing(&bench.fs).unwrap();
+    let mut flow = store.flow(None, &id).unwrap();
+    flow.outputs.insert("A".to_owned(), Json::from("a"));
+    let expect = r#"{"execution_id":"ID","result":"a","status":"running"}"#.replace("ID", &id);
+    assert_eq!(of_flow(&flow).output.to_compact(), expect);
+    let given = Outcome {
+        exit_code: Some(3),
+        score: Some(1.0),
+        confidence: Some(0.25),
+        response: Some("r".to_owned()),
+        ..Outcome::failed("c", "m")
+    };
+    let agents = AgentsOutput { agents: vec![given.recorded(), Outcome::default().recorded()] };
+    let expect = concat!(
+        r#"{"agents":[{"code":"c","confidence":0.25,"exit_code":3,"message":"m","output":null,"response":"r","score":1,"#,
+        r#""status":"failed"},{"output":null,"status":"failed"}]}"#,
+    );
+    assert_eq!(to_json(&agents).unwrap().to_compact(), expect);
+}

@@ -126,7 +126,7 @@ impl View for ProfileListReport {
 
 impl View for ProfileReport {
     fn show(&self, page: &mut Page) {
-        let ProfileRow { name, slot, shipped, default, show, hide, rules, file, line } = &self.profile;
+        let ProfileRow { name, slot, shipped, default, show, hide, rules, file, line, .. } = &self.profile;
         page.data.field("profile", Text::new(Tone::Strong, name));
         page.data.field("slot", slot.as_str());
         page.data.field("default", yes_no(*default));

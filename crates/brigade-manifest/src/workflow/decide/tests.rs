@@ -30,7 +30,7 @@ fn following(kind: &str, transitions: &str, outcome: &Outcome) -> String {
         .collect();
     let states = format!("    A: {{{kind}, transitions: [{transitions}]}}\n{others}");
     let spec = spec(&states, Some(10));
-    let scope = Scope { names: [("A".to_owned(), outcome.to_json())].into() };
+    let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
     match decide(&spec, &Standing::begin(&spec), outcome, &scope) {
         Next::Enter { standing, .. } => standing.state,
         Next::End { failure: None } => "end".to_owned(),
@@ -153,7 +153,7 @@ fn what_a_state_is_told_is_filled_in() {
         None,
     );
     let outcome = Outcome { response: Some("{{intent}}".to_owned()), ..good() };
-    let scope = Scope { names: [("A".to_owned(), outcome.to_json())].into() };
+    let scope = Scope { names: [("A".to_owned(), outcome.recorded().to_json())].into() };
     let Next::Enter { feedback, .. } = decide(&spec, &Standing::begin(&spec), &outcome, &scope) else {
         panic!()
     };

@@ -1,5 +1,7 @@
 //! `brigade tools run show`
 
+use std::ops::ControlFlow;
+
 use brigade::core::IdPrefix;
 use brigade::core::text::escape_terminal_lines;
 use brigade::{Error, Exit, LogReach, LogStream};
@@ -93,6 +95,9 @@ fn show_log(
             write(escape_terminal_lines(&characters.take(bytes)).as_bytes())
         })?;
         let rest = characters.rest();
-        Ok(if rest.is_empty() { passed } else { passed.and_then(|()| write(rest.as_bytes())) })
+        if rest.is_empty() || passed.is_break() {
+            return Ok(passed);
+        }
+        Ok(write(rest.as_bytes()).map_or_else(ControlFlow::Break, ControlFlow::Continue))
     })
 }

@@ -1,6 +1,7 @@
 //! `brigade tools runtime logs`
 
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 
 use brigade::core::text::escape_terminal;
 use brigade::{Error, Exit, LogStream};
@@ -68,8 +69,8 @@ fn follow(
         written
     })?;
     match followed {
-        Ok(()) => Ok(Exit::Done),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(_) => Ok(exit),
+        ControlFlow::Continue(()) => Ok(Exit::Done),
+        ControlFlow::Break(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        ControlFlow::Break(_) => Ok(exit),
     }
 }
