@@ -497,6 +497,42 @@ fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
     }
 }
 
+/// Issue 17: nor does an entry whose id is another name of such a tool.
+#[test]
+fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
+    let site = site();
+    let rules = RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]").replace("\"fs.*\"", "\"*\"");
+    site.workspace.write(POLICY, rules);
+    site.workspace.write("schemas/text.json", r#"{"type":"object","properties":{"path":{"type":"string"}}}"#);
+    for id in ["readFile", "read.file", "aegis.fs.read", "mine"] {
+        add(&site, id, "", "echo mine\n");
+    }
+    for (style, is_listed) in [("dotted", true), ("plain", false)] {
+        let mut client = Client::start(&site, &["--profile", "permission.full-auto", "--names", style]);
+        client.hello("2025-11-25", json!({}));
+        let names = listed(&mut client);
+        let ours: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| ["mine", "read.file"].contains(name)).collect();
+        let expect: &[&str] = if is_listed { &["mine", "read.file"] } else { &["mine"] };
+        assert_eq!(ours, expect, "{style}");
+        assert!(!names.contains("readFile") && !names.contains("read_file"), "{style}");
+        for called in ["readFile", "read_file", "aegis.fs.read"] {
+            let answer = client.call(called, json!({"path": "a.txt"}));
+            assert_stands(&answer, "completed", "");
+            assert_eq!(
+                (&about(&answer)["tool"], text(&answer)),
+                (&json!("fs.read"), "one\ntwo\n".to_owned())
+            );
+        }
+        assert_eq!(text(&client.call("mine", json!({}))), "mine\n");
+        client.close_input();
+    }
+    let issues = site.json(["doctor", "--only", "reserved_tool_id"]).expect(0)["issues"].clone();
+    let ids: Vec<&str> =
+        issues.as_array().unwrap().iter().map(|issue| issue["tool_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["aegis.fs.read", "readFile"], "{issues:#}");
+}
+
 #[test]
 fn a_report_hashes_no_file_that_is_closed_to_reading() {
     let site = site();

@@ -49,10 +49,10 @@ fn tracked(place: &Place, found: &mut Vec<Issue>) {
 
 /// Ids that Brigade uses itself, and names that several tools would be listed under.
 fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
-    let (reserved, own): (Vec<&Tool>, Vec<&Tool>) =
-        tools.iter().partition(|tool| is_reserved(tool.id.as_str()));
+    let (reserved, own): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| is_taken(tool.id.as_str()));
     for tool in reserved {
-        let detail = "a tool of Brigade has this id, so agents are not shown the entry";
+        let what = if is_reserved(tool.id.as_str()) { "id" } else { "name" };
+        let detail = format!("a tool of Brigade has this {what}, so agents are not shown the entry");
         found.push(Issue::of_tool(IssueType::ReservedToolId, tool, "id", detail).evidence("reserved"));
     }
     for tool in tools {
