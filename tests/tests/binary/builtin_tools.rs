@@ -533,6 +533,49 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     assert_eq!(ids, ["aegis.fs.read", "readFile"], "{issues:#}");
 }
 
+/// Issue 17: the cap of the policy holds for what Brigade itself gives, and its receipts count that, too.
+#[test]
+fn what_a_built_in_tool_gives_is_capped_and_counted() {
+    let site = site();
+    let rules = RULES
+        .replace("\"fs.*\"", "\"fs.*\", \"script.*\"")
+        .replace("effects = [\"local-read\"", "effects = [\"state-write\", \"local-read\"");
+    site.workspace.write(POLICY, format!("max_output_bytes = \"6KiB\"\n{rules}"));
+    let line = "x".repeat(59) + "\n";
+    site.workspace.write("long.txt", line.repeat(400));
+    let mut client = client(&site, &["permission.full-auto"]);
+    let log = |answer: &Value| {
+        let receipt = receipt(&site, &id_of(answer));
+        let kept = site.workspace.read_text(receipt["stdout_log_path"].as_str().unwrap()).len();
+        let stdout = &receipt["output"]["stdout"];
+        assert_eq!(stdout["bytes"], json!(kept), "{receipt:#}");
+        assert!(kept <= 6 << 10, "{kept}");
+        stdout["dropped"].as_u64().unwrap()
+    };
+    let part = client.call("fs.read", json!({"path": "long.txt"}));
+    assert_stands(&part, "completed", "");
+    assert_eq!(
+        (&part["structuredContent"]["truncated"], &about(&part)["truncated"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(log(&part), 0, "it is cut by lines, as by the gateway's own limit");
+    let read = part["structuredContent"]["content"].as_str().unwrap().lines().count();
+    assert!(10 < read, "{part:#}");
+    let rest = client.call("fs.read", json!({"path": "long.txt", "offset": read, "limit": 1}));
+    assert_eq!(rest["structuredContent"]["content"], line);
+    // A tool that gives all or nothing.
+    let saved = client.call("script.save", json!({"name": "long", "code": "y".repeat(20_000)}));
+    let id = saved["structuredContent"]["id"].clone();
+    let all = client.call("script.get", json!({"id": id}));
+    assert_stands(&all, "completed", "");
+    assert!(10_000 < log(&all), "what was dropped is counted");
+    let again = client.call("call.wait", json!({"call_id": id_of(&all)}));
+    assert_stands(&again, "completed", "invalid_output");
+    assert!(text(&again).contains("`max_output_bytes`") && text(&again).contains("output.read"), "{again:#}");
+    let used = client.call("budget.get", json!({}))["structuredContent"]["output"]["used"].clone();
+    assert!(Some(6 << 10) < used.as_u64(), "{used}");
+}
+
 #[test]
 fn a_report_hashes_no_file_that_is_closed_to_reading() {
     let site = site();
