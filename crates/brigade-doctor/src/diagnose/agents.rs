@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place, closest};
 use brigade_profile::{NameClashes, NameStyle, is_reserved, is_taken};
+use brigade_redact::shown_name;
 
 use super::config;
 use crate::{Issue, IssueType, OfferedBy, Snapshot};
@@ -29,6 +30,7 @@ fn upstreams(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     for (id, place) in snapshot.upstreams.iter().filter(|(id, _)| !servers.contains(id.as_str())) {
         let near = closest(id, servers.iter().copied());
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let id = shown_name(id);
         let detail = format!("no enabled MCP tool of the catalog is of the server `{id}`{near}");
         let issue = Issue::new(IssueType::UpstreamUnknown, detail).subject(id).at(place.clone());
         found.push(Issue { tool_id: None, ..issue.evidence("unknown") });
