@@ -202,6 +202,12 @@ pub struct Failure {
     pub data: Option<Json>,
 }
 
+impl Code for Failure {
+    fn as_code(&self) -> &'static str {
+        self.code
+    }
+}
+
 impl From<Box<Outside>> for Failure {
     fn from(outside: Box<Outside>) -> Failure {
         Failure::new(Outside::CODE, outside.to_string())

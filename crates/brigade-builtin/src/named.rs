@@ -16,12 +16,14 @@ use crate::workflow::{KIND as WORKFLOW, to_be_run};
 const FIRST: usize = 3;
 
 /// What arguments name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Named {
     /// Each thing by its name for people, with a fingerprint that changes whenever it does.
     pub things: BTreeMap<String, Fingerprint>,
     /// The agent, if they name the manifest of one that is to work.
     pub agent: Option<Agent>,
+    /// What would keep the tool from doing it, where that can be said without acting. The tool looks again when it acts.
+    pub against: Option<Failure>,
 }
 
 impl Named {
@@ -69,6 +71,7 @@ pub fn names_things(tool: &str) -> bool {
             | "git.push"
             | "git.delete"
             | "lane.archive"
+            | "pr.create"
             | "pr.reply"
             | "pr.resolve"
             | "volume.delete"
@@ -77,7 +80,7 @@ pub fn names_things(tool: &str) -> bool {
 
 /// Returns what the arguments of a tool name as it is now: the revision of a manifest that the call would take, the
 /// question that it would answer, the changes that it would commit, the commit that it would push and where to, or the
-/// work and the files that it would put away.
+/// work and the files that it would put away. For a pull request, what keeps it from being made.
 /// Nothing for tools that name nothing of that kind, and for names of nothing.
 pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
     let mut named = Named::default();
@@ -123,6 +126,7 @@ fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Re
         "git.push" => crate::git::pushed(args, context, named)?,
         "git.delete" => crate::git::deleted(args, context, named)?,
         "lane.archive" => crate::lane::put_away(args, context, named)?,
+        "pr.create" => named.against = crate::pr::requested(args, context).err(),
         "pr.reply" | "pr.resolve" => {
             let Some(store) = context.stored()? else { return Ok(()) };
             let thread = store.record::<Thread>(None, needed("threadId")?)?;

@@ -211,7 +211,11 @@ fn url(number: u64) -> String {
     format!("brigade://pr/{number}")
 }
 
-fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+/// Returns the pull request that arguments of `pr.create` ask for, without making it.
+///
+/// # Errors
+/// Returns why it cannot be made.
+pub(crate) fn requested(input: &Json, context: &Context<'_>) -> Result<PullRequest, Failure> {
     let CreateArgs { lane: id, title, body } = arguments(input)?;
     let repository = Repository::of_workspace(context)?;
     let no_lane = || Failure::new(codes::NOT_FOUND, "there is no such lane");
@@ -227,7 +231,6 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let title = kept_text(context, "a title", &title, MAX_TITLE)?;
     let body = body.or_else(|| lane.description.clone()).unwrap_or_default();
     let body = kept_text(context, "a body", &body, LONGEST_TEXT)?;
-    let now = context.clock.now();
     let request = PullRequest {
         number: 0,
         title,
@@ -237,16 +240,22 @@ fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         branch: lane.branch,
         checks: BTreeMap::new(),
         is_closed: false,
-        created_at: now,
+        created_at: context.clock.now(),
     };
+    store.check_pull_request(&request)?;
     match State::of(&repository, &request)? {
-        State::Open { .. } | State::Closed => {}
+        State::Open { .. } | State::Closed => Ok(request),
         State::Merged => {
             let message = "the branch of the lane has no commit that its base lacks; commit the work first";
-            return Err(Failure::new(codes::NOTHING_TO_REVIEW, message));
+            Err(Failure::new(codes::NOTHING_TO_REVIEW, message))
         }
-        State::Gone => return Err(Failure::new(codes::NO_COMMIT, "the branch of the lane is gone")),
+        State::Gone => Err(Failure::new(codes::NO_COMMIT, "the branch of the lane is gone")),
     }
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let request = requested(input, context)?;
+    let now = request.created_at;
     let kept = context.store()?.open_pull_request(&context.owner(), request, now)?;
     let request = kept.record;
     Ok(Output::of(&PullRequestCreated {

@@ -1,7 +1,7 @@
 //! The way to the functions.
 
 use brigade_core::json::from_json;
-use brigade_core::{Json, reasons};
+use brigade_core::{Json, codes, reasons};
 use brigade_profile::builtin::{Definition, refused_arguments};
 use brigade_schema::Schema;
 use serde::de::DeserializeOwned;
@@ -55,10 +55,22 @@ pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
     from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
 }
 
+/// Does work whose panic is a failure: who waits for it hears of it.
+///
+/// # Errors
+/// Returns what the work does, and `broke_off` if it panics.
+pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| {
+        let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
+        Err(Failure::new(codes::BROKE_OFF, message))
+    })
+}
+
 /// Does what a tool does. The arguments fit the input schema; what is not given has its default.
 ///
 /// # Errors
-/// Returns why it did not, with a code. Never fails otherwise.
+/// Returns why it did not, with a code. Never fails otherwise, nor panics.
 pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let Some(function) = function(definition.id) else {
         return Err(Failure::new(
@@ -72,7 +84,7 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
     if let Some(refused) = refused.into_iter().next() {
         return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));
     }
-    let output = function(&input, context)?;
+    let output = unbroken(|| function(&input, context))?;
     debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
     Ok(output)
 }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 
 use crate::agent::{KIND, event, page, without_faults};
 use crate::context::{Context, Failure, Output, Started, Touched};
-use crate::run::{Function, arguments};
+use crate::run::{Function, arguments, unbroken};
 use results::{
     Cancelled, ExecutionLogs, FileResource, HandedOff, MessageSent, Removed, TaskEvent, TaskFile, TaskList,
     TaskRow, TaskStanding, TaskStatus, TaskWaited,
@@ -309,7 +309,8 @@ fn write_down(
 
 /// Begins a task that is written down.
 fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<Execution, Failure> {
-    if let Err(failure) = context.workers()?.begin(&execution, agent) {
+    let workers = context.workers()?;
+    if let Err(failure) = unbroken(|| workers.begin(&execution, agent)) {
         let error = Some((failure.code, failure.message.as_str()));
         let ending = Ending { status: ExecutionStatus::Failed, error };
         context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;

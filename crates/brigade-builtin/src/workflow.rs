@@ -22,7 +22,7 @@ pub(crate) use scope::{is_offered, to_be_run};
 
 pub(crate) use executions::{begin, found as execution_of, shown as standing_of, wait};
 
-pub use engine::{Engine, unbroken};
+pub use engine::Engine;
 pub use steps::{AskedCall, CallResult, Stands, Steps};
 
 /// The tools of this family.

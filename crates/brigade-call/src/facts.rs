@@ -100,8 +100,17 @@ pub struct BuiltinFacts {
     pub web_domains: Vec<String>,
     /// The command lines that a command stands for when each program has the name of the file that links lead to.
     pub behind_links: Vec<Argv>,
-    /// What the arguments name besides files, with a fingerprint of what it is.
-    pub named: BTreeMap<String, Fingerprint>,
+    /// What the arguments name besides files.
+    pub named: NamedThings,
+}
+
+/// What the arguments of a built-in tool name besides files, as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedThings {
+    /// Each thing, with a fingerprint of what it is. An approval binds it.
+    pub things: BTreeMap<String, Fingerprint>,
+    /// What speaks against the call because of how these things stand.
+    pub against: Vec<Blocker>,
 }
 
 /// Why there are no arguments to plan with.

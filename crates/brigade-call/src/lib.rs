@@ -64,8 +64,8 @@ pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, Checkpoint
 pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedCommand};
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
-    ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
-    RuntimeFact, SchemaFact, ServerFact,
+    ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, NamedThings, PinFact, PlanFacts, ProgramFact,
+    ProjectionFacts, RuntimeFact, SchemaFact, ServerFact,
 };
 pub use inputs::{
     RunInput, RunInputs, binds, binds_file, data_folder, group_inputs, paths_of_words, spelled,

@@ -258,7 +258,7 @@ fn finish(
         caller: facts.caller,
         session,
         named: {
-            let named = facts.builtin.map(|known| known.named).unwrap_or_default();
+            let named = facts.builtin.map(|known| known.named.things).unwrap_or_default();
             named.into_iter().chain(absent).chain(facts.health).collect()
         },
     };

@@ -434,7 +434,7 @@ fn without_placeholders(template: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use brigade_core::Place;
+    use brigade_core::{Json, Place};
 
     use super::*;
     use crate::{Catalog, Family, Level};
@@ -504,6 +504,17 @@ mod tests {
     }
 
     /// As in outputs: of one or two bytes as whole words, of three anywhere.
+    /// Issue 17: two keys that hold the same value are two members.
+    #[test]
+    fn no_member_is_lost_when_keys_become_equal() {
+        let masks = Masks::of(&["first-canary".into(), "other-canary".into()]);
+        let mut json =
+            Json::parse(r#"{"first-canary": 1, "other-canary": {"x": "first-canary"}, "z": 3}"#).unwrap();
+        masks.hide_json(&mut json);
+        let expect = r#"{"[redacted]": 1, "[redacted] 2": {"x": "[redacted]"}, "z": 3}"#;
+        assert_eq!(json, Json::parse(expect).unwrap());
+    }
+
     #[test]
     fn short_bound_values_are_masked_and_nothing_is_refused_because_of_them() {
         let text = "[[tool]]\nid = \"t\"\nname = \"T\"\nfamily = \"script\"\n\

@@ -173,7 +173,7 @@ issue_types! {
     }
 
     Tool {
-        ReservedToolId = "reserved_tool_id", Warning, "An id that belongs to a tool of Brigade",
+        ReservedToolId = "reserved_tool_id", Warning, "An id that is a name of a tool of Brigade",
             "Agents are not shown the entry, because it would stand in for a tool of Brigade. Give it another id.", Remedy::Edit;
         ToolNameClash = "tool_name_clash", Warning, "Tools that agents would be shown under one name",
             "None of them is listed with this spelling of names. Give one another id.", Remedy::Edit;

@@ -48,6 +48,17 @@ pub use write::write_strings;
 /// The members of a JSON object, sorted by key.
 pub type Object = BTreeMap<String, Json>;
 
+/// Adds a member. Where its key is taken, a number is added to it, so that no member is lost.
+pub fn insert_beside(members: &mut Object, key: String, value: Json) {
+    let mut free = key.clone();
+    let mut number = 1usize;
+    while members.contains_key(&free) {
+        number += 1;
+        free = format!("{key} {number}");
+    }
+    members.insert(free, value);
+}
+
 /// A JSON value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Json {

@@ -9,8 +9,8 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
-    CancelToken, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec, Stream, run,
-    without_links,
+    CancelToken, Captured, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec,
+    Stream, run, without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -279,8 +279,8 @@ struct Started {
     outcome: Option<Outcome>,
     /// Whether the program answered its peer; `None` without a peer.
     spoken: Option<Answered>,
-    /// How long Brigade itself took; `None` if a program did it.
-    acted: Option<Duration>,
+    /// How long Brigade itself took, and what it printed; `None` if a program did it.
+    acted: Option<(Duration, Captured)>,
     sandbox: Option<SandboxUsed>,
     observed: Option<RunObserved>,
     /// The temporary directory, if it could not be removed.
@@ -416,12 +416,16 @@ fn act(
         cancel: execution.cancel.clone(),
     };
     let Acted { output: printed, problem, duration } = inside.act(&limits, redactor);
-    let unwritten = output.write(Stream::Stdout, &printed).err();
+    // What is over the cap is counted and dropped, as what a program prints.
+    let cap = usize::try_from(execution.call.decision().max_output_bytes).unwrap_or(usize::MAX);
+    let (kept, over) = printed.split_at(printed.len().min(cap));
+    let captured = Captured { bytes: kept.len() as u64, dropped: over.len() as u64 };
+    let unwritten = output.write(Stream::Stdout, kept).err();
     let unwritten = unwritten.map(|error| format!("the log could not be written: {error}"));
     Ok(Started {
         outcome: None,
         spoken: None,
-        acted: Some(duration),
+        acted: Some((duration, captured)),
         sandbox: None,
         observed: None,
         left: None,

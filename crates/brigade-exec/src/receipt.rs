@@ -8,7 +8,7 @@ use brigade_call::{
 };
 use brigade_core::text::short;
 use brigade_core::{Number, RunId, Timestamp};
-use brigade_process::{Exit, Outcome};
+use brigade_process::{Captured, Exit, Outcome};
 use brigade_redact::Redactor;
 
 use crate::output::Summary;
@@ -43,8 +43,8 @@ pub(crate) struct ReceiptParts<'a> {
     pub(crate) started_at: Timestamp,
     pub(crate) completed_at: Timestamp,
     pub(crate) outcome: Option<&'a Outcome>,
-    /// How long Brigade itself took, if no program did it.
-    pub(crate) acted: Option<Duration>,
+    /// How long Brigade itself took, and what it printed, if no program did it.
+    pub(crate) acted: Option<(Duration, Captured)>,
     pub(crate) failure: Option<&'a str>,
     /// Warnings. A receipt without warnings does not have the member.
     pub(crate) warnings: &'a [String],
@@ -65,7 +65,10 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let binding = parts.call.binding();
     let outcome = parts.outcome;
     let argv = parts.redactor.redact_argv(parts.call.argv());
-    let duration = outcome.map(|outcome| outcome.duration).or(parts.acted).unwrap_or_default();
+    let duration = outcome
+        .map(|outcome| outcome.duration)
+        .or(parts.acted.map(|(duration, _)| duration))
+        .unwrap_or_default();
     let (stderr_summary, output) = (stderr_summary(&parts), output(&parts));
     let mut receipt = Receipt::of_call(call, plan.shown_contract(), parts.run_id, parts.status);
     receipt.caller = Some(call.caller.as_record());
@@ -88,7 +91,6 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     receipt.stdout_log_path = Some(parts.paths.stdout_log.clone());
     receipt.stderr_log_path = Some(parts.paths.stderr_log.clone());
     receipt.receipt_path = Some(parts.paths.receipt.clone());
-    receipt.output = Some(output);
     receipt.process = outcome.map(process);
     receipt.binding = Some(binding.clone());
     receipt.contract_fingerprint = Some(binding.contract.to_hex());
@@ -98,7 +100,8 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     receipt.policy = Some(plan.policy().clone());
     receipt.env_labels_used = parts.bound_labels;
     receipt.projection_summary = Some(plan.projection_summary().clone());
-    receipt.output_compaction = compaction(parts.stdout, parts.stderr, outcome);
+    receipt.output_compaction = compaction(parts.stdout, parts.stderr, &output);
+    receipt.output = Some(output);
     receipt.sandbox = parts.sandbox;
     receipt.observed = parts.observed;
     if let Some(resume) = parts.call.resume() {
@@ -137,7 +140,7 @@ fn stderr_summary(parts: &ReceiptParts<'_>) -> String {
 
 /// Returns the output sizes, the dropped parts, and the logs with the sha256 of their files.
 fn output(parts: &ReceiptParts<'_>) -> RunOutput {
-    let stream = |captured: brigade_process::Captured, summary: &Summary| StreamOutput {
+    let stream = |captured: Captured, summary: &Summary| StreamOutput {
         bytes: captured.bytes,
         dropped: captured.dropped,
         log_bytes: summary.log.map(|(bytes, _)| bytes),
@@ -145,7 +148,8 @@ fn output(parts: &ReceiptParts<'_>) -> RunOutput {
         ..StreamOutput::default()
     };
     let captured = |outcome: &Outcome| (outcome.stdout, outcome.stderr);
-    let (stdout, stderr) = parts.outcome.map_or_else(Default::default, captured);
+    let acted = || parts.acted.map(|(_, printed)| (printed, Captured::default()));
+    let (stdout, stderr) = parts.outcome.map(captured).or_else(acted).unwrap_or_default();
     RunOutput {
         stdout: stream(stdout, parts.stdout),
         stderr: stream(stderr, parts.stderr),
@@ -166,12 +170,12 @@ fn process(outcome: &Outcome) -> RunProcess {
 }
 
 /// Returns how much the summaries omit, in the form of v0.30.
-fn compaction(stdout: &Summary, stderr: &Summary, outcome: Option<&Outcome>) -> Option<OutputCompaction> {
+fn compaction(stdout: &Summary, stderr: &Summary, output: &RunOutput) -> Option<OutputCompaction> {
     let omitted = stdout.omitted + stderr.omitted;
     if omitted == 0 {
         return None;
     }
-    let is_whole = outcome.is_none_or(|outcome| outcome.stdout.dropped == 0 && outcome.stderr.dropped == 0);
+    let is_whole = output.stdout.dropped == 0 && output.stderr.dropped == 0;
     let streams = [("stdout", stdout.omitted), ("stderr", stderr.omitted)];
     let by_stream = streams.into_iter().filter(|(_, omitted)| 0 < *omitted);
     Some(OutputCompaction {

@@ -1,11 +1,12 @@
 //! Reading the configuration.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{
-    ArgsProblem, BuiltinFacts, CallSession, Caller, PlanFacts, paths_of_words, spelled, words_of_arguments,
+    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
+    words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
@@ -233,7 +234,7 @@ impl Config {
             git_urls: self.git_urls(),
             web_domains: self.web_domains(),
             behind_links: behind_links(host, tool),
-            named: BTreeMap::new(),
+            named: NamedThings::default(),
         })
     }
 

@@ -1,13 +1,12 @@
 //! The workspace and host that facts are read from.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_call::Caller;
+use brigade_call::{Caller, NamedThings};
 use brigade_catalog::Masks;
 use brigade_command::{Reads, find_program};
-use brigade_core::{Clock, Fingerprint, Json};
+use brigade_core::{Clock, Json};
 use brigade_exec::HostEnvironment;
 use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
@@ -37,7 +36,7 @@ pub struct Host<'a> {
 /// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker, a commit
 /// and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
-    /// Returns what the arguments of a caller's tool name as it is now, each with a fingerprint. An approval binds it.
+    /// Returns what the arguments of a caller's tool name as it is now, and what speaks against the call because of it.
     fn named(
         &self,
         host: &Host<'_>,
@@ -45,7 +44,7 @@ pub trait Names: Send + Sync {
         caller: &Caller,
         tool: &str,
         args: &Json,
-    ) -> BTreeMap<String, Fingerprint>;
+    ) -> NamedThings;
 }
 
 /// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.

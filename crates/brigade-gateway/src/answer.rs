@@ -206,6 +206,11 @@ impl Answer {
         if is_cut && limit < size && !self.has_schema {
             self.structured = None;
         }
+        // Brigade's own tools promise members, and not how long they are.
+        let is_own = || definition(&self.about.tool).is_some_and(|row| !row.is_control);
+        if is_cut && is_own() {
+            self.structured.iter_mut().for_each(|value| shrink(value, limit));
+        }
     }
 
     /// Cuts texts that are longer than `limit` bytes together. Returns whether they are.
@@ -230,6 +235,59 @@ impl Answer {
         }
         self.about.truncated |= is_cut;
         is_cut
+    }
+}
+
+/// Cuts the longest text or list of a result again and again, until the result has at most `limit` bytes or nothing is
+/// left to cut. All members stay, and a member `truncated` says so.
+fn shrink(result: &mut Value, limit: usize) {
+    let size = |value: &Value| value.to_string().len();
+    let mut left = size(result);
+    if left <= limit {
+        return;
+    }
+    if let Some(truncated) = result.get_mut("truncated") {
+        *truncated = json!(true);
+    }
+    while let Some(over) = left.checked_sub(limit).filter(|over| 0 < *over) {
+        cut_longest(result, over);
+        let now = size(result);
+        if left <= now {
+            return;
+        }
+        left = now;
+    }
+}
+
+/// Takes about so many bytes off the longest text or list in a value, or off the longest one in its longest element.
+fn cut_longest(value: &mut Value, over: usize) {
+    let size = |value: &Value| value.to_string().len();
+    match value {
+        Value::String(text) => {
+            let end = text.floor_char_boundary(text.len().saturating_sub(over));
+            text.truncate(end);
+        }
+        Value::Array(items) => {
+            let sizes: Vec<usize> = items.iter().map(size).collect();
+            let longest = items.iter_mut().zip(&sizes).max_by_key(|(_, size)| **size);
+            match longest {
+                // What would be left of it is worth more than what comes behind.
+                Some((longest, size)) if sizes.iter().sum::<usize>() < 2 * size => cut_longest(longest, over),
+                _ => {
+                    let mut taken = 0;
+                    while let Some(size) = sizes.get(items.len().wrapping_sub(1)).filter(|_| taken < over) {
+                        taken += size + 1;
+                        items.pop();
+                    }
+                }
+            }
+        }
+        Value::Object(members) => {
+            if let Some((_, longest)) = members.iter_mut().max_by_key(|(_, member)| size(member)) {
+                cut_longest(longest, over);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -297,6 +355,15 @@ pub(crate) fn of_run(
         answer = Answer { is_error, ..answer }.with(result);
     } else {
         answer.structured = if has_schema { serde_json::from_str(&streams.stdout).ok() } else { None };
+        let kept = receipt.output.as_ref().map(|output| &output.stdout).filter(|stdout| 0 < stdout.dropped);
+        if let Some(kept) = kept.filter(|_| has_schema && answer.structured.is_none()) {
+            let text = format!(
+                "the policy keeps {} bytes of an output (`max_output_bytes`), so the result is not given again; \
+                 `output.read` with run_id `{}` reads what was kept",
+                kept.bytes, receipt.id
+            );
+            return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
+        }
         if has_schema && answer.structured.is_none() {
             let text = format!("the output is not the JSON that the tool promises\n{}", streams.stdout);
             return Answer::failed(answer.about.coded(codes::INVALID_OUTPUT.as_str()), text);
@@ -412,6 +479,45 @@ mod tests {
         };
         assert!(lacking(&error(-32021)).is_some_and(|wanted| wanted.sampling.is_some()));
         assert!(lacking(&error(-32602)).is_none());
+    }
+
+    /// Issue 17: what a built-in tool promises is no way around the largest result.
+    #[test]
+    fn results_of_built_in_tools_fit_with_all_their_members() {
+        let finished = |tool: &str, result: Value| {
+            let answer =
+                Answer { has_schema: true, about: About::of_tool(tool, "completed"), ..Answer::default() };
+            let text = result.to_string();
+            let answer = Answer { structured: Some(result), ..answer }.text(text).finish(1_000);
+            serde_json::to_value(answer).unwrap()
+        };
+        let file = json!({"volume_id": "v", "path": "a", "encoding": "utf8", "size_bytes": 9_000,
+            "content": "é".repeat(4_500)});
+        let result = finished("file.read", file);
+        let cut = &result["structuredContent"];
+        let content = cut["content"].as_str().unwrap();
+        assert!(800 < content.len() && cut.to_string().len() <= 1_000, "{cut}");
+        assert_eq!((&cut["encoding"], &cut["size_bytes"]), (&json!("utf8"), &json!(9_000)));
+        assert_eq!(result["_meta"][CALL]["truncated"], true);
+        let rows: Vec<Value> = (0..100).map(|n| json!({"id": n, "text": "x".repeat(40)})).collect();
+        let list = json!({"scripts": rows, "total": 100, "truncated": false});
+        let cut = finished("script.list", list.clone())["structuredContent"].clone();
+        let left = cut["scripts"].as_array().unwrap();
+        assert!(10 < left.len() && cut.to_string().len() <= 1_000, "{cut}");
+        assert_eq!(
+            (&cut["total"], &cut["truncated"], &left[..]),
+            (&json!(100), &json!(true), &rows[..left.len()])
+        );
+        // One long row among short ones, and nothing that can be cut.
+        let one = json!({"versions": [{"code": "y".repeat(5_000)}, {"code": "z"}]});
+        let cut = finished("script.get", one)["structuredContent"].clone();
+        assert!(cut["versions"][1]["code"] == "z" && cut.to_string().len() <= 1_000, "{cut}");
+        let numbers: Map<String, Value> = (0..200).map(|n| (format!("n{n}"), json!(1_000_000))).collect();
+        assert_eq!(finished("script.get", json!(numbers))["structuredContent"], json!(numbers));
+        // What another server promises is its own, and pages of the gateway's own lists stay whole.
+        for tool in ["theirs", "tools.list"] {
+            assert_eq!(finished(tool, list.clone())["structuredContent"], list, "{tool}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl Gateway {
         match call.status {
             CallStatus::Pending if call.tool_id == sessions::MODE => sessions::requested(call),
             CallStatus::Pending => {
+                // A rule approved it, and was changed before its turn came.
+                let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 let mut why = String::new();
                 if let Some(unknown) = &before.unknown {
                     why = format!(" An equal call, {unknown}, was cut off, and it is not known what it did.");
@@ -45,7 +47,7 @@ impl Gateway {
                     why.push_str(&format!(" No rule approves it: {}.", before.uncovered.join("; ")));
                 }
                 let text = format!(
-                    "call {id} of `{}` waits for a person's approval.{why} A person decides with `brigade tools \
+                    "call {id} of `{}` waits for a person's approval{because}.{why} A person decides with `brigade tools \
                      call approve {id}` or `reject`; then `call.wait` with call_id `{id}`, or the same call again, \
                      runs it and returns its result. Nothing has run.",
                     call.tool_id

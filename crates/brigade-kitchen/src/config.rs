@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::{ConfigIssue, Fingerprint, Hint, Place, Severity, closest};
 use brigade_policy::document::text_of;
+use brigade_redact::shown_name;
 
 pub use import::{Imported, import};
 pub use keys::{KEYS, Key, Settings};
@@ -176,7 +177,7 @@ impl Config {
             let known = KEYS.iter().map(|key| key.shell).filter(|name| !name.is_empty());
             let hint = closest(&assignment.name, known).map(|near| format!("did you mean `{near}`?"));
             let message = "unknown key, so it has no effect";
-            self.issue(Severity::Warning, place, &assignment.name, message, hint);
+            self.issue(Severity::Warning, place, shown_name(&assignment.name), message, hint);
         }
     }
 

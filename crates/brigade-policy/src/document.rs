@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use brigade_catalog::source::{self, Locator};
 use brigade_core::{ConfigIssue, Hint, Json, Place, Severity, closest};
+use brigade_redact::shown_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -22,7 +23,7 @@ pub type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Converts spans of one file to places, and collects the issues found in it.
 ///
-/// Messages name the type of a wrong value, never its content.
+/// Messages name the type of a wrong value, never its content, nor a key that looks like a secret.
 pub struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -118,7 +119,7 @@ impl<'a> Reader<'a> {
     /// Warns about an unknown top-level key, with a suggestion.
     pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        self.warning(key.span(), name, "unknown key, so it has no effect", meant(name, known));
+        self.warning(key.span(), shown_name(name), "unknown key, so it has no effect", meant(name, known));
     }
 
     /// Reports an unknown key of a table as an error, with a suggestion. A misspelt restriction would otherwise leave
@@ -136,13 +137,13 @@ impl<'a> Reader<'a> {
         } else {
             meant(name, known)
         };
-        self.error(key.span(), Some(&format!("{table}{name}")), "unknown key", hint);
+        self.error(key.span(), Some(&format!("{table}{}", shown_name(name))), "unknown key", hint);
     }
 
     /// Reports an unknown table as an error.
     pub fn unknown_table(&mut self, key: &Spanned<impl AsRef<str>>, meant: &str) {
         let hint = Some(format!("did you mean `{meant}`?"));
-        self.error(key.span(), Some(key.get_ref().as_ref()), "unknown table", hint);
+        self.error(key.span(), Some(shown_name(key.get_ref().as_ref())), "unknown table", hint);
     }
 
     /// Reads a table.
@@ -473,6 +474,26 @@ mod tests {
         assert_eq!(reader.place(&(6..9)).to_string(), "p.toml:2:1");
         assert_eq!(reader.place(&(text.len() - 1..text.len())).to_string(), "p.toml:2:7");
         assert_eq!(reader.place(&(999..1000)).to_string(), "p.toml:2:8");
+    }
+
+    /// Issue 14: a secret that became a key is not told.
+    #[test]
+    fn a_key_that_looks_like_a_secret_is_not_told() {
+        let token = format!("brigade_{}", "0a1b2c3d".repeat(8));
+        let text = format!("{token} = 1\nmine = 1\n[t]\nghp_abcdefghijklmnopqrstuvwxyz0123456789 = 2\n");
+        let mut reader = Reader::new("p.toml", &text);
+        let table = reader.parse();
+        for (key, value) in &table {
+            match value.get_ref() {
+                DeValue::Table(inner) => {
+                    inner.keys().for_each(|key| reader.unknown_member(key, "t.", &["known"], &[]));
+                }
+                _ => reader.unknown_key(key, &["known"]),
+            }
+        }
+        let issues = reader.into_issues();
+        let fields: Vec<&str> = issues.iter().map(|issue| issue.field.as_deref().unwrap()).collect();
+        assert_eq!(fields, ["[redacted]", "mine", "t.[redacted]"]);
     }
 
     #[test]

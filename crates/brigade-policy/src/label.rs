@@ -2,7 +2,7 @@
 
 use brigade_command::is_dangerous_variable;
 use brigade_core::Label;
-use brigade_redact::{MARK, looks_secret_value};
+use brigade_redact::{MARK, looks_like_token};
 use thiserror::Error;
 
 /// Why a label must not be used.
@@ -32,12 +32,6 @@ pub fn check_label(text: &str) -> Result<Label, LabelProblem> {
     }
     let label: Label = text.parse().map_err(|_| LabelProblem::NotAName)?;
     if is_dangerous_variable(label.as_str()) { Err(LabelProblem::Dangerous) } else { Ok(label) }
-}
-
-/// Returns whether a text looks like a token, or has at least 32 hex digits and nothing else.
-fn looks_like_token(text: &str) -> bool {
-    let hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    hash || looks_secret_value(text).is_some()
 }
 
 /// Returns a label as it is shown and stored. A label that looks like a value is masked, because it may be the secret

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use brigade_catalog::Reads;
 use brigade_core::{Fingerprint, words};
 
-use crate::builtin::{definitions, is_alias};
+use crate::builtin::{alias_names, definitions, is_alias};
 
 words! {
     /// How ids are spelled in listings.
@@ -57,8 +57,8 @@ pub fn is_reserved(id: &str) -> bool {
     CONTROL_TOOLS.binary_search(&id).is_ok() || builtin_ids().binary_search(&id).is_ok()
 }
 
-/// Returns whether a name calls a tool of Brigade, as its id or as another name of it, so that an alias of a catalog
-/// entry leads nowhere.
+/// Returns whether a name calls a tool of Brigade, as its id or as another name of it. An alias of a catalog entry leads
+/// nowhere then, and an entry with this id is not shown to agents, which would call it in the place of that tool.
 pub fn is_taken(name: &str) -> bool {
     is_reserved(name) || is_alias(name)
 }
@@ -92,13 +92,15 @@ pub struct NameClashes {
 }
 
 impl NameClashes {
-    /// Compares the names of catalog entries, in one spelling, with each other and with the tools of Brigade.
+    /// Compares the names of catalog entries, in one spelling, with each other and with the names of Brigade's tools.
     ///
-    /// Of entries with the same name, none is listed. Brigade's own tools keep their names.
+    /// Of entries with the same name, none is listed. Brigade's own tools keep their names and aliases.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a str>, style: NameStyle) -> NameClashes {
         let own = CONTROL_TOOLS.iter().chain(builtin_ids()).map(|id| (spelled_name(id, style), *id, true));
+        // Aliases are called as they are in every spelling.
+        let aliases = alias_names().map(|alias| (Cow::Borrowed(alias), alias, true));
         let entries = ids.into_iter().map(|id| (spelled_name(id, style), id, false));
-        let mut named: Vec<(Cow<'_, str>, &str, bool)> = entries.chain(own).collect();
+        let mut named: Vec<(Cow<'_, str>, &str, bool)> = entries.chain(own).chain(aliases).collect();
         named.sort_unstable();
         let mut clashes = NameClashes::default();
         for alike in named.chunk_by(|one, next| one.0 == next.0).filter(|alike| 1 < alike.len()) {

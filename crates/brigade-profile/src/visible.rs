@@ -6,7 +6,7 @@ use brigade_policy::{Blocker, Gate, Standing};
 use thiserror::Error;
 
 use crate::builtin::{Approval, COMMAND, definition};
-use crate::names::{NameClashes, is_reserved};
+use crate::names::{NameClashes, is_taken};
 use crate::profiles::Action;
 use crate::rights::Rights;
 use crate::slot::Slot;
@@ -46,8 +46,8 @@ pub enum Hidden {
     /// The entry is disabled.
     #[error("the tool is disabled")]
     Disabled,
-    /// The id belongs to Brigade.
-    #[error("the id belongs to a tool of Brigade")]
+    /// The id is a name of a tool of Brigade.
+    #[error("the id is a name of a tool of Brigade")]
     Reserved,
     /// Another entry has the same listed name.
     #[error("another tool has the same listed name")]
@@ -77,7 +77,7 @@ pub fn visible(rights: &Rights, facts: &Facts<'_>) -> Result<Gate, Vec<Hidden>> 
             reasons.push(Hidden::Disabled);
         }
         if matches!(tool.source, Source::Catalog { .. }) {
-            if is_reserved(tool.id) {
+            if is_taken(tool.id) {
                 reasons.push(Hidden::Reserved);
             } else if facts.clashes.is_unlisted(tool.id) {
                 reasons.push(Hidden::NameClash);

@@ -3,6 +3,7 @@
 use super::argv::{ArgvReader, Hidden};
 use super::name::{NameKind, classify};
 use super::{MARK, Redactor, is_secret_field, looks_secret_value};
+use brigade_core::json::insert_beside;
 use brigade_core::{Json, Object};
 
 impl Redactor {
@@ -27,14 +28,7 @@ impl Redactor {
                 let mut redacted = Object::new();
                 for (key, value) in members {
                     let value = self.value(value, inherited.under(key, value));
-                    let key = self.redact_str(key);
-                    let mut unique = key.clone();
-                    let mut number = 1usize;
-                    while redacted.contains_key(&unique) {
-                        number += 1;
-                        unique = format!("{key} {number}");
-                    }
-                    redacted.insert(unique, value);
+                    insert_beside(&mut redacted, self.redact_str(key), value);
                 }
                 Json::Object(redacted)
             }

@@ -71,7 +71,7 @@ pub use name::{is_secret_field, is_secret_name};
 pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
 pub use rules::is_token_of_user;
-pub use shape::{SecretKind, looks_secret_value};
+pub use shape::{SecretKind, looks_like_token, looks_secret_value, shown_name};
 pub use tokens::{ShellToken, shell_tokens};
 
 #[cfg(test)]

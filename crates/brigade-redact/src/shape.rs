@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::anchors::{ANCHOR_LENGTH, Anchors};
+use super::redactor::MARK;
 use super::rules;
 use super::window::{Extent, Window};
 
@@ -66,6 +67,18 @@ pub fn looks_secret_value(text: &str) -> Option<SecretKind> {
     }
     let plain = plain_letters(text);
     if plain != text && crate::redactor::is_changed_by_rules(&plain) { first_kind(&plain) } else { None }
+}
+
+/// Returns whether a text looks like a secret, or has at least 32 hex digits and nothing else.
+pub fn looks_like_token(text: &str) -> bool {
+    let is_hash = 32 <= text.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash || looks_secret_value(text).is_some()
+}
+
+/// Returns a name that somebody wrote as it is shown. One that [looks like a token](looks_like_token) is masked, because
+/// it may be the secret itself.
+pub fn shown_name(name: &str) -> &str {
+    if looks_like_token(name) { MARK } else { name }
 }
 
 /// Removes zero-width characters and converts fullwidth letters to ASCII, so that neither hides a name.

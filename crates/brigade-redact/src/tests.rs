@@ -53,6 +53,20 @@ fn a_private_key_right_after_a_token_is_masked_whole() {
     assert_eq!(Redactor::new(&[]).redact_str(text), "Basic [redacted].");
 }
 
+/// Issue 14: the tokens of our own gateway are secrets wherever they stand, and names with our name are not.
+#[test]
+fn a_token_of_the_gateway_is_masked_everywhere() {
+    let token = format!("brigade_{}", "0a1b2c3d".repeat(8));
+    let text = format!("profiles = [\"{token}\"], brigade_core::json, brigade_{}, {token}", "a".repeat(40));
+    let expect =
+        format!("profiles = [\"[redacted]\"], brigade_core::json, brigade_{}, [redacted]", "a".repeat(40));
+    assert_eq!(Redactor::new(&[]).redact_str(&text), expect);
+    assert_eq!(byte_by_byte(&Redactor::new(&[]), &text), expect);
+    let names =
+        [&token, "0123456789abcdef0123456789abcdef", "api_key", "brigade_core", "a=b"].map(shown_name);
+    assert_eq!(names, [MARK, MARK, "api_key", "brigade_core", "a=b"]);
+}
+
 #[test]
 fn every_secret_of_the_corpus_is_masked_and_nothing_else() {
     let mut wrong = Vec::new();

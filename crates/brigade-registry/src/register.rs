@@ -418,6 +418,9 @@ fn put_all(
         if is_reserved(id) {
             let message = "a built-in tool, or one of the gateway, has this id; give this one another id";
             report.errors.push(refusal("reserved_tool_id", format!("{id}.id"), message));
+        } else if is_taken(id) {
+            let message = "a built-in tool, or one of the gateway, has this name; give this one another id";
+            report.errors.push(refusal("alias_taken", format!("{id}.id"), message));
         }
         if is_id_taken {
             let message = "another tool has this id as an alias";

@@ -115,6 +115,18 @@ impl Thread {
     }
 }
 
+/// Refuses a second pull request of a lane.
+fn none_open(others: &[Kept<PullRequest>], request: &PullRequest) -> Result<(), StoreError> {
+    let is_open = |other: &&Kept<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
+    match others.iter().find(is_open) {
+        Some(open) => {
+            let message = format!("the lane has a pull request already: {}", open.id);
+            Err(StoreError::refused(codes::ALREADY_OPEN, message))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Store {
     /// Adds a pull request with the next number.
     ///
@@ -127,15 +139,18 @@ impl Store {
         now: Timestamp,
     ) -> Result<Kept<PullRequest>, StoreError> {
         self.add_record(owner, now, |others: &[Kept<PullRequest>]| {
-            let is_open =
-                |other: &&Kept<PullRequest>| other.record.lane == request.lane && !other.record.is_closed;
-            if let Some(open) = others.iter().find(is_open) {
-                let message = format!("the lane has a pull request already: {}", open.id);
-                return Err(StoreError::refused(codes::ALREADY_OPEN, message));
-            }
+            none_open(others, &request)?;
             let last = others.iter().map(|other| other.record.number).max().unwrap_or_default();
             Ok(PullRequest { number: last + 1, ..request })
         })
+    }
+
+    /// Refuses a pull request that [`Store::open_pull_request`] would refuse now.
+    ///
+    /// # Errors
+    /// Returns what that would.
+    pub fn check_pull_request(&self, request: &PullRequest) -> Result<(), StoreError> {
+        none_open(&self.records(None)?, request)
     }
 
     /// Lists the threads of a pull request, the oldest first.

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use brigade_builtin::{Engine, Failure, Tasks};
+use brigade_builtin::{Engine, Failure, Tasks, end_children, unbroken};
 use brigade_call::{CallSession, Caller};
 use brigade_core::{codes, json::from_json};
 use brigade_profile::{FlowRights, LiveSession};
 use brigade_redact::Redactor;
-use brigade_store::flows::Flow;
+use brigade_store::Store;
+use brigade_store::flows::{Flow, FlowStatus};
 use brigade_upkeep::gather;
 
 use crate::desk::{Desk, OnBehalf};
 use crate::environment;
 use crate::hands::Hands;
+use crate::running::Place;
 
 /// Returns what the calls of an execution may do: what those of the session may that asked for it.
 pub(crate) fn rights(session: Option<&LiveSession>, asked_in: Option<&CallSession>) -> FlowRights {
@@ -33,29 +35,41 @@ fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
     Ok(desk.callers.on_behalf(Caller::from_record(Some(&flow.caller)), session, rights.profiles))
 }
 
-/// Begins to drive an execution that belongs to this process, or to one that is gone.
+/// Begins to drive an execution that belongs to this process, or to one that is gone. One that cannot be driven ends.
 pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
     let (desk, gateway) = (hands.desk, hands.gateway()?);
     let store = desk.stores.writing(&*desk.seams.fs)?;
-    if flow.gateway != gateway {
-        // Only who serves goes on with what others began.
-        let may = desk.serves && hands.is_gone(&flow.gateway);
-        if !may || !store.take_flow_over(flow, &gateway, desk.seams.now())? {
-            return Ok(());
-        }
+    let is_ours = flow.gateway == gateway;
+    // Only who serves goes on with what others began.
+    if !is_ours && !(desk.serves && hands.is_gone(&flow.gateway)) {
+        return Ok(());
     }
     let Some(place) = desk.running.begin(&flow.id)? else { return Ok(()) };
+    if !is_ours && !store.take_flow_over(flow, &gateway, desk.seams.now())? {
+        return Ok(());
+    }
+    let begun = unbroken(|| drive_here(desk, flow, &store, place));
+    if let Err(failure) = &begun {
+        let (error, now) = (Some((failure.code, failure.message.as_str())), desk.seams.now());
+        store.end_flow(&flow.id, FlowStatus::Failed, error, now)?;
+        end_children(&store, &flow.id, &|id| _ = desk.running.cancel(id), now)?;
+    }
+    begun
+}
+
+/// Drives an execution at this place: on a thread of its own where this process serves, else before this returns.
+fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Result<(), Failure> {
+    let serves = desk.serves;
     let (OnBehalf { desk, steps }, id) = (of_who_began(desk, flow)?, flow.id.clone());
     let config = gather::config(&desk.seams).map_err(|error| environment(&error))?;
-    let serves = desk.serves;
+    let redactor = Redactor::new(&gather::bound_secrets(&desk.seams, &config.policy));
+    let store = store.clone();
     let work = move || {
-        let seams = &*desk.seams;
-        let redactor = Redactor::new(&gather::bound_secrets(seams, &config.policy));
         let engine = Engine {
             store: &store,
             steps: &*steps,
             tasks: &Hands::new(&desk, &config, None),
-            clock: &*seams.clock,
+            clock: &*desk.seams.clock,
             redactor: &redactor,
             cancel: &place.cancel,
             waits: serves,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use brigade_builtin::{Failure, TASKS, Tasks, unbroken};
+use brigade_builtin::{Failure, TASKS, Tasks};
 use brigade_call::CallSession;
 use brigade_core::reasons;
 use brigade_crew::Cook;
@@ -14,7 +14,7 @@ use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
 use brigade_profile::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
-use brigade_store::executions::{Ending, Execution, ExecutionStatus};
+use brigade_store::executions::Execution;
 use brigade_store::flows::Flow;
 
 use crate::connected::Connected;
@@ -118,28 +118,12 @@ impl Tasks for Hands<'_> {
             connected,
             place,
         };
-        let (store, seams, id) = (job.store.clone(), seams.clone(), execution.id.clone());
-        let work = move || {
-            // A task whose thread panics has ended, too.
-            let ended = unbroken(|| {
-                job.run();
-                Ok(())
-            });
-            if let Err(failure) = ended {
-                let error = Some((failure.code, failure.message.as_str()));
-                drop(store.end_execution(
-                    &id,
-                    &Ending { status: ExecutionStatus::Failed, error },
-                    seams.now(),
-                ));
-            }
-        };
         if !self.desk.serves {
-            work();
+            job.run();
             return Ok(());
         }
         let thread = std::thread::Builder::new().name("task".to_owned());
-        thread.spawn(work).map(drop).map_err(|error| environment(&error))
+        thread.spawn(|| job.run()).map(drop).map_err(|error| environment(&error))
     }
 
     fn cancel(&self, id: &str) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use brigade_builtin::{Failure, end_children};
+use brigade_builtin::{Failure, end_children, unbroken};
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, RunId};
 use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
@@ -112,7 +112,8 @@ impl Job {
     }
 
     pub(crate) fn run(mut self) {
-        let ended = self.tries();
+        // A task whose driver panics has ended, too.
+        let ended = unbroken(|| Ok(self.tries())).unwrap_or_else(|failure| Err(failure.into()));
         drop(self.connected.take());
         let (status, error) = match &ended {
             Ok(()) => (ExecutionStatus::Completed, None),

@@ -1,14 +1,15 @@
-//! What arguments of built-in tools name besides files, for what an approval binds.
+//! What arguments of built-in tools name besides files: what an approval binds, and what speaks against a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brigade_builtin::{Context, Named, named, names_things};
-use brigade_call::Caller;
+use brigade_call::{Caller, NamedThings};
 use brigade_core::{Fingerprint, Json};
 use brigade_exec::file_fingerprint;
 use brigade_facts::{Config, Host, Names};
 use brigade_fs::Location;
+use brigade_policy::Blocker;
 use brigade_profile::Worker;
 use brigade_redact::Redactor;
 use brigade_store::Stores;
@@ -35,20 +36,21 @@ impl Names for NamesOf {
         caller: &Caller,
         tool: &str,
         args: &Json,
-    ) -> BTreeMap<String, Fingerprint> {
+    ) -> NamedThings {
         if !names_things(tool) {
-            return BTreeMap::new();
+            return NamedThings::default();
         }
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
             environment: Some(host.environment),
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
-        let Named { mut things, agent } = named(&context, tool, args);
+        let Named { mut things, agent, against } = named(&context, tool, args);
         if let Some(worker) = agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
             things.append(&mut files_of(&worker, host));
         }
-        things
+        let against = against.map(|failure| Blocker::new(&failure, failure.message.as_str()));
+        NamedThings { things, against: against.into_iter().collect() }
     }
 }
 

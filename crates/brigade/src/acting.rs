@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
-use brigade_core::Json;
 use brigade_core::text::short;
+use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
 use brigade_mcp::ToolResult;
@@ -149,7 +149,10 @@ impl Use<'_> {
                 ..Limits::default()
             }),
             guards: self.config.guards(&host),
-            max_bytes: gateway.map_or(32 << 10, |gateway| gateway.max_result_bytes),
+            // The log has the text a second time, as data.
+            max_bytes: gateway
+                .map_or(32 << 10, |gateway| gateway.max_result_bytes)
+                .min(self.verified.map_or(u64::MAX, |call| call.decision().max_output_bytes / 3)),
             path: self.room.env.environment.get("PATH"),
             tools: self.tools(),
             suites: self.suites(),
@@ -173,10 +176,7 @@ impl Use<'_> {
         };
         let result = match definition(self.id) {
             Some(row) => run(row, self.args, &mut context),
-            None => Err(Failure::new(
-                brigade_core::reasons::NOT_AVAILABLE_HERE,
-                format!("`{}` is not there any more", self.id),
-            )),
+            None => Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is gone", self.id))),
         };
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: redactor.redact_str(&touched.path),
@@ -217,7 +217,7 @@ impl Use<'_> {
             self.verified,
             &self.profiles,
         );
-        let (code, message) = ("not_available_here", "this build has no built-in tools");
+        let (code, message) = (reasons::NOT_AVAILABLE_HERE.as_str(), "this build has no built-in tools");
         let result = ToolResult::failed(&failed(code, message), code, None);
         Done { result, failure: Some((code, message.to_owned())), touched: Vec::new() }
     }

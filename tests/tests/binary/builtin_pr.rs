@@ -85,8 +85,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
         assert!(names.contains(&name.to_owned()), "{names:?}");
     }
     let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));
-    let refused = agreed(&site, &mut client, "pr.create", json!({"laneId": empty["lane_id"]}));
-    assert_eq!(about(&refused)["code"], "nothing_to_review", "{refused:#}");
+    fails(&mut client, "pr.create", json!({"laneId": empty["lane_id"]}), "nothing_to_review");
     let lane = lane(&site, &mut client);
     // No rule answers for it: a person is asked.
     let made = agreed(&site, &mut client, "createPrFromLane", json!({"laneId": lane["lane_id"]}));
@@ -97,8 +96,7 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
         (&made["title"], &made["branch"], &made["base"], &made["url"]),
         (&json!("Log in"), &lane["branch"], &json!("main"), &json!("brigade://pr/1"))
     );
-    let twice = agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"]}));
-    assert_eq!(about(&twice)["code"], "already_open", "{twice:#}");
+    fails(&mut client, "pr.create", json!({"laneId": lane["lane_id"]}), "already_open");
     let seen = done(&mut client, "pr.inventory", json!({"prNumber": 1}));
     assert!(seen["summary"].as_str().unwrap().ends_with("\n\nLets people in."), "{seen:#}");
     assert!(seen["summary"].as_str().unwrap().contains("open, 1 commits"), "{seen:#}");
@@ -153,6 +151,34 @@ fn the_work_of_a_lane_is_reviewed_and_checked() {
         fails(&mut client, "pr.inventory", args, "invalid_arguments");
     }
     fails(&mut client, "pr.inventory", json!({"prNumber": 2}), "not_found");
+}
+
+/// Issue 17: what keeps a pull request from being made is said before a person is asked, and again when it is made.
+#[test]
+fn a_lane_has_one_pull_request_also_when_two_were_approved() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let lane = lane(&site, &mut client)["lane_id"].clone();
+    let asked = |client: &mut Client, title: &str| {
+        let asked = client.call("pr.create", json!({"laneId": lane, "title": title}));
+        assert_stands(&asked, "pending", "approval_pending");
+        id_of(&asked)
+    };
+    let ids = ["One", "Two"].map(|title| asked(&mut client, title));
+    ids.iter().for_each(|id| drop(site.json(["call", "approve", id]).expect(0)));
+    let [one, two] = ids.map(|id| client.call("call.wait", json!({"call_id": id})));
+    assert_stands(&one, "completed", "");
+    assert_eq!(about(&two)["code"], "already_open", "{two:#}");
+    let id = one["structuredContent"]["pr_id"].as_str().unwrap();
+    let plan = |args: Value, code: i32| {
+        let plan = site.json(["call", "plan", "pr.create", "--args", &args.to_string()]).expect(code);
+        plan["blocker_details"].as_array().unwrap().iter().map(|row| row["code"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(plan(json!({"laneId": lane, "title": "Three"}), 1), ["already_open"]);
+    assert_eq!(plan(json!({"laneId": "lane-nothing"}), 1), ["not_found"]);
+    site.brigade.run(["work", "pr", "close", id]).assert_code(0);
+    assert_eq!(plan(json!({"laneId": lane, "title": "Three"}), 0), [""; 0]);
+    asked(&mut client, "Three");
 }
 
 #[test]

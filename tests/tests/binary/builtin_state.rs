@@ -5,7 +5,7 @@
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, GATEWAY, POLICY, assert_stands, text};
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, text};
 
 const RULES: &str = r#"allowed_families = ["builtin"]
 allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "memory-write"]
@@ -29,6 +29,33 @@ fn done(client: &mut Client, tool: &str, args: Value) -> Value {
     let result = client.call(tool, args);
     assert_ne!(result["isError"], json!(true), "{result:#}");
     result["structuredContent"].clone()
+}
+
+/// Issue 17: lists and files are no larger than a result may be, and the rest is read on.
+#[test]
+fn a_long_result_is_cut_with_all_its_members() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    let most = 32 << 10;
+    for number in 0..50 {
+        let script = json!({"name": format!("s{number}"), "code": "x", "description": "d".repeat(1_000)});
+        done(&mut client, "script.save", script);
+    }
+    let listed = client.call("script.list", json!({}));
+    let list = &listed["structuredContent"];
+    let rows = list["scripts"].as_array().unwrap();
+    assert!((20..50).contains(&rows.len()) && list.to_string().len() <= most, "{}", rows.len());
+    assert_eq!((&list["total"], &rows[0]["version"]), (&json!(50), &json!(1)));
+    assert_eq!(about(&listed)["truncated"], true, "{:#}", about(&listed));
+    let rest = json!({"run_id": about(&listed)["run_id"], "limit": 100});
+    assert!(Some(100_000) < done(&mut client, "output.read", rest)["total_bytes"].as_u64());
+    let volume = done(&mut client, "volume.create", json!({"label": "v", "size_limit_bytes": 1_000_000}));
+    let file = json!({"volume_id": volume["volume_id"], "path": "f", "content": "é".repeat(100_000)});
+    done(&mut client, "file.write", file);
+    let read = done(&mut client, "file.read", json!({"volume_id": volume["volume_id"], "path": "f"}));
+    let content = read["content"].as_str().unwrap();
+    assert!(30_000 < content.len() && read.to_string().len() <= most, "{}", content.len());
+    assert_eq!((&read["encoding"], &read["size_bytes"]), (&json!("utf8"), &json!(200_000)));
 }
 
 #[test]

@@ -497,6 +497,85 @@ fn no_alias_of_the_catalog_takes_over_a_tool_of_brigade() {
     }
 }
 
+/// Issue 17: nor does an entry whose id is another name of such a tool.
+#[test]
+fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
+    let site = site();
+    let rules = RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]").replace("\"fs.*\"", "\"*\"");
+    site.workspace.write(POLICY, rules);
+    site.workspace.write("schemas/text.json", r#"{"type":"object","properties":{"path":{"type":"string"}}}"#);
+    for id in ["readFile", "read.file", "aegis.fs.read", "mine"] {
+        add(&site, id, "", "echo mine\n");
+    }
+    for (style, is_listed) in [("dotted", true), ("plain", false)] {
+        let mut client = Client::start(&site, &["--profile", "permission.full-auto", "--names", style]);
+        client.hello("2025-11-25", json!({}));
+        let names = listed(&mut client);
+        let ours: Vec<&str> =
+            names.iter().map(String::as_str).filter(|name| ["mine", "read.file"].contains(name)).collect();
+        let expect: &[&str] = if is_listed { &["mine", "read.file"] } else { &["mine"] };
+        assert_eq!(ours, expect, "{style}");
+        assert!(!names.contains("readFile") && !names.contains("read_file"), "{style}");
+        for called in ["readFile", "read_file", "aegis.fs.read"] {
+            let answer = client.call(called, json!({"path": "a.txt"}));
+            assert_stands(&answer, "completed", "");
+            assert_eq!(
+                (&about(&answer)["tool"], text(&answer)),
+                (&json!("fs.read"), "one\ntwo\n".to_owned())
+            );
+        }
+        assert_eq!(text(&client.call("mine", json!({}))), "mine\n");
+        client.close_input();
+    }
+    let issues = site.json(["doctor", "--only", "reserved_tool_id"]).expect(0)["issues"].clone();
+    let ids: Vec<&str> =
+        issues.as_array().unwrap().iter().map(|issue| issue["tool_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["aegis.fs.read", "readFile"], "{issues:#}");
+}
+
+/// Issue 17: the cap of the policy holds for what Brigade itself gives, and its receipts count that, too.
+#[test]
+fn what_a_built_in_tool_gives_is_capped_and_counted() {
+    let site = site();
+    let rules = RULES
+        .replace("\"fs.*\"", "\"fs.*\", \"script.*\"")
+        .replace("effects = [\"local-read\"", "effects = [\"state-write\", \"local-read\"");
+    site.workspace.write(POLICY, format!("max_output_bytes = \"6KiB\"\n{rules}"));
+    let line = "x".repeat(59) + "\n";
+    site.workspace.write("long.txt", line.repeat(400));
+    let mut client = client(&site, &["permission.full-auto"]);
+    let log = |answer: &Value| {
+        let receipt = receipt(&site, &id_of(answer));
+        let kept = site.workspace.read_text(receipt["stdout_log_path"].as_str().unwrap()).len();
+        let stdout = &receipt["output"]["stdout"];
+        assert_eq!(stdout["bytes"], json!(kept), "{receipt:#}");
+        assert!(kept <= 6 << 10, "{kept}");
+        stdout["dropped"].as_u64().unwrap()
+    };
+    let part = client.call("fs.read", json!({"path": "long.txt"}));
+    assert_stands(&part, "completed", "");
+    assert_eq!(
+        (&part["structuredContent"]["truncated"], &about(&part)["truncated"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(log(&part), 0, "it is cut by lines, as by the gateway's own limit");
+    let read = part["structuredContent"]["content"].as_str().unwrap().lines().count();
+    assert!(10 < read, "{part:#}");
+    let rest = client.call("fs.read", json!({"path": "long.txt", "offset": read, "limit": 1}));
+    assert_eq!(rest["structuredContent"]["content"], line);
+    // A tool that gives all or nothing.
+    let saved = client.call("script.save", json!({"name": "long", "code": "y".repeat(20_000)}));
+    let id = saved["structuredContent"]["id"].clone();
+    let all = client.call("script.get", json!({"id": id}));
+    assert_stands(&all, "completed", "");
+    assert!(10_000 < log(&all), "what was dropped is counted");
+    let again = client.call("call.wait", json!({"call_id": id_of(&all)}));
+    assert_stands(&again, "completed", "invalid_output");
+    assert!(text(&again).contains("`max_output_bytes`") && text(&again).contains("output.read"), "{again:#}");
+    let used = client.call("budget.get", json!({}))["structuredContent"]["output"]["used"].clone();
+    assert!(Some(6 << 10) < used.as_u64(), "{used}");
+}
+
 #[test]
 fn a_report_hashes_no_file_that_is_closed_to_reading() {
     let site = site();

@@ -480,11 +480,12 @@ fn names_of_built_in_tools_are_refused() {
     let file = site.beside("tools.yaml");
     write(
         &file,
-        "tools:\n- {id: fs.read, source: {type: cli, command: jq}}\n- {id: b, aliases: [ok, readFile, tools.call], source: {type: cli, command: jq}}\n",
+        "tools:\n- {id: fs.read, source: {type: cli, command: jq}}\n- {id: TodoWrite, source: {type: cli, command: jq}}\n- {id: b, aliases: [ok, readFile, tools.call], source: {type: cli, command: jq}}\n",
     );
     let refused = register(&site, &[file.to_str().unwrap(), "--dry-run"], 1);
     let expect = [
         pair("reserved_tool_id", "fs.read.id"),
+        pair("alias_taken", "TodoWrite.id"),
         pair("alias_taken", "b.aliases[2]"),
         pair("alias_taken", "b.aliases[3]"),
     ];

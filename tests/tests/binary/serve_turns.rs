@@ -3,7 +3,9 @@
 use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, about, add, agents, assert_stands, id_of, runs, signal, site, text};
+use crate::serve_common::{
+    Client, POLICY, about, add, agents, assert_stands, id_of, runs, signal, site, text,
+};
 
 /// Says that it began, and goes on when the file `go` is there.
 const WAITS: &str =
@@ -52,6 +54,28 @@ fn a_limit_on_running_calls_counts_those_of_all_gateways() {
     let second = other.result(second);
     assert_stands(&second, "completed", "");
     assert_eq!((text(&second), runs(&site, "at-once")), ("said now".to_owned(), 2));
+}
+
+/// Issue 14: an agent is told why a person decides about a call that a rule had approved.
+#[test]
+fn a_call_whose_rule_was_taken_away_before_its_turn_says_so() {
+    let (site, mut one, mut other) = two_gateways();
+    let first = one.send_call("read-long", json!({}));
+    until("start of the first call", || (began(&site, "read-long") == 1).then_some(()));
+    let second = other.send_call("at-once", json!({"text": "now"}));
+    until("approval of the second call", || (statuses(&site) == ["approved", "running"]).then_some(()));
+    site.workspace.replace(POLICY, "[\"at-once\", \"read-*\"]", "[\"read-*\"]");
+    site.workspace.write("go", "");
+    assert_stands(&one.result(first), "completed", "");
+    let second = other.result(second);
+    assert_stands(&second, "pending", "approval_pending");
+    let reason = "approval: the rule `reads` of the policy does not cover the call any more.";
+    assert!(text(&second).contains(reason), "{second:#}");
+    let waited = other.call("call.wait", json!({"call_id": id_of(&second), "timeout_seconds": 0}));
+    assert!(text(&waited).contains(reason), "{waited:#}");
+    let status = other.call("call.status", json!({"call_id": id_of(&second)}));
+    assert_eq!(status["structuredContent"]["status"], "pending", "{status:#}");
+    assert_eq!(runs(&site, "at-once"), 0);
 }
 
 #[test]

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
 use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
 use crate::context::{Failure, Started};
+use crate::run::unbroken;
 use crate::task::{Tasks, end_children};
 
 /// How often something is looked at that another process changes.
@@ -139,18 +140,6 @@ pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Times
     }
     end_children(store, &flow.id, &|id| _ = tasks.cancel(id), now)?;
     Ok(())
-}
-
-/// Does work whose panic is a failure: who waits for it hears of it.
-///
-/// # Errors
-/// Returns what the work does, and `broke_off` if it panics.
-pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    done.unwrap_or_else(|_| {
-        let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
-        Err(Failure::new(codes::BROKE_OFF, message))
-    })
 }
 
 impl Engine<'_> {

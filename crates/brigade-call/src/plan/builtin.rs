@@ -33,6 +33,7 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
     if let Some(Err(problem)) = judged.filter(|_| known.missing.is_empty()) {
         blockers.push(Blocker::new(problem, format!("$.url: {problem}")).field("$.url"));
     }
+    blockers.extend(known.named.against.iter().cloned());
     let root = facts.root.display().to_string();
     if let Some(args) = args {
         let refused = refused_arguments(row, args, facts.caller.agent(), &known.guards, &root);

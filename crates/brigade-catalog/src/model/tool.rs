@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use brigade_core::json::insert_beside;
 use brigade_core::{Json, Place};
 use brigade_redact::{Redactor, SecretValue, shown_command};
 
@@ -188,7 +189,7 @@ impl Masks {
         held.map(|(label, _)| label.as_str()).collect()
     }
 
-    /// Masks the texts and the keys of a JSON value.
+    /// Masks the texts and the keys of a JSON value. Keys that become equal are numbered.
     pub fn hide_json(&self, json: &mut Json) {
         if self.is_empty() {
             return;
@@ -198,11 +199,10 @@ impl Masks {
             Json::String(text) => self.hide(text),
             Json::Array(items) => items.iter_mut().for_each(|item| self.hide_json(item)),
             Json::Object(members) => {
-                let masked = std::mem::take(members).into_iter().map(|(key, mut value)| {
+                for (key, mut value) in std::mem::take(members) {
                     self.hide_json(&mut value);
-                    (self.shown(&key), value)
-                });
-                *members = masked.collect();
+                    insert_beside(members, self.shown(&key), value);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_core::text::short;
 use brigade_core::{Hint, Place, Severity, closest};
-use brigade_redact::is_secret_name;
+use brigade_redact::{is_secret_name, shown_name};
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
@@ -16,7 +16,7 @@ use crate::model::{FieldPlace, Origin};
 use crate::source::{self, Locator};
 
 /// The maximum length in bytes of a name that is compared with known names.
-pub(super) const LONGEST_NAME: usize = 64;
+const LONGEST_NAME: usize = 64;
 
 type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
@@ -35,7 +35,7 @@ pub(super) fn read<E: Entry>(text: &str, first_line: usize, output: &mut Output<
         } else if E::HAS_SETTINGS && settings::KEYS.contains(&key.get_ref().as_ref()) {
             settings::read(key.get_ref(), key.span().start, value, &locator, output);
         } else if trust == Trust::Sound {
-            let name = short(key.get_ref(), LONGEST_NAME);
+            let name = shown(key.get_ref());
             output.report(
                 Severity::Warning,
                 locator.locate(key.span().start),
@@ -316,7 +316,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
                 }
                 None if self.trust == Trust::Sound => {
                     let hint = did_you_mean(key.get_ref(), known.names());
-                    self.warning(start, &path(name, key.get_ref()), "unknown key", hint);
+                    self.warning(start, &path(name, shown_name(key.get_ref())), "unknown key", hint);
                 }
                 None => {}
             }
@@ -414,13 +414,13 @@ impl<E: Entry> EntryReader<'_, '_, E> {
     ) {
         // In broken TOML part of a value may have become a key, so the name is not shown.
         if self.trust == Trust::Sound {
-            let (shown, hint) = (short(name, LONGEST_NAME), did_you_mean(name, known));
+            let (shown, hint) = (shown(name), did_you_mean(name, known));
             match severity {
                 Severity::Error => self.error_at(self.locator.locate(at), &shown, "unknown key", hint),
                 Severity::Warning | Severity::Info => self.warning(at, &shown, "unknown key", hint),
             }
             if holds_secret(name, value.get_ref()) {
-                self.unsafe_fields.push(short(name, LONGEST_NAME));
+                self.unsafe_fields.push(shown);
             }
             self.look_for_secrets(name, value.get_ref());
         }
@@ -432,7 +432,7 @@ impl<E: Entry> EntryReader<'_, '_, E> {
             _ if self.trust == Trust::Broken => {}
             DeValue::Table(table) => {
                 for (key, value) in in_file_order(table) {
-                    let name = path(name, key.get_ref());
+                    let name = path(name, shown_name(key.get_ref()));
                     if holds_secret(key.get_ref(), value.get_ref()) {
                         self.unsafe_fields.push(name.clone());
                     }
@@ -458,6 +458,11 @@ impl<E: Entry> EntryReader<'_, '_, E> {
 /// Returns whether a key looks secret. `max_tokens = 100` does not.
 fn holds_secret(key: &str, value: &DeValue<'_>) -> bool {
     matches!(value, DeValue::String(_) | DeValue::Array(_) | DeValue::Table(_)) && is_secret_name(key)
+}
+
+/// Returns an unknown key as it is shown.
+pub(super) fn shown(key: &str) -> String {
+    short(shown_name(key), LONGEST_NAME)
 }
 
 fn path(field: &str, key: &str) -> String {

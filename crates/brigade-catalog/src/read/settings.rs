@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::entry::Entry;
-use super::full::{LONGEST_NAME, did_you_mean, in_file_order};
+use super::full::{did_you_mean, in_file_order, shown};
 use super::{Finding, Output};
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::SCHEMA;
@@ -106,7 +106,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
                 }
                 ("harness_tools", _) => self.error(start, "registry.harness_tools", "expected true or false"),
                 (name, _) => {
-                    let field = format!("registry.{}", brigade_core::text::short(name, LONGEST_NAME));
+                    let field = format!("registry.{}", shown(name));
                     let hint = did_you_mean(name, REGISTRY);
                     self.say(Severity::Warning, key.span().start, &field, "unknown key", hint);
                 }

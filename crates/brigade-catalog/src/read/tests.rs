@@ -261,6 +261,19 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
             "warning t.toml:8:2: other: unknown key at the top level",
         ],
     );
+    // Issue 14: a secret that became a key is not told.
+    const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    check_fields(
+        &format!("{TOKEN} = 3\n[tool.install]\n{TOKEN} = 1\n"),
+        &[
+            "warning t.toml:5:1: a: [redacted]: unknown key",
+            "warning t.toml:7:1: a: install.[redacted]: unknown key",
+        ],
+    );
+    check(
+        &format!("{TOKEN} = 1\n{SECOND}"),
+        &["warning t.toml:1:1: [redacted]: unknown key at the top level"],
+    );
 }
 
 #[test]

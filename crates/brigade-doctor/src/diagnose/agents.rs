@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place, closest};
 use brigade_profile::{NameClashes, NameStyle, is_reserved, is_taken};
+use brigade_redact::shown_name;
 
 use super::config;
 use crate::{Issue, IssueType, OfferedBy, Snapshot};
@@ -29,6 +30,7 @@ fn upstreams(snapshot: &Snapshot<'_>, tools: &[&Tool], found: &mut Vec<Issue>) {
     for (id, place) in snapshot.upstreams.iter().filter(|(id, _)| !servers.contains(id.as_str())) {
         let near = closest(id, servers.iter().copied());
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let id = shown_name(id);
         let detail = format!("no enabled MCP tool of the catalog is of the server `{id}`{near}");
         let issue = Issue::new(IssueType::UpstreamUnknown, detail).subject(id).at(place.clone());
         found.push(Issue { tool_id: None, ..issue.evidence("unknown") });
@@ -49,10 +51,10 @@ fn tracked(place: &Place, found: &mut Vec<Issue>) {
 
 /// Ids that Brigade uses itself, and names that several tools would be listed under.
 fn names(tools: &[&Tool], found: &mut Vec<Issue>) {
-    let (reserved, own): (Vec<&Tool>, Vec<&Tool>) =
-        tools.iter().partition(|tool| is_reserved(tool.id.as_str()));
+    let (reserved, own): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(|tool| is_taken(tool.id.as_str()));
     for tool in reserved {
-        let detail = "a tool of Brigade has this id, so agents are not shown the entry";
+        let what = if is_reserved(tool.id.as_str()) { "id" } else { "name" };
+        let detail = format!("a tool of Brigade has this {what}, so agents are not shown the entry");
         found.push(Issue::of_tool(IssueType::ReservedToolId, tool, "id", detail).evidence("reserved"));
     }
     for tool in tools {

@@ -2,6 +2,7 @@
 
 use brigade_core::{Place, Severity, closest};
 use brigade_policy::document::{Reader, Value};
+use brigade_redact::shown_name;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
@@ -47,7 +48,8 @@ fn unknown(path: &str, place: Place, config: &mut Config) {
         Key::of_shell(last).or_else(|| KEYS.iter().find(|key| key.toml.rsplit('.').next() == Some(last)));
     let near = moved.map(|key| key.toml).or_else(|| closest(path, known));
     let hint = near.map(|near| format!("did you mean `{near}`?"));
-    config.issue(Severity::Warning, place, path, "unknown key, so it has no effect", hint);
+    let shown: Vec<&str> = path.split('.').map(shown_name).collect();
+    config.issue(Severity::Warning, place, &shown.join("."), "unknown key, so it has no effect", hint);
 }
 
 fn raw(value: &Value<'_>) -> Raw {

@@ -277,6 +277,15 @@ fn the_other_roles_are_read_too() {
         let result = ResultFile::Bytes(bytes.as_bytes());
         assert_eq!(mapped(&Evidence { result, ..evidence("other") }).as_deref(), text, "{output}");
     }
+    // Issue 17: `null` is the output of a task. Without the member, what the worker answered is.
+    let result = ResultFile::Bytes(b"{\"nonce\":\"n0\",\"output\":null}");
+    assert_eq!(tasked(&Evidence { result, ..evidence("other") }).as_deref(), Some("null"));
+    for members in ["", ",\"summary\":\"s\"", ",\"cost_usd\":1"] {
+        let bytes = format!("{{\"nonce\":\"n0\"{members}}}");
+        let result = ResultFile::Bytes(bytes.as_bytes());
+        assert_eq!(tasked(&Evidence { result, ..evidence("other") }).as_deref(), Some("other"), "{members}");
+        assert_eq!(tasked(&Evidence { result, ..evidence("n0 in it") }), None, "{members}");
+    }
     assert_eq!(mapped(&evidence("text\n")).as_deref(), Some("text"));
     assert_eq!(
         (mapped(&evidence(" \n")), mapped(&Evidence { exit: Exit::TimeLimit, ..evidence("x") })),

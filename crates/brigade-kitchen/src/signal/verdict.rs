@@ -119,7 +119,8 @@ struct Members {
     #[serde(deserialize_with = "present")]
     prd: Option<Option<Object>>,
     questions: Vec<String>,
-    output: Option<Json>,
+    #[serde(deserialize_with = "present")]
+    output: Option<Option<Json>>,
 }
 
 /// What counts of an attempt: the members of its result file, or its tags. `None` if the result file does not count.
@@ -291,20 +292,32 @@ fn closing_object(answer: &str) -> Option<Json> {
 
 /// Returns the part of the map that the executive wrote: the member `output` of the result file, else its answer.
 pub fn mapped(evidence: &Evidence<'_>) -> Option<String> {
-    if ended_well(evidence) { tasked(evidence) } else { None }
+    let output = output(evidence).filter(|output| ended_well(evidence) && *output != Json::Null)?;
+    text_of(output)
 }
 
 /// Returns what a worker gave for a task of an agent, however it ended: the member `output` of the result file, as JSON
-/// if it is no text, else its answer.
+/// if it is no text, else its answer. `null` is a value, too.
 pub fn tasked(evidence: &Evidence<'_>) -> Option<String> {
-    let text = match view(evidence)? {
-        View::File(members) => match members.output? {
-            Json::String(text) => text,
-            Json::Null => return None,
-            other => other.to_compact(),
-        },
-        // Only an echoed prompt has the nonce.
-        View::Tags(_) => evidence.answer.filter(|answer| !answer.contains(evidence.nonce))?.to_owned(),
+    text_of(output(evidence)?)
+}
+
+/// Returns the member `output` of the result file. Without it, the answer counts.
+fn output(evidence: &Evidence<'_>) -> Option<Json> {
+    if let View::File(members) = view(evidence)?
+        && let Some(output) = members.output
+    {
+        return Some(output.unwrap_or(Json::Null));
+    }
+    // Only an echoed prompt has the nonce.
+    evidence.answer.filter(|answer| !answer.contains(evidence.nonce)).map(Json::from)
+}
+
+/// Writes an output that is no text as JSON. A blank text is none.
+fn text_of(output: Json) -> Option<String> {
+    let text = match output {
+        Json::String(text) => text,
+        other => other.to_compact(),
     };
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())

@@ -37,6 +37,9 @@ pub struct Never {
     pub why: &'static str,
 }
 
+/// What the names of one of the two sources begin with.
+const AEGIS: &str = "aegis.";
+
 /// Other names of control tools of the gateway, which everybody has.
 const CONTROL_NAMES: &[(&str, &str)] = &[("get_budget_status", "budget.get")];
 
@@ -98,9 +101,22 @@ fn aliases() -> &'static BTreeMap<&'static str, (&'static Definition, &'static A
     })
 }
 
-/// Returns whether a built-in tool has this alias.
+/// Returns whether a name is another one of a tool of Brigade: an alias, or `aegis.` before an alias or an id.
 pub fn is_alias(name: &str) -> bool {
-    aliases().contains_key(name)
+    let short = name.strip_prefix(AEGIS).unwrap_or(name);
+    // A name behind that of a server may be a tool of that server.
+    let is_plain = without_prefixes(name) == short;
+    is_plain
+        && own_name(name).is_some_and(|meant| match meant {
+            BuiltinName::Tool(definition, _) => definition.id != name,
+            BuiltinName::Control(id) => id != name,
+            BuiltinName::Never(_) => false,
+        })
+}
+
+/// Lists the aliases of built-in tools, in order.
+pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
+    aliases().keys().copied()
 }
 
 /// Takes the prefixes of harnesses off a name, each once: `mcp__SERVER__`, `ade.SERVER__`, `aegis.`.
@@ -111,7 +127,7 @@ fn without_prefixes(name: &str) -> &str {
     };
     let name = behind_server(name, "mcp__").unwrap_or(name);
     let name = behind_server(name, "ade.").unwrap_or(name);
-    name.strip_prefix("aegis.").unwrap_or(name)
+    name.strip_prefix(AEGIS).unwrap_or(name)
 }
 
 /// Returns what a called name means that is not listed: exactly an id or an alias, after prefixes are taken off.

@@ -35,6 +35,34 @@ fn of_a_clash_no_entry_is_listed_and_brigade_keeps_its_names() {
     assert!(!plain.is_unlisted("c") && !plain.is_unlisted("x"));
     assert_eq!(plain.groups["tools_call"], ["tools.call", "tools_call"]);
     assert!(NameClashes::of(["c", "c"], NameStyle::Dotted).is_unlisted("c"));
+    // Issue 17: nor is a name taken that calls a built-in tool without being listed.
+    assert!(!NameClashes::of(["read.file"], NameStyle::Dotted).is_unlisted("read.file"));
+    let plain = NameClashes::of(["read.file"], NameStyle::Plain);
+    assert_eq!(plain.groups["read_file"], ["read.file", "read_file"]);
+}
+
+#[test]
+fn a_name_that_calls_a_tool_of_brigade_is_taken() {
+    for name in
+        ["fs.read", "tools.call", "readFile", "TodoWrite", "bash", "get_budget_status", "aegis.agent.list"]
+    {
+        assert!(is_taken(name), "{name}");
+    }
+    for name in ["aegis.readFile", "aegis.tools.list"] {
+        assert!(is_taken(name), "{name}");
+    }
+    // Other letters, a tool of a server, and what calls nothing.
+    for name in [
+        "READFILE",
+        "fs_read",
+        "read",
+        "aegis.mine",
+        "mcp__files__read_file",
+        "createTerminal",
+        "issue.reply",
+    ] {
+        assert!(!is_taken(name), "{name}");
+    }
 }
 
 #[test]

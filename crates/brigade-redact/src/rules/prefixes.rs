@@ -47,6 +47,10 @@ fn alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
+fn hex(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
 fn upper(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
@@ -75,6 +79,7 @@ pub(crate) const PREFIXES: &[Prefix] = &[
     token(b"EAACEdEose0cBA", "Facebook", alphanumeric, AtLeast(10), Nothing),
     token(b"GOCSPX-", "Google", dashed, AtLeast(20), Nothing),
     token(b"SG.", "SendGrid", dotted, AtLeast(32), NotOnlyLowerCase),
+    token(b"brigade_", "Brigade", hex, Exactly(64), Nothing),
     token(b"dckr_pat_", "Docker", dashed, AtLeast(20), Nothing),
     token(b"dop_v1_", "DigitalOcean", alphanumeric, AtLeast(40), Nothing),
     token(b"doo_v1_", "DigitalOcean", alphanumeric, AtLeast(40), Nothing),

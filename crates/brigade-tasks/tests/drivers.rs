@@ -1,0 +1,169 @@
+//! Issue 17: a task or an execution whose driver breaks off has ended, with what it began.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that cannot go on fails")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brigade_builtin::{Context, Failure, run};
+use brigade_call::Caller;
+use brigade_core::{Clock, Json, Object, SystemClock, Timestamp};
+use brigade_fs::DiskFs;
+use brigade_profile::LiveSession;
+use brigade_profile::builtin::definition;
+use brigade_redact::Redactor;
+use brigade_store::executions::{ExecutionStatus, NewExecution, Parent};
+use brigade_store::flows::{FlowStatus, NewFlow};
+use brigade_store::{Store, Stores};
+use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running, take_over};
+use brigade_upkeep::{Seams, gather};
+use tempfile::TempDir;
+
+const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\n\
+                     spec: {runtime: {image: a/b}}\n";
+
+const WORKFLOW: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  \
+                        initial_state: A\n  states:\n    A: {kind: System, command: echo, transitions: []}\n";
+
+/// A process that is not there.
+const GONE: &str = "4194305 1 another-boot";
+
+/// Does something before it breaks off, the first time that the driver of a task looks at it.
+struct Breaks(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Clock for Breaks {
+    fn now(&self) -> Timestamp {
+        if std::thread::current().name() == Some("task") {
+            let first = self.0.lock().unwrap().take();
+            if let Some(first) = first {
+                first();
+                panic!("a fault of ours");
+            }
+        }
+        SystemClock.now()
+    }
+}
+
+/// Makes no calls for anybody.
+struct Broken;
+
+impl Callers for Broken {
+    fn on_behalf(&self, _: Caller, _: Arc<LiveSession>, _: Vec<String>) -> OnBehalf {
+        panic!("a fault of ours")
+    }
+}
+
+struct Site {
+    _folder: TempDir,
+    desk: Desk,
+    breaks: Arc<Breaks>,
+}
+
+impl Site {
+    fn new() -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        let tools = folder.path().join(".brigade/tools");
+        std::fs::create_dir_all(&tools).unwrap();
+        std::fs::write(tools.join("gateway.toml"), "[[worker]]\nid = \"none\"\ncommand = \"true\"\n")
+            .unwrap();
+        let breaks = Arc::new(Breaks(Mutex::default()));
+        let seams = Seams::new(Arc::new(DiskFs::open(folder.path()).unwrap()));
+        let desk = Desk {
+            seams: Arc::new(Seams { clock: breaks.clone(), ..seams }),
+            session: None,
+            sessions: None,
+            serves: true,
+            stores: Arc::new(Stores::new(Duration::from_secs(10))),
+            running: Arc::new(Running::default()),
+            callers: Arc::new(Broken),
+        };
+        Site { _folder: folder, desk, breaks }
+    }
+
+    fn store(&self) -> Arc<Store> {
+        self.desk.stores.writing(&*self.desk.seams.fs).unwrap()
+    }
+
+    fn call(&self, tool: &str, args: &[(&str, &str)]) -> Result<Json, Failure> {
+        let config = gather::config(&self.desk.seams).unwrap();
+        let hands = Hands::new(&self.desk, &config, None);
+        let redactor = Redactor::new(&[]);
+        let mut context = Context {
+            tasks: Some(&hands),
+            ..Context::new(&*self.desk.seams.fs, "agent:ada", &SystemClock, &redactor, &self.desk.stores)
+        };
+        let args = Json::object(args.iter().map(|(name, value)| (*name, Json::from(*value))));
+        run(definition(tool).unwrap(), &args, &mut context).map(|output| output.structured)
+    }
+}
+
+#[test]
+fn a_task_whose_driver_panics_has_failed_with_what_it_began() {
+    let site = Site::new();
+    site.call("agent.create", &[("manifest_yaml", AGENT)]).unwrap();
+    let store = site.store();
+    let begins = move || {
+        let parent = store.open_executions(None).unwrap().remove(0);
+        let (manifest, revision) = store.manifest("agent", "greeter", None).unwrap();
+        let child = NewExecution {
+            owner: "ada",
+            manifest: &manifest,
+            revision: &revision,
+            intent: None,
+            input: &Json::object::<&str>([]),
+            gateway: GONE,
+            parent: Some(&Parent { id: parent.id, depth: 0 }),
+            instead_of: None,
+        };
+        store.begin_execution(&child, SystemClock.now()).unwrap();
+    };
+    *site.breaks.0.lock().unwrap() = Some(Box::new(begins));
+    let begun = site.call("task.execute", &[("agent_id", "greeter")]).unwrap();
+    let id = begun.get("execution_id").and_then(Json::as_str).unwrap();
+    let ended = site.call("task.wait", &[("execution_id", id)]).unwrap();
+    assert_eq!(ended.get("status"), Some(&Json::from("failed")), "{}", ended.to_pretty());
+    let said = ended.get("last_error").and_then(Json::as_str).unwrap();
+    assert!(said.starts_with("broke_off: "), "{said}");
+    // The driver takes itself out when it has ended all.
+    site.desk.running.end(Duration::from_secs(60));
+    assert!(site.store().open_executions(None).unwrap().is_empty());
+    assert_eq!(site.store().execution(None, id).unwrap().status, ExecutionStatus::Failed);
+}
+
+#[test]
+fn an_execution_that_nobody_can_drive_has_failed() {
+    let site = Site::new();
+    site.call("workflow.create", &[("manifest_yaml", WORKFLOW)]).unwrap();
+    let failure = site.call("workflow.run", &[("name", "step")]).unwrap_err();
+    assert_eq!(failure.code, "broke_off");
+    let id = failure
+        .data
+        .as_ref()
+        .and_then(|data| data.get("execution_id"))
+        .and_then(Json::as_str)
+        .unwrap()
+        .to_owned();
+    let flow = site.store().flow(None, &id).unwrap();
+    assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("broke_off")));
+    // One that was left by a gateway, and whose record says nothing that can be read, is taken over and has failed.
+    let store = site.store();
+    let (manifest, revision) = store.manifest("workflow", "step", None).unwrap();
+    let left = NewFlow {
+        owner: "ada",
+        caller: "agent:ada",
+        rights: &Json::from(7),
+        parent: None,
+        manifest: &manifest,
+        revision: &revision,
+        intent: None,
+        input: &Json::object::<&str>([]),
+        blackboard: &Object::new(),
+        state: "A",
+        gateway: GONE,
+    };
+    let left = store.begin_flow(&left, SystemClock.now()).unwrap();
+    take_over(&site.desk).unwrap();
+    let flow = store.flow(None, &left.id).unwrap();
+    assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_rights")));
+    assert!(store.open_flows(None).unwrap().is_empty());
+}
