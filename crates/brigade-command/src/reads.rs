@@ -16,6 +16,7 @@ mod script;
 mod search;
 mod started;
 mod unbound;
+mod values;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -61,6 +61,11 @@ impl Chain {
         self.starts.push(Link { by: script.to_owned(), command: words.join(" ") });
     }
 
+    /// Returns which of these words, the last ones, are arguments of a call.
+    pub(super) fn arguments_of(&self, words: &[String]) -> Vec<String> {
+        if words.ends_with(&self.arguments) { self.arguments.clone() } else { Vec::new() }
+    }
+
     /// Leaves out what only the search needs.
     pub(super) fn told(self) -> Chain {
         let Chain { starts, files, environments, finders, chosen, .. } = self;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::chain::{Chain, Link, TEXT_LIMIT, programs_of};
 use super::recipes::{Language, Recipes, plain_name};
 use super::script::OF_MAKE;
+use super::values::Values;
 use super::words::{names_in, parts_of};
 use super::{Finder, Kind, NotBound, Reads, Seen};
 use crate::programs::{JUSTFILES, Program, is_code_name, long_values, short_values};
@@ -52,6 +53,8 @@ struct Asked<'a> {
     recipes: Vec<&'a str>,
     /// Where the recipes may run. The first is the likely one.
     directories: Vec<PathBuf>,
+    /// The words among them that are arguments of a call.
+    arguments: &'a [String],
     /// Whether no option and no variable changes what runs, and where.
     is_plain: bool,
 }
@@ -146,7 +149,8 @@ impl Finder<'_> {
         );
         let recipes = operands(args).map(plain_name).collect();
         let is_plain = files.len() < 2 && directories.len() < 2;
-        let asked = Asked { language: Language::Make, files, recipes, directories, is_plain };
+        let arguments = &reads.chain.arguments_of(args);
+        let asked = Asked { language: Language::Make, files, recipes, directories, arguments, is_plain };
         self.follow_recipes(asked, reads);
     }
 
@@ -159,6 +163,7 @@ impl Finder<'_> {
         let is_plain = options.all(|option| {
             PLAIN_OPTIONS.contains(&option.split('=').next().unwrap_or(option)) || option == "--"
         });
+        let arguments = &reads.chain.arguments_of(args);
         let (mut files, mut directories) = (Vec::new(), Vec::new());
         if !is_plain {
             let words: BTreeSet<_> =
@@ -178,18 +183,25 @@ impl Finder<'_> {
             std::iter::once(self.directory.clone()).chain(directories.iter().cloned()).collect();
         let mut found_all = true;
         for start in starts {
-            found_all &= self.justfile_above(&start, operands(args).collect(), is_plain, &directories, reads);
+            found_all &= self.justfile_above(
+                &start,
+                operands(args).collect(),
+                is_plain,
+                &directories,
+                arguments,
+                reads,
+            );
         }
         // `sub/build` is the recipe `build` of another directory.
         for (folder, recipe) in operands(args).filter_map(|word| word.rsplit_once('/')) {
             let start = self.directory.join(folder);
-            self.justfile_above(&start, vec![recipe], is_plain, &directories, reads);
+            self.justfile_above(&start, vec![recipe], is_plain, &directories, arguments, reads);
         }
         if !files.is_empty() {
             let own = files.iter().filter_map(|file| file.parent()).map(Path::to_owned);
             directories.splice(0..0, own.chain([self.directory.clone()]));
             let recipes = operands(args).collect();
-            let asked = Asked { language: Language::Just, files, recipes, directories, is_plain };
+            let asked = Asked { language: Language::Just, files, recipes, directories, arguments, is_plain };
             self.follow_recipes(asked, reads);
         } else if !is_plain && !found_all {
             reads.chain.finders.insert("just".to_owned());
@@ -204,6 +216,7 @@ impl Finder<'_> {
         recipes: Vec<&str>,
         is_plain: bool,
         others: &[PathBuf],
+        arguments: &[String],
         reads: &mut Reads,
     ) -> bool {
         let mut is_found = false;
@@ -223,8 +236,14 @@ impl Finder<'_> {
                 directories.push(self.directory.clone());
                 directories.extend_from_slice(others);
             }
-            let asked =
-                Asked { language: Language::Just, files, recipes: recipes.clone(), directories, is_plain };
+            let asked = Asked {
+                language: Language::Just,
+                files,
+                recipes: recipes.clone(),
+                directories,
+                arguments,
+                is_plain,
+            };
             if self.follow_recipes(asked, reads) {
                 break;
             }
@@ -234,7 +253,7 @@ impl Finder<'_> {
 
     /// Follows recipes of these files. Returns whether they are plain, so that exactly these run, and no others.
     fn follow_recipes(&self, asked: Asked<'_>, reads: &mut Reads) -> bool {
-        let Asked { language, files, recipes: wanted, mut directories, is_plain } = asked;
+        let Asked { language, files, recipes: wanted, mut directories, arguments, is_plain } = asked;
         let mut found = Recipes::new();
         found.is_plain = is_plain;
         let mut read = BTreeSet::new();
@@ -277,19 +296,33 @@ impl Finder<'_> {
         if language == Language::Make {
             waiting.extend(read.iter().filter_map(|path| names(&path.file_name()?.to_string_lossy())));
         }
+        let are_positional = found.beside.iter().any(|line| line.contains("positional-arguments"));
+        let values = Values { language, arguments, variables: &found.variables, are_positional };
         let mut seen = BTreeSet::new();
         while let Some(name) = waiting.pop() {
             let Some(recipe) = found.by_name.get(&name).filter(|_| seen.insert(name)) else { continue };
             waiting.extend(recipe.needs.iter().cloned());
+            reads.chain.chosen.extend(values.chosen(recipe.lines.iter()));
             for line in &recipe.lines {
                 let link = Link { by: line.by.clone(), command: line.command.clone() };
                 let is_readable = !language.has_variables(&line.command);
                 reads.chain.follow(link, is_readable, &directories[0], self.files);
+                // The first line of a script says what it is run with.
+                if let Some(command) = line.command.strip_prefix("#!") {
+                    let link = Link { by: line.by.clone(), command: command.to_owned() };
+                    reads.chain.follow_unseen(link, &directories[0], self.files);
+                }
             }
         }
         if found.is_plain {
             return true;
         }
+        // Without a known name, any of them may get the arguments.
+        let is_known = wanted.iter().any(|name| found.by_name.contains_key(*name))
+            && found.loads.is_empty()
+            && !found.is_loose;
+        let others = found.lines.iter().filter(|line| !is_known || line.by.contains('%'));
+        reads.chain.chosen.extend(values.chosen(others));
         reads.chain.finders.extend(sources);
         // Nobody can tell these apart: all of them are followed, from wherever they may run.
         directories.extend(read.iter().filter_map(|path| path.parent()).map(Path::to_owned));

@@ -60,8 +60,7 @@ impl Finder<'_> {
     ) {
         let file = self.shown(&folder.join("package.json"));
         // The last words may be arguments of a call.
-        let arguments = reads.chain.arguments.clone();
-        let reviewed = if args.ends_with(&arguments) { args.len() - arguments.len() } else { args.len() };
+        let reviewed = args.len() - reads.chain.arguments_of(args).len();
         let nothing = BTreeSet::from([Vec::new()]);
         for (asked, tails) in asked {
             for (name, tails) in [

@@ -33,6 +33,8 @@ pub(super) struct Recipes {
     pub(super) first: Option<String>,
     /// Whether the text has only constructs that are known here, and nothing else decides what runs.
     pub(super) is_plain: bool,
+    /// Whether nobody but the program can tell which lines are those of a recipe.
+    pub(super) is_loose: bool,
     /// Every line that may be one of a recipe.
     pub(super) lines: Vec<Line>,
     /// What stands beside the recipes, line by line.
@@ -41,6 +43,8 @@ pub(super) struct Recipes {
     pub(super) loads: BTreeSet<String>,
     /// Commands that these lines start, such as a shell for the recipes.
     pub(super) starts: Vec<String>,
+    /// The variables that are set, and to what.
+    pub(super) variables: BTreeMap<String, String>,
     /// Variables that say where programs and code are found, with their values.
     pub(super) places: Vec<(String, String)>,
 }
@@ -207,10 +211,12 @@ impl Recipes {
             by_name: BTreeMap::new(),
             first: None,
             is_plain: true,
+            is_loose: false,
             lines: Vec::new(),
             beside: Vec::new(),
             loads: BTreeSet::new(),
             starts: Vec::new(),
+            variables: BTreeMap::new(),
             places: Vec::new(),
         }
     }
@@ -250,6 +256,7 @@ impl Recipes {
                 Language::Just => self.just_line(plain, &mut names),
             }
         }
+        self.is_loose |= is_cut || is_loose;
         // Another one may be the first.
         if is_cut || (language == Language::Just && text.contains("[default")) {
             self.first = None;
@@ -334,6 +341,7 @@ impl Recipes {
     fn make_variable(&mut self, plain: &str) {
         self.beside.push(plain.to_owned());
         let Some((name, value)) = set_variable(plain) else { return };
+        self.variables.insert(name.to_owned(), value.to_owned());
         if name == ".DEFAULT_GOAL" {
             let goal = plain_name(value.split('#').next().unwrap_or(value).trim());
             self.first = Some(goal.to_owned());
@@ -358,6 +366,7 @@ impl Recipes {
         if let Some((name, value)) = just_assignment(plain) {
             names.clear();
             self.beside.push(plain.to_owned());
+            self.variables.insert(name.to_owned(), value.to_owned());
             let changes_code = names_code(name, value) || name == "PATH";
             if changes_code {
                 self.places.push((name.to_owned(), value.to_owned()));

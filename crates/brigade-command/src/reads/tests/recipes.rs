@@ -31,7 +31,7 @@ fn recipes_of_just_that_cannot_be_told_apart_are_all_followed() {
         ("just", "[doc('x: y')]\ngo:\n  @sh run.sh\n", "run.sh"),
         ("just", "x := \"\"\"\n  a\nb: c\n\"\"\"\ngo:\n  @sh run.sh\n", "run.sh"),
         ("just go", "all:\n  @true\ngo x=\":=\":\n  @sh run.sh\n", "run.sh"),
-        ("just", "all:\n  @true\ngo: (dep \"a:=b\")\ndep x:\n  @sh run.sh\n", "run.sh"),
+        ("just go", "all:\n  @true\ngo: (dep \"a:=b\")\ndep x:\n  @sh run.sh\n", "run.sh"),
         ("just go", "set shell := [\"./mysh\", \"-c\"]\ngo:\n  true\n", "mysh"),
         ("just go", "set shell := ['python3', 'lib/sh.py']\ngo:\n  true\n", "lib/sh.py"),
         ("just go", "set unstable\n[script(\"./mysh\")]\ngo:\n  true\n", "mysh"),
@@ -227,7 +227,11 @@ fn words_of_the_command_line_are_words_of_the_first_line_of_its_program() {
         }
         let argv = Argv::parse("./tasks go").unwrap();
         let chain = what_arguments_start(&argv, 1, Path::new("/work"), &files);
-        assert!(chain.files.contains(Path::new("/work/run.sh")), "{chain:?}");
+        let entry = reads("./tasks", &files).chain;
+        assert!(
+            chain.files.union(&entry.files).any(|file| file == Path::new("/work/run.sh")),
+            "{chain:?}: {entry:?}"
+        );
         let argv = Argv::parse("./tasks SHELL=./x").unwrap();
         let chosen = what_arguments_start(&argv, 1, Path::new("/work"), &files).chosen;
         assert_eq!(chosen.len(), usize::from(head.contains("make")), "{head}");
@@ -265,5 +269,62 @@ fn only_the_shell_that_just_is_given_is_a_program() {
     ] {
         let found = reads(command, &Fake::new(&["mysh"], &[]));
         assert_eq!(found.programs.contains(Path::new("/bin/python3")), expect, "{command}: {found:?}");
+    }
+}
+
+/// The value of an argument may become the code of a line that a recipe starts.
+#[test]
+fn an_argument_may_choose_the_code_of_a_recipe() {
+    let just = "v := 'x.js'\nset positional-arguments\ngo x:\n  @node {{x}}\nsay x:\n  echo {{x}}\nquoted x:\n  echo '{{x}}'\n\
+        safe x:\n  echo {{quote(x)}}\nfixed x:\n  node {{v}} {{x}}\ntext x:\n  python3 -c \"print('{{x}}')\"\nvar:\n  node {{v}}\n\
+        first x:\n  node \"$1\"\n";
+    let make = "CMD = node $(X)\nY = a\ngo:\n\t@node $(X)\nfar:\n\t@$(CMD)\nenv:\n\tnode $$X\nsay:\n\techo $(X) $(Y)\n\
+        stem:\n\techo $@\nrun-%:\n\tsh $*\n";
+    let files = workspace(&[("justfile", just), ("Makefile", make)], &["run.js", "x.js"]);
+    let chosen = |command: &str, argument: &str| {
+        let mut argv = Argv::parse(command).unwrap();
+        let reviewed = argv.words().len();
+        argv.push(argument).unwrap();
+        !what_arguments_start(&argv, reviewed, Path::new("/work"), &files).chosen.is_empty()
+    };
+    // The text of just is not plain because of the setting, so each recipe may be meant.
+    assert!(chosen("just go", "run.js"));
+    for (recipe, argument, is_code) in [
+        ("go", "X=run.js", true),
+        ("far", "X=run.js", true),
+        ("env", "X=run.js", true),
+        ("say", "X=run.js", false),
+        ("say", "X=a;sh run.sh", true),
+        ("say", "X=$(sh run.sh)", true),
+        ("say", "X=a b", false),
+        ("say", "Z=a;b", false),
+        ("say", "stem", false),
+    ] {
+        // Only plain recipes are told apart.
+        let make = make.replace("run-%:\n\tsh $*\n", "");
+        let files = workspace(&[("Makefile", &make)], &[]);
+        let argv = Argv::new(["make", recipe, argument].map(str::to_owned).to_vec()).unwrap();
+        let chosen = what_arguments_start(&argv, 2, Path::new("/work"), &files).chosen;
+        assert_eq!(!chosen.is_empty(), is_code, "{recipe} {argument}: {chosen:?}");
+    }
+    assert!(chosen("make", "run-x"));
+    for (recipe, argument, is_code) in [
+        ("go", "run.js", true),
+        ("say", "Ada", false),
+        ("say", "Ada Lovelace", false),
+        ("say", "a;sh run.sh", true),
+        ("quoted", "a;sh run.sh", false),
+        ("quoted", "a';sh run.sh;'", true),
+        ("safe", "a';sh run.sh;'", false),
+        ("fixed", "run.js", false),
+        ("text", "Ada", true),
+        ("var", "run.js", false),
+        ("var", "v=run.js", true),
+    ] {
+        let plain = just.replace("set positional-arguments\n", "");
+        let files = workspace(&[("justfile", &plain)], &[]);
+        let argv = Argv::new(["just", recipe, argument].map(str::to_owned).to_vec()).unwrap();
+        let chosen = what_arguments_start(&argv, 2, Path::new("/work"), &files).chosen;
+        assert_eq!(!chosen.is_empty(), is_code, "{recipe} {argument}: {chosen:?}");
     }
 }
