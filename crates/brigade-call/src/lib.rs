@@ -73,9 +73,9 @@ pub use inputs::{
 pub use judged::Judged;
 pub use next::Blocked;
 pub use plan::{
-    MissingTool, Plan, PlanSummary, absent_name, entry_blocker, install_command, meant_in_schema, plan,
-    plan_missing, shell_blocker, standing_blockers, telling_values, typed_value, unset_for_mcp,
-    words_of_arguments,
+    MissingTool, Plan, PlanSummary, absent_name, argument_is_code, entry_blocker, install_command,
+    meant_in_schema, plan, plan_missing, shell_blocker, standing_blockers, telling_values, typed_value,
+    unset_for_mcp, words_of_arguments,
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{

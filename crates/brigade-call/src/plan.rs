@@ -554,12 +554,7 @@ fn command_blockers(
         && risks.is_empty()
         && let Some(word) = code_of_arguments(&argv, reviewed)
     {
-        let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
-        let message =
-            format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
-        let hint = "name the script in `command`, so that an approval binds it";
-        let blocker = Blocker::new(reasons::ARGUMENT_IS_CODE, message).at(place_of("argument_template"));
-        blockers.push(blocker.field(format!("argument_template.{name}")).hint(hint));
+        blockers.push(argument_is_code(facts.tool, rendered, word));
     }
     blockers.extend(risks);
     pushed.then_some(argv)
@@ -606,9 +601,18 @@ fn opening_blockers(facts: &PlanFacts<'_>, rendered: &BTreeMap<String, String>, 
     }
 }
 
-/// Lists the words that arguments become, as far as they are given.
-pub fn words_of_arguments(tool: &Tool, args: &Object) -> Vec<String> {
-    render_all(&tool.argument_template, args, |_| true).0.into_values().collect()
+/// Lists the words that arguments become, as far as they are given, by the names of their templates.
+pub fn words_of_arguments(tool: &Tool, args: &Object) -> BTreeMap<String, String> {
+    render_all(&tool.argument_template, args, |_| true).0
+}
+
+/// Says that one of the words that arguments become chooses the code to run.
+pub fn argument_is_code(tool: &Tool, rendered: &BTreeMap<String, String>, word: &str) -> Blocker {
+    let name = rendered.iter().find(|(_, value)| *value == word).map_or("", |(name, _)| name.as_str());
+    let message = format!("the argument `{name}` chooses the code to run, and an approval cannot cover that");
+    let hint = "name the script in `command`, so that an approval binds it";
+    let blocker = Blocker::new(reasons::ARGUMENT_IS_CODE, message).at(tool.place_of("argument_template"));
+    blocker.field(format!("argument_template.{name}")).hint(hint)
 }
 
 /// Returns what an approval says of a path beside code that an argument names, and where nothing is. What appears there

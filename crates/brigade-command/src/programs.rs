@@ -443,6 +443,39 @@ pub(crate) const SQLITE_VALUED: &[&str] = &[
     "-vfs",
 ];
 
+/// The options of GNU parallel whose value is the next word.
+pub(crate) const PARALLEL_VALUED: &[&str] = &[
+    "--arg-file",
+    "--basefile",
+    "--block",
+    "--colsep",
+    "--delay",
+    "--delimiter",
+    "--env",
+    "--halt",
+    "--jobs",
+    "--joblog",
+    "--load",
+    "--max-args",
+    "--max-procs",
+    "--memfree",
+    "--nice",
+    "--profile",
+    "--recend",
+    "--recstart",
+    "--results",
+    "--retries",
+    "--return",
+    "--sshlogin",
+    "--sshloginfile",
+    "--tagstring",
+    "--timeout",
+    "--tmpdir",
+    "--transferfile",
+    "--wd",
+    "--workdir",
+];
+
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
 ///
 /// ```

@@ -9,15 +9,18 @@ mod found_files;
 mod installed;
 mod javascript;
 mod make;
+mod packages;
 mod python;
+mod recipes;
 mod script;
 mod search;
 mod started;
 mod unbound;
+mod values;
 mod words;
 
 use std::cell::LazyCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -135,6 +138,8 @@ pub struct Reads {
     pub missing: Option<String>,
     /// What the command starts besides itself, as far as texts of the workspace say it.
     pub chain: Chain,
+    /// The words behind executed programs, which are words of what the first line of such a program starts.
+    behind: BTreeMap<PathBuf, BTreeSet<Vec<String>>>,
 }
 
 /// Code that a command runs and an approval cannot bind.
@@ -201,28 +206,36 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
 /// a recipe of make. What the reviewed words start is left out.
 pub fn what_arguments_start(argv: &Argv, reviewed: usize, directory: &Path, files: &dyn Files) -> Chain {
     let words = argv.words();
-    let entry = &words[..reviewed.min(words.len())];
-    let reads_recipes = |word: &String| {
-        let finds = Program::of(word).map(|known| known.row().finds);
-        finds.is_some_and(|finds| {
-            matches!(finds, Finds::Make | Finds::Just | Finds::Packages | Finds::JavaScript)
-        })
+    let (entry, arguments) = words.split_at(reviewed.min(words.len()));
+    let may_follow = |word: &String| {
+        let is_of_workspace = |path: PathBuf| path.starts_with(files.root());
+        reads_recipes(word)
+            || Program::of(word).is_some_and(|known| known.row().finds == Finds::JavaScript)
+            || started::find(word, directory, files).is_some_and(is_of_workspace)
     };
-    if entry.len() == words.len() || !entry.iter().any(reads_recipes) {
+    if arguments.is_empty() || !entry.iter().any(may_follow) {
         return Chain::default();
     }
-    let chain = |words: &[String]| {
+    let chain = |words: &[String], arguments: &[String]| {
         let mut reads = Reads::default();
+        reads.chain.arguments = arguments.to_vec();
         follow(words, directory, files, &mut reads);
+        started::first_lines(directory, files, &mut reads);
         reads.chain
     };
-    let known = chain(entry);
-    let mut chosen = chain(words);
+    let known = chain(entry, &[]);
+    let mut chosen = chain(words, arguments).told();
     chosen.starts.retain(|link| !known.starts.contains(link));
     chosen.files.retain(|path| !known.files.contains(path));
     chosen.environments.retain(|path| !known.environments.contains(path));
     chosen.finders.retain(|finder| !known.finders.contains(finder));
     chosen
+}
+
+/// Returns whether a word is a program that starts what a text of the workspace says, by names among its words.
+fn reads_recipes(word: &str) -> bool {
+    let finds = Program::of(word).map(|known| known.row().finds);
+    finds.is_some_and(|finds| matches!(finds, Finds::Make | Finds::Just | Finds::Packages))
 }
 
 /// Returns whether a path means something else in each process.
@@ -321,7 +334,7 @@ impl Finder<'_> {
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
                 reads.databases.append(&mut found.databases);
-                finder.chain(known, args, reads);
+                finder.chain(known, &command.words[..at], args, reads);
                 is_launched |= known.role() == Role::Launcher;
                 if is_certain {
                     reads.unbound.append(&mut found.unbound);
@@ -393,7 +406,7 @@ impl Finder<'_> {
         for folder in self.upwards(&self.directory) {
             reads.code.extend(row.files.iter().map(|file| folder.join(file)));
         }
-        if matches!(known.name, "env" | "genv") {
+        if risk::is_env(known.name) {
             self.environment(known, args, reads);
         }
         match row.finds {

@@ -14,6 +14,7 @@
 //!
 //! This detects commands that hide what runs. It is not a sandbox: a script may still do anything.
 
+mod data;
 mod device;
 mod git;
 mod hook;
@@ -31,13 +32,14 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
+use data::{has_text_with, runs_data};
 pub use device::raw_devices;
 pub(crate) use git::subcommand_at;
 pub use linked::behind_links;
 pub(crate) use shell_text::is_separator;
 pub(crate) use starts::words_of_code;
 pub use starts::{StartedCommand, started_commands};
-pub(crate) use wrapper::{changed_directory, sets_variable};
+pub(crate) use wrapper::{changed_directory, is_env, sets_variable};
 
 /// One reason why a command line is high-risk.
 ///
@@ -457,6 +459,9 @@ impl Reading {
     }
 
     fn wrapper(&mut self, head: &Word, known: Program, args: &[Word]) {
+        if known.name == "parallel" {
+            return self.parallel(head, known, args);
+        }
         match wrapper::look_through(known, args) {
             wrapper::Inner::Command { words, directory } => {
                 if known.name == "setpriv"
@@ -626,48 +631,6 @@ impl Reading {
             }
         }
     }
-}
-
-/// Tells whether code for an interpreter, which is one of these risks, contains a placeholder.
-fn has_text_with(risks: &[Risk], words: &[Word], placeholder: &str) -> bool {
-    risks.iter().any(|risk| match risk {
-        Risk::InlineCode { word, end, .. } => {
-            let mut text = words.iter().filter(|text| (*word..=*end).contains(&text.at));
-            text.any(|text| text.text.contains(placeholder))
-        }
-        _ => false,
-    })
-}
-
-/// Tells whether the command of `xargs` with these options runs what `xargs` reads: as its program, as the script or
-/// the text of an interpreter.
-fn runs_data(command: &[Word], options: &[Word]) -> bool {
-    // It stands behind the command, unless the options name a placeholder.
-    const ITEM: &str = "\u{0}";
-    let mut words: Vec<String> = command.iter().map(|word| word.text.clone()).collect();
-    let placeholder = wrapper::placeholder(options).unwrap_or_else(|| {
-        words.push(ITEM.to_owned());
-        ITEM.to_owned()
-    });
-    let is_data = |word: &str| word.contains(&placeholder);
-    // Without a command, it only prints.
-    if command.is_empty() || !words.iter().any(|word| is_data(word)) {
-        return false;
-    }
-    let reading = Reading::with(&words, true);
-    let starts = reading.started.iter().filter(|started| started.standing != Standing::Guessed);
-    let code: Vec<&str> = starts.flat_map(|started| crate::reads::code_words(&started.words)).collect();
-    if code.into_iter().any(is_data) || has_text_with(&reading.risks, &numbered(&words), &placeholder) {
-        return true;
-    }
-    // A program of awk or sed is a text that can start commands.
-    ["BEGIN { system(1) }", "1e"].iter().any(|text| {
-        let words: Vec<String> = words.iter().map(|word| word.replace(&placeholder, text)).collect();
-        Reading::with(&words, true)
-            .risks
-            .iter()
-            .any(|risk| matches!(risk, Risk::ShellText { .. }) && !reading.risks.contains(risk))
-    })
 }
 
 /// Tells whether a program only starts what follows, so trying each word after it finds the same.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{
-    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
-    words_of_arguments,
+    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, argument_is_code, paths_of_words,
+    spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
@@ -89,12 +89,19 @@ fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
     let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_script);
     let Some(args) = args else { return };
-    let words = words_of_arguments(facts.tool, args);
+    let rendered = words_of_arguments(facts.tool, args);
+    let words: Vec<String> = rendered.values().cloned().collect();
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
     let directory = facts.root.join(directory);
-    if let Err(error) = bind_chosen(host, facts, &directory, &words) {
-        let message = format!("what the arguments start cannot be read: {error}");
-        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("args"));
+    match bind_chosen(host, facts, &directory, &words) {
+        Ok(chosen) => {
+            let blockers = chosen.iter().map(|word| argument_is_code(facts.tool, &rendered, word));
+            facts.decision.blockers.extend(blockers);
+        }
+        Err(error) => {
+            let message = format!("what the arguments start cannot be read: {error}");
+            facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("args"));
+        }
     }
     let sandbox = &facts.decision.sandbox;
     if sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed {

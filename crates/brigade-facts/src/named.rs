@@ -226,7 +226,8 @@ fn is_declared_data(tool: &Tool, fs: &dyn Fs, path: &Path) -> bool {
     is_in(&tool.data) && !is_in(&tool.code)
 }
 
-/// Binds what arguments choose to start by a text of the workspace, such as a recipe of make.
+/// Binds what arguments choose to start by a text of the workspace, such as a recipe of make. Returns those that choose
+/// the code of a command in such a text, which no approval covers.
 ///
 /// # Errors
 /// When the disk fails.
@@ -235,24 +236,24 @@ pub(crate) fn bind_chosen(
     facts: &mut PlanFacts<'_>,
     directory: &Path,
     words: &[String],
-) -> Result<(), FsError> {
+) -> Result<BTreeSet<String>, FsError> {
     let Some(mut argv) = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok()) else {
-        return Ok(());
+        return Ok(BTreeSet::new());
     };
     let reviewed = argv.words().len();
     if words.iter().any(|word| argv.push(word.as_str()).is_err()) {
-        return Ok(());
+        return Ok(BTreeSet::new());
     }
     let seen = SeenFiles { fs: host.fs, path_variable: host.environment.get("PATH") };
     let chain = what_arguments_start(&argv, reviewed, directory, &seen);
     if chain == Chain::default() {
-        return Ok(());
+        return Ok(BTreeSet::new());
     }
     let (files, code) = (std::mem::take(&mut facts.files), std::mem::take(&mut facts.code));
     let mut named = NamedFiles { files, code, ..NamedFiles::default() };
     let bound = named.bind_chain(host.fs, facts.tool, &chain);
     (facts.files, facts.code) = (named.files, named.code);
-    bound
+    bound.map(|()| chain.chosen)
 }
 
 impl NamedFiles {

@@ -352,6 +352,7 @@ pub(super) const ROWS: &[Row] = &[
     wrapper(&["env", "genv"])
         .valued("uCSP", &["--unset", "--chdir", "--split-string"])
         .changes_directory('C', "--chdir"),
+    wrapper(&["cross-env", "cross-env-shell"]),
     wrapper(&["exec"]).valued("a", &[]),
     wrapper(&["fakeroot", "fakeroot-sysv", "fakeroot-tcp"]).valued("lsib", &["--lib", "--faked"]),
     wrapper_after(1, &["flock"]).valued("wEc", &["--wait", "--timeout", "--conflict-exit-code", "--command"]),
@@ -467,6 +468,7 @@ pub(super) const ROWS: &[Row] = &[
             "--upgrade-module-path",
         ],
     ),
+    launcher(&["c8", "concurrently", "dotenvx", "env-cmd", "nyc"]),
     launcher(&[
         "bear", "bwrap", "ccache", "cgexec", "chpst", "conda", "cpulimit", "direnv", "distcc", "doppler",
         "dotenv", "enosys", "envdir", "faketime", "firejail", "fnm", "guix", "ltrace", "mise", "mold", "nix",
@@ -547,7 +549,11 @@ pub(super) const ROWS: &[Row] = &[
             ],
         )])
         .finds(Finds::Debugged),
-    launcher(&["parallel"]).hooks(&[hook(Value::File, "a", &["--arg-file"])]),
+    wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", super::PARALLEL_VALUED).hooks(&[hook(
+        Value::File,
+        "a",
+        &["--arg-file"],
+    )]),
     launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
     launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
         Value::Output,

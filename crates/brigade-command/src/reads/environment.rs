@@ -1,8 +1,6 @@
 //! Variables that `env` sets for the program after it.
 
-use std::path::Path;
-
-use super::{Finder, Kind, NotBound, Reads, Seen};
+use super::{Finder, NotBound, Reads, Seen};
 use crate::programs::{Finds, Program};
 use crate::risk::sets_variable;
 use crate::variables::{moves_settings, names_code};
@@ -41,14 +39,7 @@ impl Finder<'_> {
     /// Binds the files that the words of a value name, as in `CC=timeout 5 bin/cc`.
     pub(super) fn words_of_value(&self, value: &str, reads: &mut Reads) {
         let words = value.split_whitespace().filter(|_| value.contains(char::is_whitespace));
-        reads.code.extend(words.map(|word| self.directory.join(word)).filter(|path| self.is_any_file(path)));
-    }
-
-    fn is_any_file(&self, path: &Path) -> bool {
-        match self.files.look(path) {
-            Seen::Inside { kind, .. } | Seen::Outside(kind) => kind == Some(Kind::File),
-            Seen::Nowhere => false,
-        }
+        reads.code.extend(words.map(|word| self.directory.join(word)).filter(|path| self.is_any(path)));
     }
 
     /// Tells whether one of the paths in a value may lead into the workspace.

@@ -73,8 +73,9 @@ impl Finder<'_> {
                     Some(rest).filter(|rest| !rest.is_empty())
                 }
             });
-            if word == "--run" {
-                reads.code.insert(self.directory.join("package.json"));
+            if word == "--run" || word.starts_with("--run=") {
+                let folders = self.upwards(&self.directory);
+                reads.code.extend(folders.map(|folder| folder.join("package.json")));
             }
             tests |= operands == 0 && word == "--test";
             let preloads = std::mem::replace(&mut preloads_next, PRELOADING.contains(&word.as_str()));
@@ -222,7 +223,7 @@ impl Finder<'_> {
             let is_pattern = |name: &&str| name.contains(['*', '!', '[', '^', '{']) || name.contains("...");
             chooses_all
                 || names.iter().any(|name| is_pattern(name) || folder.starts_with(self.directory.join(name)))
-                || self.package_at(folder).is_some_and(|package| {
+                || self.package_at(folder, reads).is_some_and(|package| {
                     package.get("name").and_then(Json::as_str).is_some_and(|name| names.contains(&name))
                 })
         };
@@ -232,11 +233,17 @@ impl Finder<'_> {
         chosen
     }
 
-    /// Reads the `package.json` of a directory.
-    pub(super) fn package_at(&self, folder: &Path) -> Option<Json> {
-        let bytes = self.files.read(&folder.join("package.json"), PACKAGE_LIMIT)?;
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        Json::parse_bytes(bytes, Dialect::Strict).ok()
+    /// Reads the `package.json` of a directory as node does: the last one of equal keys counts, and what is not UTF-8
+    /// is replaced. One that is there and cannot be read is named.
+    pub(super) fn package_at(&self, folder: &Path, reads: &mut Reads) -> Option<Json> {
+        let path = folder.join("package.json");
+        let text = self.files.read(&path, PACKAGE_LIMIT);
+        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let package = text.and_then(|text| Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok());
+        if package.is_none() && self.is_any(&path) {
+            reads.chain.finders.insert(self.shown(&path));
+        }
+        package
     }
 
     /// Tells whether a path leads to a script, with or without extension, or by its directory.
@@ -248,7 +255,7 @@ impl Finder<'_> {
     fn package(&self, folder: &Path, reads: &mut Reads) {
         reads.code.insert(folder.to_owned());
         reads.code.insert(folder.join("package.json"));
-        let package = self.package_at(folder);
+        let package = self.package_at(folder, reads);
         let main = package.and_then(|package| package.get("main")?.as_str().map(str::to_owned));
         for name in main.iter().map(String::as_str).chain(["index"]) {
             let path = folder.join(name);

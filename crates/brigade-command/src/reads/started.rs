@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Files, Reads, Seen, installed};
 use crate::path::find_program;
-use crate::programs::{Finds, Program, Role, is_long};
+use crate::programs::{Finds, Program, Role, is_long, long_values};
 use crate::risk::{self, Standing, Started};
 
 /// The maximum length of a chain of programs. The kernel follows five first lines.
@@ -40,7 +40,12 @@ pub(super) fn programs(words: &[String], directory: &Path, files: &dyn Files, re
             let option = &words[before];
             option.starts_with('-') && first.is_some_and(|it| it.row().spelling.takes_next_word(option))
         });
-        rest = match Program::of(word).filter(|_| !is_value) {
+        let known = Program::of(word).filter(|_| !is_value);
+        if known.is_some_and(|known| known.row().finds == Finds::Just) {
+            let names = ["--chooser", "--shell"].into_iter().flat_map(|option| long_values(args, option));
+            reads.programs.extend(names.filter_map(|name| find(name, directory, files)));
+        }
+        rest = match known {
             // What follows is looked up elsewhere, or a subcommand: `docker compose ps`, `kubectl exec pod -- ls`.
             Some(known) if known.role() == Role::Container && *container == Some(at) => return,
             Some(known) => behind_names(known, args),
@@ -68,10 +73,10 @@ fn behind_names(known: Program, args: &[String]) -> &[String] {
     let behind = |at: Option<usize>| at.map_or(&[][..], |at| &args[at + 1..]);
     let finds = known.row().finds;
     match known.role() {
-        // Only these options take programs.
-        Role::Launcher if finds == Finds::Just => behind(args.iter().position(|word| {
-            word == "-c" || ["--chooser", "--command", "--shell"].iter().any(|name| is_long(word, name))
-        })),
+        // Only behind these options stands a command.
+        Role::Launcher if finds == Finds::Just => {
+            behind(args.iter().position(|word| word == "-c" || is_long(word, "--command")))
+        }
         Role::Subcommands(launching) => {
             // A script of that name starts what follows.
             let is_env = |at: usize| finds == Finds::Packages && args[at] == "env";
@@ -85,13 +90,21 @@ fn behind_names(known: Program, args: &[String]) -> &[String] {
 /// first interpreter, whose words are not programs.
 pub(super) fn executed(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let Some((first, args)) = words.split_first() else { return };
-    reads.executed.extend(find(first, directory, files));
+    let mut add = |word: &str, args: &[String]| {
+        if let Some(path) = find(word, directory, files) {
+            if path.starts_with(files.root()) {
+                reads.behind.entry(path.clone()).or_default().insert(args.to_vec());
+            }
+            reads.executed.insert(path);
+        }
+    };
+    add(first, args);
     if Program::of(first).is_none_or(|known| !matches!(known.role(), Role::Launcher | Role::Subcommands(_))) {
         return;
     }
-    for word in args.iter().filter(|word| !word.starts_with('-')) {
+    for (at, word) in args.iter().enumerate().filter(|(_, word)| !word.starts_with('-')) {
         if word.contains('/') {
-            reads.executed.extend(find(word, directory, files));
+            add(word, &args[at + 1..]);
         }
         if Program::of(word).is_some_and(|known| known.interpreter().is_some()) {
             break;
@@ -132,6 +145,8 @@ pub(super) fn chosen_versions(directory: &Path, files: &dyn Files, reads: &mut R
 pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads) {
     reads.executed.extend(reads.programs.iter().cloned());
     let mut by_workspace = Reads::default();
+    by_workspace.chain.arguments.clone_from(&reads.chain.arguments);
+    let arguments = reads.chain.arguments.clone();
     let mut followed = BTreeSet::new();
     for _ in 0..DEPTH {
         let trusted = reads.executed.clone();
@@ -143,6 +158,8 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
             if let Ok(script) = program.strip_prefix(files.root()) {
                 reads.chain.first_line(&script.to_string_lossy(), &words);
             }
+            let behind_it = [&*reads, &by_workspace].into_iter().flat_map(|reads| reads.behind.get(program));
+            let behind_it: BTreeSet<Vec<String>> = behind_it.flatten().cloned().collect();
             let found = if trusted.contains(program) && !is_of_workspace(program, files) {
                 &mut *reads
             } else {
@@ -151,6 +168,13 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
             for words in std::iter::once(words).chain(behind) {
                 found.programs.extend(find(&words[0], directory, files));
                 super::follow(&words, directory, files, found);
+                // The words of the command line stand behind the script, and name what is to be run of it.
+                let names = words.iter().any(|word| super::reads_recipes(word));
+                for tail in behind_it.iter().filter(|tail| names && !tail.is_empty()) {
+                    let words = [&words[..], tail].concat();
+                    found.chain.choose(&words, &arguments);
+                    super::follow(&words, directory, files, found);
+                }
             }
             found.executed.extend(found.programs.iter().cloned());
         }

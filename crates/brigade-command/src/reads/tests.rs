@@ -1,6 +1,7 @@
 mod chain;
 mod environment;
 mod names;
+mod recipes;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -97,9 +98,10 @@ impl Files for Fake {
         names.into_iter().map(|(name, kind)| Entry { name, kind }).collect()
     }
 
-    fn read(&self, path: &Path, _: u64) -> Option<Vec<u8>> {
-        let text = self.texts.get(path).map(AsRef::as_ref).or_else(|| self.heads.get(path).copied());
-        text.map(|text| text.as_bytes().to_owned())
+    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        let path = self.real(path);
+        let text = self.texts.get(&path).map(AsRef::as_ref).or_else(|| self.heads.get(&path).copied());
+        text.map(|text| text.as_bytes().to_owned()).filter(|bytes| bytes.len() as u64 <= limit)
     }
 
     fn head(&self, path: &Path, _: usize) -> Vec<u8> {

@@ -54,11 +54,11 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();
         match wrapper.name {
-            "env" | "genv" if sets_variable(text) => {
+            name if is_env(name) && sets_variable(text) => {
                 at += 1;
                 continue;
             }
-            "env" | "genv" => match env_split_string(spelling, args, at) {
+            name if is_env(name) => match env_split_string(spelling, args, at) {
                 Some(Some(words)) => return Inner::Command { words, directory },
                 Some(None) => return Inner::Unread,
                 None => {}
@@ -87,16 +87,17 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
         }
     }
     // After `--`, env takes every word with `=` as a variable.
-    if matches!(wrapper.name, "env" | "genv") {
+    if is_env(wrapper.name) {
         at += args[at.min(args.len())..].iter().take_while(|word| word.text.contains('=')).count();
     }
     let command = args.get(at..).unwrap_or_default().to_vec();
-    if wrapper.name == "watch" && !args[..at].iter().any(|word| executes(&word.text)) {
+    let is_watch = wrapper.name == "watch" && !args[..at].iter().any(|word| executes(&word.text));
+    if is_watch || wrapper.name == "cross-env-shell" {
         let Some(first) = command.first() else { return Inner::Nothing };
         let text = command.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        // One command is judged as if `watch` started it. Anything more is a text for the shell.
+        // One command is judged as if the wrapper started it. Anything more is a text for the shell.
         let option = needs_a_shell(&text).then_some(first.at);
-        return Inner::ShellText { option, program: "watch", text: Word { text, at: first.at } };
+        return Inner::ShellText { option, program: wrapper.name, text: Word { text, at: first.at } };
     }
     let is_setarch = wrapper.row().names.contains(&"setarch");
     if command.is_empty()
@@ -107,6 +108,11 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
         return if args.iter().any(asks) { Inner::Nothing } else { Inner::Shell };
     }
     Inner::Command { words: command, directory }
+}
+
+/// Tells whether a program takes the words before its command that have a `=` as variables to set.
+pub(crate) fn is_env(name: &str) -> bool {
+    matches!(name, "cross-env" | "cross-env-shell" | "env" | "genv")
 }
 
 /// Gives the directory that an option says the command starts in.

@@ -119,7 +119,7 @@ fn what_texts_of_the_workspace_start_is_followed() {
             ("justfile: prepare", "sh prepare.sh"),
         ],
         &["run.py", "prepare.sh"],
-        &["justfile: go", "python3"],
+        &["justfile", "justfile: go", "python3"],
     );
     // A variable of one target is no rule to begin with.
     let private = Fake::new(&[], &[])

@@ -1,0 +1,199 @@
+//! Follows the scripts of `package.json` that package managers and node run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use brigade_core::Json;
+
+use super::chain::{Link, programs_of};
+use super::javascript::directory_of;
+use super::{Finder, Reads};
+use crate::argv::Argv;
+use crate::programs::{Program, long_values};
+
+/// The file that `npm start` starts by default.
+const SERVER: &str = "server.js";
+
+/// Scripts by name, each with the words that may be appended to it: their positions behind the package manager.
+type Asked<'a> = BTreeMap<&'a str, BTreeSet<Vec<usize>>>;
+
+impl Finder<'_> {
+    /// Follows the scripts that a package manager runs.
+    pub(super) fn package_scripts(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let manager = known.name;
+        let (asked, packages) = asked_scripts(known, args);
+        if asked.is_empty() {
+            return;
+        }
+        let mut folders = BTreeSet::from([self.directory.clone()]);
+        folders.extend(packages.iter().map(|folder| self.directory.join(folder)));
+        for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
+            folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
+        }
+        folders.extend(self.chosen_packages(manager, args, reads));
+        for pair in args.windows(2).filter(|pair| matches!(pair[0].as_str(), "-C" | "-w")) {
+            folders.insert(self.directory.join(&pair[1]));
+        }
+        let attached = |word: &'_ String| ["-C=", "-w="].iter().any(|option| word.starts_with(option));
+        folders.extend(args.iter().filter(|word| attached(word)).map(|word| self.directory.join(&word[3..])));
+        let mut seen = BTreeSet::new();
+        for folder in &folders {
+            let found = self.upwards(folder).find(|folder| self.is_file(&folder.join("package.json")));
+            if let Some(folder) = found
+                && seen.insert(folder.to_owned())
+                && let Some(package) = self.package_at(folder, reads)
+            {
+                self.scripts_of(folder, &package, &asked, args, reads);
+            }
+        }
+    }
+
+    /// Follows scripts of one `package.json`, with what runs before and after them.
+    fn scripts_of(
+        &self,
+        folder: &Path,
+        package: &Json,
+        asked: &Asked<'_>,
+        args: &[String],
+        reads: &mut Reads,
+    ) {
+        let file = self.shown(&folder.join("package.json"));
+        // The last words may be arguments of a call.
+        let reviewed = args.len() - reads.chain.arguments_of(args).len();
+        let nothing = BTreeSet::from([Vec::new()]);
+        for (asked, tails) in asked {
+            for (name, tails) in [
+                (format!("pre{asked}"), &nothing),
+                ((*asked).to_owned(), tails),
+                (format!("post{asked}"), &nothing),
+            ] {
+                let script = package.get("scripts").and_then(|scripts| scripts.get(&name));
+                let script = match script.and_then(Json::as_str) {
+                    Some(script) => script.to_owned(),
+                    // npm starts this file where no script says what to start.
+                    None if name == "start" && self.is_file(&folder.join(SERVER)) => {
+                        format!("node {SERVER}")
+                    }
+                    None => continue,
+                };
+                for tail in tails {
+                    let words: Vec<String> = tail.iter().map(|at| args[*at].clone()).collect();
+                    let from = tail.iter().position(|at| reviewed <= *at).unwrap_or(tail.len());
+                    let mut command = script.clone();
+                    if let Ok(words) = Argv::new(words.clone()) {
+                        command = format!("{command} {words}");
+                    }
+                    self.bind_bins(folder, &command, reads);
+                    let link = Link { by: format!("{file}: {name}"), command };
+                    reads.chain.follow_with(link, &words[from..], true, folder, self.files);
+                }
+            }
+        }
+    }
+
+    /// Binds the programs of packages that a script finds before all others.
+    fn bind_bins(&self, folder: &Path, command: &str, reads: &mut Reads) {
+        let bins = self.upwards(folder).map(|folder| folder.join("node_modules/.bin"));
+        let bins: Vec<PathBuf> = bins.collect();
+        let own = ["sh", "node"].map(str::to_owned);
+        for program in programs_of(command).into_iter().chain(own).collect::<BTreeSet<String>>() {
+            reads.code.extend(bins.iter().map(|bin| bin.join(&program)));
+        }
+    }
+}
+
+/// Lists the scripts that words of a package manager may name, and the directories of packages among the words.
+///
+/// Which of the words is the value of an option is not known for each of them, so each word may be the verb.
+fn asked_scripts(known: Program, args: &[String]) -> (Asked<'_>, BTreeSet<&str>) {
+    let manager = known.name;
+    let mut asked = Asked::new();
+    let mut packages = BTreeSet::new();
+    let mut by_verbs = BTreeSet::new();
+    let is_operand = |word: &str| !word.starts_with('-') && !word.contains('=');
+    let operands: Vec<(usize, &str)> =
+        args.iter().map(String::as_str).enumerate().filter(|(_, word)| is_operand(word)).collect();
+    let mut named: Vec<(usize, &str)> = match manager {
+        "node" | "nodejs" => {
+            args.iter().enumerate().filter_map(|(at, word)| run_by_node(args, at, word)).collect()
+        }
+        "pnpm" | "yarn" => operands.iter().take(4).copied().collect(),
+        _ => Vec::new(),
+    };
+    for (index, (at, word)) in operands.iter().enumerate() {
+        let rest = &operands[index + 1..];
+        match (manager, *word) {
+            // Values of options may come before the name; a name that is no script leads nowhere.
+            ("npm" | "pnpm" | "yarn" | "bun", "run" | "run-script" | "rum" | "urn") => {
+                named.extend(rest.iter().take(4));
+            }
+            ("npm" | "pnpm", "test" | "t" | "tst") => named.push((*at, "test")),
+            ("npm" | "pnpm", name @ ("start" | "stop" | "restart" | "version")) => named.push((*at, name)),
+            _ => {}
+        }
+        if matches!(manager, "npm" | "pnpm" | "yarn" | "bun")
+            && let Some(scripts) = scripts_of_verb(word)
+        {
+            by_verbs.extend(scripts);
+            by_verbs.extend(TESTS_TOO.contains(word).then_some(&"test"));
+            packages.extend(rest.iter().filter_map(|(_, word)| directory_of(word)));
+        }
+    }
+    for (at, name) in named {
+        asked.entry(name).or_default().extend(appended(known, args, at));
+    }
+    for name in by_verbs {
+        asked.entry(name).or_default().insert(Vec::new());
+    }
+    (asked, packages)
+}
+
+/// Returns the script that `--run` of node names with this word, and its position.
+fn run_by_node<'a>(args: &'a [String], at: usize, word: &'a str) -> Option<(usize, &'a str)> {
+    match word.split_once('=') {
+        Some((option, name)) => (option == "--run").then_some((at, name)),
+        None if word == "--run" => args.get(at + 1).map(|name| (at + 1, name.as_str())),
+        None => None,
+    }
+}
+
+/// Lists which words behind the name of a script may be appended to its text, by their positions.
+fn appended(known: Program, args: &[String], at: usize) -> BTreeSet<Vec<usize>> {
+    let behind: Vec<usize> = (at + 1..args.len()).collect();
+    let end = behind.iter().position(|at| args[*at] == "--");
+    let (before, after) = match end {
+        Some(end) => (&behind[..end], &behind[end + 1..]),
+        None => (&behind[..], &[][..]),
+    };
+    match known.name {
+        "node" | "nodejs" => BTreeSet::from([after.to_vec()]),
+        // It takes options itself up to `--`, and the values of those that it knows.
+        "npm" if !args[..at].iter().any(|word| word == "--") => {
+            let spelling = &known.row().spelling;
+            let is_option = |word: &str| 1 < word.len() && word.starts_with('-');
+            let is_value = |at: usize| {
+                let option = &args[at - 1];
+                is_option(option) && !option.contains('=') && spelling.takes_next_word(option)
+            };
+            let words = before.iter().copied().filter(|at| !is_option(&args[*at]));
+            let all = words.clone().chain(after.iter().copied()).collect();
+            let others = words.filter(|at| !is_value(*at)).chain(after.iter().copied()).collect();
+            BTreeSet::from([all, others])
+        }
+        _ => BTreeSet::from([before.iter().chain(after).copied().collect(), behind]),
+    }
+}
+
+/// Verbs that install and then test.
+const TESTS_TOO: &[&str] = &["cit", "install-ci-test", "install-test", "it", "sit"];
+
+/// Lists the scripts that a package manager runs by itself for a verb, besides those before and after them.
+fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
+    match verb {
+        "add" | "ci" | "cit" | "clean-install" | "i" | "ic" | "in" | "install" | "install-test" | "it"
+        | "install-ci-test" | "link" | "ln" | "rb" | "rebuild" | "sit" => Some(&["install", "prepare"]),
+        "pack" => Some(&["pack", "prepare"]),
+        "publish" => Some(&["pack", "prepare", "prepublishOnly", "publish"]),
+        _ => None,
+    }
+}
