@@ -91,7 +91,6 @@ fn an_argument_is_no_code() {
         "dbus-run-session --config-file ./c.conf --",
         "gdb -x bin/x.txt --args",
         "gdb -x a.gdb",
-        "parallel -a jobs.txt",
         "node --test",
         "node --watch",
         "node --test t/a.test.js",
