@@ -45,8 +45,8 @@ pub fn follow_log<E: From<FsError>>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Passes the bytes between two offsets to `sink`, and returns the offset that was reached. An error of `sink` breaks it
-/// off.
+/// Passes the bytes between two offsets to `sink`, and returns the offset that was reached. An error of `sink` breaks
+/// it off.
 ///
 /// # Errors
 /// Fails if the log cannot be read.
