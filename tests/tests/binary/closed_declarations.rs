@@ -206,8 +206,8 @@ fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
     assert_eq!(receipt["stdout_summary"], "found all", "{report:#} {receipt:#}");
 }
 
-/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What is
-/// code becomes data only if a person says so.
+/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What
+/// is code becomes data only if a person says so.
 #[test]
 fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
     const COUNTS: &str =

@@ -23,8 +23,8 @@ pub(crate) struct ObserveArgs {
     #[arg(long)]
     write: bool,
 
-    /// Also take this file out of `code` and declare it as data, because the tool writes it and it is no code; no approval
-    /// binds it then. May be given several times
+    /// Also take this file out of `code` and declare it as data, because the tool writes it and it is no code; no
+    /// approval binds it then. May be given several times
     #[arg(long, value_name = "PATH", requires = "write")]
     as_data: Vec<String>,
 }
