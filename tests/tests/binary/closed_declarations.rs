@@ -287,7 +287,7 @@ fn what_is_put_beside_code_is_not_opened_by_what_observe_declared() {
         "lib/main.py",
         "import json\nfor n in range(4): open(f'lib/{n}.csv').read()\nprint('reached')\n",
     );
-    (0..4).for_each(|number| site.workspace.write(&format!("lib/{number}.csv"), "1"));
+    (0..4).for_each(|number| site.workspace.write(format!("lib/{number}.csv"), "1"));
     site.receipt_of("tool", "{}");
     site.json(["observe", "tool", "--write"]).expect(0);
     site.workspace.write(".brigade/tools/policy.toml", policy);
