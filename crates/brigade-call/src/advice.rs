@@ -42,8 +42,8 @@ pub struct ToolUse {
     pub written: BTreeSet<String>,
     /// Directories of files that the runs made and could not read.
     pub folders: BTreeSet<String>,
-    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path. Only a
-    /// person can tell whether they are state: a shell reads a file that it sources as it reads any other.
+    /// Files that `code` of the entry names, that runs tried to write, and that nothing shows to be code. By path. Only
+    /// a person can tell whether they are state: a shell reads a file that it sources as it reads any other.
     pub state: BTreeSet<String>,
     /// What approvals of the runs bind. By path; that of a directory ends with `/`.
     pub bound: BTreeSet<String>,

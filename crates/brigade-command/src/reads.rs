@@ -123,8 +123,8 @@ pub struct Reads {
     /// Those of the files in words that are only databases of the program behind which they are named, which was told
     /// to run nothing of them.
     pub databases: BTreeSet<PathBuf>,
-    /// Files that only a quoted part of a word names, such as a setting in JSON, and that do not look like code. They are
-    /// data if the entry declares them so.
+    /// Files that only a quoted part of a word names, such as a setting in JSON, and that do not look like code. They
+    /// are data if the entry declares them so.
     pub settings: BTreeSet<PathBuf>,
     /// Programs besides the first one.
     pub programs: BTreeSet<PathBuf>,
@@ -463,8 +463,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Records a directory whose files a program finds by their names; of the workspace itself, only those files directly
-    /// in it that may be meant, and not what is below.
+    /// Records a directory whose files a program finds by their names; of the workspace itself, only those files
+    /// directly in it that may be meant, and not what is below.
     fn files_in(&self, folder: PathBuf, may_be_meant: &dyn Fn(&Path) -> bool, reads: &mut Reads) {
         if self.is_root(&folder) {
             let files = self.files.list(&folder).into_iter();

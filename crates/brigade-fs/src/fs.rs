@@ -344,8 +344,8 @@ pub trait Fs: Send + Sync {
     /// Returns [`FsErrorKind::Locked`] with the holder's text if `timeout` elapses first.
     fn lock(&self, path: &RelPath, holder: &str, timeout: Duration) -> Result<Lock, FsError>;
 
-    /// Takes a half-written file that no process [holds](WriteFile::hold) any more, until the lock is dropped. `None` if
-    /// one does, or it cannot be told.
+    /// Takes a half-written file that no process [holds](WriteFile::hold) any more, until the lock is dropped. `None`
+    /// if one does, or it cannot be told.
     fn take_left(&self, _path: &RelPath) -> Option<Lock> {
         None
     }

@@ -1,8 +1,8 @@
 //! Temporary files that killed commands left before renaming them.
 //!
 //! The queue cleans its own directories. This module covers the others that Brigade writes to: the rest of `.brigade`,
-//! the workspace root, and source directories, where `init` puts starters. A file stays while its process lives or holds
-//! it, because that process may still be writing it.
+//! the workspace root, and source directories, where `init` puts starters. A file stays while its process lives or
+//! holds it, because that process may still be writing it.
 
 use std::collections::BTreeSet;
 

@@ -206,8 +206,8 @@ fn packages_that_linked_packages_depend_on_are_declared_in_one_round() {
     assert_eq!(receipt["stdout_summary"], "found all", "{report:#} {receipt:#}");
 }
 
-/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What is
-/// code becomes data only if a person says so.
+/// Issue 12: a file without an ending that a tool reads and writes was declared as code, which no run can write. What
+/// is code becomes data only if a person says so.
 #[test]
 fn a_state_file_is_declared_as_data_whichever_run_was_seen_first() {
     const COUNTS: &str =
@@ -287,7 +287,7 @@ fn what_is_put_beside_code_is_not_opened_by_what_observe_declared() {
         "lib/main.py",
         "import json\nfor n in range(4): open(f'lib/{n}.csv').read()\nprint('reached')\n",
     );
-    (0..4).for_each(|number| site.workspace.write(&format!("lib/{number}.csv"), "1"));
+    (0..4).for_each(|number| site.workspace.write(format!("lib/{number}.csv"), "1"));
     site.receipt_of("tool", "{}");
     site.json(["observe", "tool", "--write"]).expect(0);
     site.workspace.write(".brigade/tools/policy.toml", policy);

@@ -234,8 +234,8 @@ impl Plan {
         &self.code
     }
 
-    /// Lists where the call starts SQLite without telling it to run nothing of its database: in `command`, or in a text of
-    /// the workspace. `None` if it starts none, as far as these say.
+    /// Lists where the call starts SQLite without telling it to run nothing of its database: in `command`, or in a text
+    /// of the workspace. `None` if it starts none, as far as these say.
     pub fn loose_databases(&self) -> Option<Vec<String>> {
         let own = || self.command.as_deref().and_then(|command| Argv::parse(command).ok());
         let argv = self.argv.clone().or_else(own);

@@ -37,8 +37,8 @@ pub struct Chain {
     pub starts: Vec<Link>,
     /// Files and directories that these commands name, or where their programs find code. They may be missing.
     pub files: BTreeSet<PathBuf>,
-    /// Those of them that are data if the entry declares them so: databases of SQLite that runs nothing of them, and what
-    /// only settings name.
+    /// Those of them that are data if the entry declares them so: databases of SQLite that runs nothing of them, and
+    /// what only settings name.
     pub may_be_data: BTreeSet<PathBuf>,
     /// Directories of packages that these commands find installed.
     pub environments: BTreeSet<PathBuf>,

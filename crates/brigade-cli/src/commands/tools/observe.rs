@@ -23,8 +23,7 @@ pub(crate) struct ObserveArgs {
     #[arg(long)]
     write: bool,
 
-    /// Also take this file out of `code` and declare it as data, because the tool writes it and it is no code; no approval
-    /// binds it then. May be given several times
+    /// Declare this file of `code` as data, because the tool writes it; no approval binds it then
     #[arg(long, value_name = "PATH", requires = "write")]
     as_data: Vec<String>,
 }
