@@ -180,7 +180,9 @@ fn mention(text: &str, before: Option<char>) -> Option<&str> {
     let ends_word =
         inner[length..].chars().next().is_none_or(|c| c.is_whitespace() || "/:\"',.@".contains(c));
     let is_name = inner.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    (is_name && starts_word && ends_word).then(|| &text[..=length])
+    // `$env:NAME = …` of PowerShell.
+    let is_scope = inner[..length].eq_ignore_ascii_case("env") && inner[length..].starts_with(':');
+    (is_name && starts_word && ends_word && !is_scope).then(|| &text[..=length])
 }
 
 /// Reads what is between `${` and `}`.
@@ -280,7 +282,7 @@ mod tests {
             ("$foo", vec!["$foo"]),
             ("--x=$fooBar/$Foo", vec!["$fooBar", "$Foo"]),
             ("$foo_bar $FOObar", vec!["$foo_bar", "$FOObar"]),
-            ("$FOO ${foo} pa$word $5 $foo) foo$", vec![]),
+            ("$FOO ${foo} pa$word $5 $foo) foo$ $env:A = 'v'", vec![]),
         ] {
             let found = references(text);
             assert_eq!(found.mentioned, expect, "{text}");

@@ -437,8 +437,8 @@ fn decoded_holds_a_colon(text: &[u8]) -> bool {
 
 /// Finds the name and password in `scheme://name:password@host`; `at` is the last letter of the scheme.
 ///
-/// A name without a password is kept (`ssh://git@host`) unless it is a [token](is_token_of_user). The password may contain
-/// unescaped `/`, `?` and `#` if the text before them cannot be a port.
+/// A name without a password is kept (`ssh://git@host`) unless it is a [token](is_token_of_user). The password may
+/// contain unescaped `/`, `?` and `#` if the text before them cannot be a port.
 fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     let bytes = window.bytes;
     if !bytes[at].is_ascii_alphanumeric() && !b"+-.".contains(&bytes[at]) {

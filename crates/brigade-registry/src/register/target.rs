@@ -101,7 +101,7 @@ impl Target {
         let of_tool = |tool: &Tool| tool.source.as_ref()?.fingerprint.clone();
         let fingerprints: Vec<String> = catalog.tools().iter().filter_map(of_tool).collect();
         kept.keep(&fingerprints.iter().map(String::as_str).collect::<Vec<_>>());
-        Ok(Some((path, kept.to_text().into(), FileMode::Private)))
+        Ok(Some((path, kept.to_text(), FileMode::Private)))
     }
 
     /// Makes the directory of the user.
