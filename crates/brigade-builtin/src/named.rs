@@ -22,7 +22,7 @@ pub struct Named {
     pub things: BTreeMap<String, Fingerprint>,
     /// The agent, if they name the manifest of one that is to work.
     pub agent: Option<Agent>,
-    /// What would keep the tool from doing it, where that can be said without acting. The tool looks again when it acts.
+    /// What would keep the tool from doing it, where that can be said without acting. It looks again when it acts.
     pub against: Option<Failure>,
 }
 

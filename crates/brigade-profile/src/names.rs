@@ -57,8 +57,8 @@ pub fn is_reserved(id: &str) -> bool {
     CONTROL_TOOLS.binary_search(&id).is_ok() || builtin_ids().binary_search(&id).is_ok()
 }
 
-/// Returns whether a name calls a tool of Brigade, as its id or as another name of it. An alias of a catalog entry leads
-/// nowhere then, and an entry with this id is not shown to agents, which would call it in the place of that tool.
+/// Returns whether a name calls a tool of Brigade, as its id or as another name of it. Then an alias of a catalog entry
+/// leads nowhere, and an entry with this id is not shown to agents, which would call it in the place of that tool.
 pub fn is_taken(name: &str) -> bool {
     is_reserved(name) || is_alias(name)
 }

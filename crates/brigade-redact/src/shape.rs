@@ -75,8 +75,8 @@ pub fn looks_like_token(text: &str) -> bool {
     is_hash || looks_secret_value(text).is_some()
 }
 
-/// Returns a name that somebody wrote as it is shown. One that [looks like a token](looks_like_token) is masked, because
-/// it may be the secret itself.
+/// Returns a name that somebody wrote as it is shown. One that [looks like a token](looks_like_token) is masked: it may
+/// be the secret itself.
 pub fn shown_name(name: &str) -> &str {
     if looks_like_token(name) { MARK } else { name }
 }

@@ -41,7 +41,8 @@ pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
     let store = desk.stores.writing(&*desk.seams.fs)?;
     let is_ours = flow.gateway == gateway;
     // Only who serves goes on with what others began.
-    if !is_ours && !(desk.serves && hands.is_gone(&flow.gateway)) {
+    let may = is_ours || (desk.serves && hands.is_gone(&flow.gateway));
+    if !may {
         return Ok(());
     }
     let Some(place) = desk.running.begin(&flow.id)? else { return Ok(()) };

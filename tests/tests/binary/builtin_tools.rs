@@ -503,7 +503,8 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     let site = site();
     let rules = RULES.replace("[\"builtin\"]", "[\"builtin\", \"script\"]").replace("\"fs.*\"", "\"*\"");
     site.workspace.write(POLICY, rules);
-    site.workspace.write("schemas/text.json", r#"{"type":"object","properties":{"path":{"type":"string"}}}"#);
+    let schema = r#"{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}}}"#;
+    site.workspace.write("schemas/text.json", schema);
     for id in ["readFile", "read.file", "aegis.fs.read", "mine"] {
         add(&site, id, "", "echo mine\n");
     }
@@ -524,7 +525,7 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
                 (&json!("fs.read"), "one\ntwo\n".to_owned())
             );
         }
-        assert_eq!(text(&client.call("mine", json!({}))), "mine\n");
+        assert_eq!(text(&client.call("mine", json!({"text": "x"}))), "mine\n");
         client.close_input();
     }
     let issues = site.json(["doctor", "--only", "reserved_tool_id"]).expect(0)["issues"].clone();
