@@ -257,6 +257,11 @@ impl Finder<'_> {
     /// Follows recipes of these files. Returns whether these run, and none of files in directories above.
     fn follow_recipes(&self, asked: Asked<'_>, reads: &mut Reads) -> bool {
         let Asked { language, files, recipes: wanted, mut directories, arguments, is_plain } = asked;
+        let all = (files.clone(), directories.clone());
+        // Whatever recipe is asked for, it was followed with all others.
+        if reads.chain.is_unseen && arguments.is_empty() && reads.chain.all_followed.contains(&all) {
+            return true;
+        }
         let mut found = Recipes::new();
         found.is_plain = is_plain;
         let mut read = BTreeSet::new();
@@ -354,7 +359,9 @@ impl Finder<'_> {
         let mut known = BTreeSet::new();
         directories.retain(|directory| known.insert(self.inside(directory)));
         directories.truncate(MOST_DIRECTORIES);
-        self.bind_all(&found, language, &directories, reads);
+        if reads.chain.all_followed.insert(all) {
+            self.bind_all(&found, language, &directories, reads);
+        }
         is_plain && !found.beside.iter().any(|line| line.contains("fallback"))
     }
 
@@ -365,7 +372,9 @@ impl Finder<'_> {
         let mut programs = BTreeSet::from(["sh".to_owned()]);
         for (by, command) in lines.chain(starts) {
             let command = command.strip_prefix("#!").unwrap_or(command);
-            programs.extend(programs_of(command));
+            if !found.places.is_empty() {
+                programs.extend(programs_of(command));
+            }
             for directory in directories {
                 let link = Link { by: by.to_owned(), command: command.to_owned() };
                 reads.chain.follow_unseen(link, directory, self.files);

@@ -350,3 +350,19 @@ fn an_argument_may_choose_the_code_of_a_recipe() {
         assert_eq!(!chosen.is_empty(), is_code, "{recipe} {argument}: {chosen:?}");
     }
 }
+
+/// What each of many recipes starts is followed once, however many of them start make again.
+#[test]
+fn many_recipes_that_start_each_other_end() {
+    let recipes: String = (1..300)
+        .map(|at| format!("t{at}: t{}\n\t@python3 -m pkg{at} a\n\t@npm run s{at}\n\t@make t{at}\n", at - 1))
+        .collect();
+    let scripts: Vec<String> =
+        (0..300).map(|at| format!("\"s{at}\": \"node a{at}.js && make t0\"")).collect();
+    let package = format!("{{\"scripts\": {{{}}}}}", scripts.join(", "));
+    let makefile = format!("SHELL := /bin/bash\n{recipes}t0:\n\ttrue\n");
+    let files = workspace(&[("Makefile", &makefile), ("package.json", &package)], &[]);
+    let found = reads("make -s t0", &files).chain;
+    assert_eq!(found.starts.len(), 1, "{:?}", found.starts);
+    assert!(found.files.contains(Path::new("/work/a100.js")));
+}
