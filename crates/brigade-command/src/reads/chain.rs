@@ -53,7 +53,9 @@ pub struct Chain {
     /// What was followed, from which directory, and whether it was only bound.
     followed: BTreeSet<(Link, PathBuf, bool)>,
     /// Whether what is found is bound, and not shown.
-    is_unseen: bool,
+    pub(super) is_unseen: bool,
+    /// The files of recipes of which all was followed, and from which directories.
+    pub(super) all_followed: BTreeSet<(Vec<PathBuf>, Vec<PathBuf>)>,
 }
 
 impl Chain {
@@ -142,10 +144,12 @@ impl Chain {
         nested.chain.arguments = arguments.to_vec();
         nested.chain.starts = std::mem::take(&mut self.starts);
         nested.chain.followed = std::mem::take(&mut self.followed);
+        nested.chain.all_followed = std::mem::take(&mut self.all_followed);
         super::follow(words, directory, files, &mut nested);
         let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
         self.starts = chain.starts;
         self.followed = chain.followed;
+        self.all_followed = chain.all_followed;
         let databases = &databases - &code;
         let bound: BTreeSet<PathBuf> = [named, scripts, code].into_iter().flatten().collect();
         let may_be_data = &databases | &(&settings - &bound);

@@ -46,6 +46,9 @@ const PLAIN_OPTIONS: &[&str] = &[
 /// Ends of files of code that builds make and read, and nothing else executes.
 const OBJECTS: &[&str] = &[".a", ".class", ".d", ".h", ".lo", ".o", ".pyc", ".rlib"];
 
+/// Ends of files from which make makes those without them by its own rules. It does so with makefiles, too.
+const MAKES: [&str; 13] = [".C", ".S", ".c", ".cc", ".cpp", ".f", ".l", ".m", ".p", ".r", ".s", ".sh", ".y"];
+
 /// Files of recipes, and what is asked of them.
 struct Asked<'a> {
     language: Language,
@@ -251,9 +254,14 @@ impl Finder<'_> {
         is_found
     }
 
-    /// Follows recipes of these files. Returns whether they are plain, so that exactly these run, and no others.
+    /// Follows recipes of these files. Returns whether these run, and none of files in directories above.
     fn follow_recipes(&self, asked: Asked<'_>, reads: &mut Reads) -> bool {
         let Asked { language, files, recipes: wanted, mut directories, arguments, is_plain } = asked;
+        let all = (files.clone(), directories.clone());
+        // Whatever recipe is asked for, it was followed with all others.
+        if reads.chain.is_unseen && arguments.is_empty() && reads.chain.all_followed.contains(&all) {
+            return true;
+        }
         let mut found = Recipes::new();
         found.is_plain = is_plain;
         let mut read = BTreeSet::new();
@@ -289,7 +297,9 @@ impl Finder<'_> {
         }
         let names = |name: &str| found.by_name.contains_key(name).then(|| name.to_owned());
         let mut waiting: Vec<String> = wanted.iter().filter_map(|name| names(name)).collect();
-        if waiting.is_empty() {
+        // A value of an option of make may look like a name; what is no recipe of just runs nothing.
+        let may_be_first = language == Language::Make || wanted.iter().all(|name| name.is_empty());
+        if waiting.is_empty() && may_be_first {
             waiting.extend(found.first.clone());
         }
         // Before all else, make brings its own files up to date.
@@ -298,9 +308,11 @@ impl Finder<'_> {
         }
         let are_positional = found.beside.iter().any(|line| line.contains("positional-arguments"));
         let values = Values { language, arguments, variables: &found.variables, are_positional };
+        let mut made: BTreeSet<String> = waiting.iter().cloned().collect();
         let mut seen = BTreeSet::new();
         while let Some(name) = waiting.pop() {
             let Some(recipe) = found.by_name.get(&name).filter(|_| seen.insert(name)) else { continue };
+            made.extend(recipe.needs.iter().cloned());
             waiting.extend(recipe.needs.iter().cloned());
             reads.chain.chosen.extend(values.chosen(recipe.lines.iter()));
             for line in &recipe.lines {
@@ -313,6 +325,17 @@ impl Finder<'_> {
                     reads.chain.follow_unseen(link, &directories[0], self.files);
                 }
             }
+        }
+        if language == Language::Make {
+            made.extend(found.loads.iter().cloned());
+            made.extend(
+                read.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
+            );
+            if !found.is_plain {
+                made.extend(found.by_name.values().flat_map(|recipe| recipe.needs.iter().cloned()));
+            }
+            made.retain(|name| found.by_name.get(name).is_none_or(|recipe| recipe.lines.is_empty()));
+            reads.chain.files.extend(made.iter().flat_map(|name| sources_of(name, &directories[0])));
         }
         if found.is_plain {
             return true;
@@ -336,8 +359,10 @@ impl Finder<'_> {
         let mut known = BTreeSet::new();
         directories.retain(|directory| known.insert(self.inside(directory)));
         directories.truncate(MOST_DIRECTORIES);
-        self.bind_all(&found, language, &directories, reads);
-        false
+        if reads.chain.all_followed.insert(all) {
+            self.bind_all(&found, language, &directories, reads);
+        }
+        is_plain && !found.beside.iter().any(|line| line.contains("fallback"))
     }
 
     /// Binds what any line of files of recipes may start, from each of the directories.
@@ -347,7 +372,9 @@ impl Finder<'_> {
         let mut programs = BTreeSet::from(["sh".to_owned()]);
         for (by, command) in lines.chain(starts) {
             let command = command.strip_prefix("#!").unwrap_or(command);
-            programs.extend(programs_of(command));
+            if !found.places.is_empty() {
+                programs.extend(programs_of(command));
+            }
             for directory in directories {
                 let link = Link { by: by.to_owned(), command: command.to_owned() };
                 reads.chain.follow_unseen(link, directory, self.files);
@@ -396,6 +423,12 @@ impl Finder<'_> {
             Seen::Inside { kind: Some(Kind::File), .. } | Seen::Outside(Some(Kind::File))
         )
     }
+}
+
+/// Lists the files from which make makes one of this name by its own rules, if they are there.
+fn sources_of(name: &str, directory: &Path) -> Vec<PathBuf> {
+    let names = [name, name.strip_suffix(".o").unwrap_or(name)];
+    names.iter().flat_map(|name| MAKES.map(|end| directory.join(format!("{name}{end}")))).collect()
 }
 
 fn operands(args: &[String]) -> impl Iterator<Item = &str> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::Json;
 
-use super::chain::{Link, programs_of};
+use super::chain::{Link, TEXT_LIMIT, programs_of};
 use super::javascript::directory_of;
 use super::{Finder, Reads};
 use crate::argv::Argv;
@@ -43,6 +43,7 @@ impl Finder<'_> {
                 && seen.insert(folder.to_owned())
                 && let Some(package) = self.package_at(folder, reads)
             {
+                self.settings(folder, reads);
                 self.scripts_of(folder, &package, &asked, args, reads);
             }
         }
@@ -91,6 +92,26 @@ impl Finder<'_> {
         }
     }
 
+    /// Follows what settings of a package manager start: the shell of scripts, and what node loads before them.
+    fn settings(&self, folder: &Path, reads: &mut Reads) {
+        let files = [folder, &self.directory].into_iter();
+        for file in files.flat_map(|folder| [".npmrc", ".yarnrc"].map(|name| folder.join(name))) {
+            let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
+            for line in String::from_utf8_lossy(&text).lines() {
+                let Some((name, value)) = line.trim().split_once(['=', ' ']) else { continue };
+                let value = value.trim_matches([' ', '=', '"', '\'']);
+                let command = match name.trim().replace('_', "-").to_ascii_lowercase().as_str() {
+                    "script-shell" | "shell" => value.to_owned(),
+                    "node-options" => format!("node {value}"),
+                    _ => continue,
+                };
+                let by = self.shown(&file);
+                reads.chain.finders.insert(by.clone());
+                reads.chain.follow_unseen(Link { by, command }, folder, self.files);
+            }
+        }
+    }
+
     /// Binds the programs of packages that a script finds before all others.
     fn bind_bins(&self, folder: &Path, command: &str, reads: &mut Reads) {
         let bins = self.upwards(folder).map(|folder| folder.join("node_modules/.bin"));
@@ -117,7 +138,7 @@ fn asked_scripts(known: Program, args: &[String]) -> (Asked<'_>, BTreeSet<&str>)
         "node" | "nodejs" => {
             args.iter().enumerate().filter_map(|(at, word)| run_by_node(args, at, word)).collect()
         }
-        "pnpm" | "yarn" => operands.iter().take(4).copied().collect(),
+        "bun" | "pnpm" | "yarn" => operands.iter().take(4).copied().collect(),
         _ => Vec::new(),
     };
     for (index, (at, word)) in operands.iter().enumerate() {

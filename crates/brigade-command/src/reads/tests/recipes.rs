@@ -96,6 +96,11 @@ fn recipes_of_make_that_cannot_be_told_apart_are_all_followed() {
     check_bound("make -s -I . go", &[("Makefile", "include x.inc\n"), ("x.inc", GO)], "run.sh");
     check_bound("make -f a.mk -f b.mk go", &[("a.mk", "x:\n\ttrue\n"), ("b.mk", GO)], "run.sh");
     check_bound("env MAKEFILES=b.mk make go", &[("Makefile", "x:\n\ttrue\n"), ("b.mk", GO)], "run.sh");
+    // By rules of its own, make makes a file without an ending from one with it, also a makefile.
+    for file in ["Makefile.sh", "run.sh", "run.c"] {
+        check_bound("make", &[("Makefile", "all: run\n\t./run\n")], file);
+    }
+    check_bound("make", &[("Makefile", "all:\n\ttrue\ninclude x.inc\n")], "x.inc.sh");
     // Only what a text names as what it makes is left out.
     let built = reads("make", &workspace(&[("Makefile", "O = a.o\napp: $(O)\n\tcc -o $@ $<\n")], &["a.o"]));
     assert!(!built.chain.files.contains(Path::new("/work/a.o")), "{:?}", built.chain);
@@ -171,6 +176,23 @@ fn words_behind_a_script_are_words_of_its_command() {
     let starts = reads("npm test -- go", &workspace(&[package, makefile], &[])).chain.starts;
     let starts: Vec<&str> = starts.iter().map(|link| link.command.as_str()).collect();
     assert_eq!(starts, ["true", "make -s go", "sh run.sh"]);
+}
+
+#[test]
+fn settings_of_package_managers_say_what_scripts_are_run_with() {
+    let package = ("package.json", r#"{"scripts": {"go": "true"}}"#);
+    for (settings, file) in [
+        ("color = true\nscript-shell = ./mysh\n", "mysh"),
+        ("script_shell=\"./mysh\"\n", "mysh"),
+        ("node-options = --require ./hook.js\n", "hook.js"),
+    ] {
+        check_bound("npm run go", &[package, (".npmrc", settings)], file);
+        let found = reads("npm run go", &workspace(&[package, (".npmrc", settings)], &[file])).chain;
+        assert!(found.finders.contains(".npmrc"), "{settings}: {found:?}");
+    }
+    check_bound("bun go", &[("package.json", r#"{"scripts": {"go": "node run"}}"#)], "run.js");
+    let plain = reads("npm run go", &workspace(&[package, (".npmrc", "loglevel=error\n")], &[])).chain;
+    assert!(plain.finders.is_empty(), "{plain:?}");
 }
 
 /// A script and the words behind it are one command: what would be an argument that chooses code there is one here.
@@ -327,4 +349,20 @@ fn an_argument_may_choose_the_code_of_a_recipe() {
         let chosen = what_arguments_start(&argv, 2, Path::new("/work"), &files).chosen;
         assert_eq!(!chosen.is_empty(), is_code, "{recipe} {argument}: {chosen:?}");
     }
+}
+
+/// What each of many recipes starts is followed once, however many of them start make again.
+#[test]
+fn many_recipes_that_start_each_other_end() {
+    let recipes: String = (1..300)
+        .map(|at| format!("t{at}: t{}\n\t@python3 -m pkg{at} a\n\t@npm run s{at}\n\t@make t{at}\n", at - 1))
+        .collect();
+    let scripts: Vec<String> =
+        (0..300).map(|at| format!("\"s{at}\": \"node a{at}.js && make t0\"")).collect();
+    let package = format!("{{\"scripts\": {{{}}}}}", scripts.join(", "));
+    let makefile = format!("SHELL := /bin/bash\n{recipes}t0:\n\ttrue\n");
+    let files = workspace(&[("Makefile", &makefile), ("package.json", &package)], &[]);
+    let found = reads("make -s t0", &files).chain;
+    assert_eq!(found.starts.len(), 1, "{:?}", found.starts);
+    assert!(found.files.contains(Path::new("/work/a100.js")));
 }
