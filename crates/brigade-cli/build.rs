@@ -2,6 +2,7 @@
 
 use std::env::var;
 
+#[allow(clippy::disallowed_methods, reason = "cargo tells a build script what it builds for in variables")]
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| var(name).is_ok_and(|set| set == value);
