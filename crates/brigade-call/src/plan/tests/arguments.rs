@@ -23,8 +23,6 @@ fn an_argument_is_no_code() {
         "awk -f",
         "make -sf",
         "make --makef",
-        "parallel -a",
-        "parallel --arg-file",
         "gdb -x",
         "gdb -batch --command",
         "gdb -command",

@@ -279,6 +279,24 @@ fn launchers_of_scripts_are_looked_through() {
     assert_eq!(variable.unbound, [NotBound::Variable("NODE_OPTIONS".to_owned())].into());
 }
 
+#[test]
+fn parallel_that_runs_what_it_reads_is_a_risk() {
+    for (command, is_risk) in [
+        ("parallel sh :::: list", true),
+        ("parallel -j 4 'sh {}' :::: list", true),
+        ("parallel python3", true),
+        ("parallel -a jobs.txt", true),
+        ("parallel -a list gzip -9", false),
+        ("parallel grep node :::: list", false),
+        ("parallel sh ::: a.sh", false),
+        ("parallel python3 x.py", false),
+    ] {
+        let risks = risk::judge(&Argv::parse(command).unwrap());
+        assert_eq!(risks.iter().any(|risk| risk.code() == "data-as-code"), is_risk, "{command}: {risks:?}");
+        assert_eq!(risks.is_empty(), !is_risk, "{command}: {risks:?}");
+    }
+}
+
 /// A recipe is no program, whatever lies on `PATH`.
 #[test]
 fn only_the_shell_that_just_is_given_is_a_program() {
