@@ -61,8 +61,8 @@ thread_local! {
 }
 
 /// Parses a command line with groups that have only the commands it may mean. What `parse` accepts, it accepts with
-/// whole groups, too, and with the same result, because commands are found by their exact names. Its errors and its help
-/// are those of other groups, so they are good for nothing.
+/// whole groups, too, and with the same result, because commands are found by their exact names. Its errors and its
+/// help are those of other groups, so they are good for nothing.
 pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
     WORDS.set(words.to_vec());
     let parsed = parse();

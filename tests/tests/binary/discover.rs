@@ -324,8 +324,8 @@ fn a_list_of_harnesses_that_cannot_be_read_does_not_mean_all() {
     site.json(["discover"]).expect(1);
     // The list of the user counts where the project has none.
     let user = site.workspace.home().join(".config/brigade/tools.toml");
-    std::fs::create_dir_all(user.parent().unwrap()).unwrap();
-    std::fs::write(&user, "[registry]\nharnesses = 7\n").unwrap();
+    fs::create_dir_all(user.parent().unwrap()).unwrap();
+    fs::write(&user, "[registry]\nharnesses = 7\n").unwrap();
     site.workspace.write(".brigade/tools.toml", "");
     let refused = site.json(["discover"]).expect(1);
     assert!(refused["error"].to_string().contains("brigade/tools.toml"), "{refused:#}");
