@@ -531,7 +531,7 @@ fn no_id_of_the_catalog_takes_over_a_tool_of_brigade() {
     let issues = site.json(["doctor", "--only", "reserved_tool_id"]).expect(0)["issues"].clone();
     let ids: Vec<&str> =
         issues.as_array().unwrap().iter().map(|issue| issue["tool_id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["aegis.fs.read", "readFile"], "{issues:#}");
+    assert_eq!(ids, ["readFile", "aegis.fs.read"], "{issues:#}");
 }
 
 /// Issue 17: the cap of the policy holds for what Brigade itself gives, and its receipts count that, too.
