@@ -60,9 +60,9 @@ thread_local! {
     static WORDS: RefCell<Vec<OsString>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Parses a command line with groups that have only the commands it may mean. What `parse` accepts, it accepts with
-/// whole groups, too, and with the same result, because commands are found by their exact names. Its errors and its
-/// help are those of other groups, so they are good for nothing.
+/// Parses a command line with groups that have only the commands it may mean. What `parse` accepts so, it accepts with
+/// whole groups, too, with the same result, because commands are found by their exact names. After an error, and for
+/// help, parse again without this: messages would name only these commands.
 pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
     WORDS.set(words.to_vec());
     let parsed = parse();
@@ -72,20 +72,19 @@ pub(crate) fn sparing<T>(words: &[OsString], parse: impl FnOnce() -> T) -> T {
 
 /// Builds a group, with all of its commands or those that the line may mean.
 fn group<T: Subcommand>(command: Command) -> Command {
-    let whole = || T::augment_subcommands(Command::new("group"));
-    let meant = WORDS.with_borrow(|words| {
-        let is_meant = |name: &str| words.iter().any(|word| word == name);
-        (!words.is_empty()).then(whole).and_then(|whole| {
-            let is_meant =
-                |command: &&Command| is_meant(command.get_name()) || command.get_all_aliases().any(is_meant);
-            let meant: Vec<Command> = whole.get_subcommands().filter(is_meant).cloned().collect();
-            (!meant.is_empty()).then_some(meant)
-        })
-    });
-    match meant {
-        Some(meant) => command.subcommand_required(true).subcommands(meant),
-        None => examples::attach(T::augment_subcommands(command)),
+    let words = WORDS.with_borrow(Clone::clone);
+    if !words.is_empty() {
+        let is_named = |name: &str| words.iter().any(|word| word == name);
+        let whole = T::augment_subcommands(Command::new("group"));
+        let meant = whole
+            .get_subcommands()
+            .filter(|command| is_named(command.get_name()) || command.get_all_aliases().any(is_named));
+        let meant: Vec<Command> = meant.cloned().collect();
+        if !meant.is_empty() {
+            return command.subcommands(meant);
+        }
     }
+    examples::attach(T::augment_subcommands(command))
 }
 
 #[cfg(test)]

@@ -21,6 +21,16 @@ fn warnings(receipt: &Value) -> String {
     receipt["warnings"].to_string()
 }
 
+/// Runs the tool twice. Nothing is missing, also not what the first run changed.
+#[track_caller]
+fn completes_twice(site: &Site) {
+    for _ in 0..2 {
+        let receipt = site.receipt_of("tool", "{}");
+        let stands = (&receipt["status"], &receipt["warnings"]);
+        assert_eq!(stands, (&"completed".into(), &Value::Null), "{receipt:#}");
+    }
+}
+
 /// Issue 12: what the kernel refused was listed as written, and nothing was said of it.
 #[test]
 fn what_a_run_may_not_write_or_read_back_is_said_with_the_way_out() {
@@ -99,14 +109,7 @@ fn a_database_is_declared_in_one_round() {
     assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
     let report = site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!((&report["data"], &report["advice"]), (&json!(["db/**"]), &json!([])), "{report:#}");
-    for _ in 0..2 {
-        let receipt = site.receipt_of("tool", "{}");
-        assert_eq!(
-            (&receipt["status"], &receipt["warnings"]),
-            (&"completed".into(), &Value::Null),
-            "{receipt:#}"
-        );
-    }
+    completes_twice(&site);
 }
 
 /// Issue 12: a database that only a script opens was not bound, and could start commands as data.
@@ -140,14 +143,7 @@ fn a_database_that_a_script_opens_is_bound_unless_it_runs_nothing() {
         "it is bound until SQLite runs nothing of it"
     );
     site.workspace.write("run.sh", "sqlite3 -safe db/x.db 'insert into t values (1)'\n");
-    for _ in 0..2 {
-        let receipt = site.receipt_of("tool", "{}");
-        assert_eq!(
-            (&receipt["status"], &receipt["warnings"]),
-            (&"completed".into(), &Value::Null),
-            "{receipt:#}"
-        );
-    }
+    completes_twice(&site);
 }
 
 /// Issue 12: packages of JavaScript are links, and no declaration that was proposed opened them.
