@@ -110,9 +110,13 @@ pub fn short(text: &str, limit: usize) -> String {
     let mut collapsed = String::new();
     let mut kept = 0usize;
     let mut cut_at = None;
-    for word in text.split(is_space).filter(|word| !word.is_empty()) {
-        let gap = (!collapsed.is_empty()).then_some(' ');
-        for c in gap.into_iter().chain(word.chars()) {
+    let mut is_gap = false;
+    for c in text.chars() {
+        if is_space(c) {
+            is_gap = !collapsed.is_empty();
+            continue;
+        }
+        for c in std::mem::take(&mut is_gap).then_some(' ').into_iter().chain([c]) {
             if kept == limit.saturating_sub(3) {
                 cut_at = Some(collapsed.len());
             }

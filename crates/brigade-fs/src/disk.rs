@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use brigade_core::Timestamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -490,6 +490,10 @@ impl WriteFile for DiskWriter {
 
     fn truncate(&mut self, length: u64) -> Result<(), FsError> {
         self.file.set_len(length).explain("write", &self.path)
+    }
+
+    fn touch(&mut self) -> Result<(), FsError> {
+        self.file.set_modified(SystemTime::now()).explain("write", &self.path)
     }
 
     #[cfg(target_os = "linux")]

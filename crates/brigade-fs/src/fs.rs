@@ -180,6 +180,14 @@ pub trait WriteFile: Send {
     /// Fails on a disk error.
     fn truncate(&mut self, length: u64) -> Result<(), FsError>;
 
+    /// Makes the file count as written now, and keeps what is [reserved](WriteFile::reserve).
+    ///
+    /// # Errors
+    /// Fails on a disk error.
+    fn touch(&mut self) -> Result<(), FsError> {
+        self.truncate(self.length()?)
+    }
+
     /// Reserves room for the first `length` bytes, so that writing them cannot fail for want of room. The length of the
     /// file stays. Nothing is reserved where the system or the file system cannot.
     ///

@@ -115,6 +115,10 @@ impl WriteFile for LateWriter {
         self.file.truncate(length)
     }
 
+    fn touch(&mut self) -> Result<(), FsError> {
+        self.file.touch()
+    }
+
     fn reserve(&mut self, length: u64) -> Result<(), FsError> {
         self.file.reserve(length)
     }

@@ -150,8 +150,11 @@ impl Reserved {
         if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
             let file = fs.open_append(&path)?;
             let mut reserved = Reserved { file, fs, path, is_spare: true };
-            // It is not an old one any more.
-            reserved.file.truncate(0)?;
+            match reserved.file.length()? {
+                // It is not an old one any more. Its room may still be reserved.
+                0 => reserved.file.touch()?,
+                _ => reserved.file.truncate(0)?,
+            }
             reserved.file.reserve(ROOM)?;
             return Ok(reserved);
         }

@@ -94,7 +94,6 @@ fn indent(out: &mut String, level: usize) {
     }
 }
 
-/// Writes a string in double quotes with the escapes of RFC 8785.
 /// Appends a list of strings, as [`Json::to_compact`] writes it.
 pub fn write_strings<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, out: &mut String) {
     out.push('[');
@@ -107,16 +106,13 @@ pub fn write_strings<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, out: &mu
     out.push(']');
 }
 
+/// Writes a string in double quotes with the escapes of RFC 8785.
 pub(super) fn write_string(text: &str, out: &mut String) {
     out.push('"');
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if 0x20 <= byte && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[written..at]);
-        written = at + 1;
-        match byte {
+    let mut rest = text;
+    while let Some(at) = first_escaped(rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        match rest.as_bytes()[at] {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
             b'\n' => out.push_str("\\n"),
@@ -124,11 +120,30 @@ pub(super) fn write_string(text: &str, out: &mut String) {
             b'\t' => out.push_str("\\t"),
             0x8 => out.push_str("\\b"),
             0xc => out.push_str("\\f"),
-            _ => write!(out, "\\u{byte:04x}").expect("a string takes all that is written"),
+            byte => write!(out, "\\u{byte:04x}").expect("a string takes all that is written"),
         }
+        rest = &rest[at + 1..];
     }
-    out.push_str(&text[written..]);
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Returns the place of the first byte that a JSON string has only escaped.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let is_escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    // The high bit is set of the lowest byte that is less than `limit`, and perhaps of bytes above it.
+    let less = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+    let (words, _) = bytes.as_chunks::<8>();
+    let plain = words.iter().take_while(|word| {
+        let word = u64::from_le_bytes(**word);
+        let found = less(word, 0x20)
+            | less(word ^ (ONES * u64::from(b'"')), 1)
+            | less(word ^ (ONES * u64::from(b'\\')), 1);
+        found & (ONES * 0x80) == 0
+    });
+    let from = plain.count() * 8;
+    bytes[from..].iter().position(is_escaped).map(|at| from + at)
 }
 
 impl Serialize for Json {
@@ -159,12 +174,31 @@ impl Serialize for Json {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn pretty_json_reads_like_a_file() {
         let value = Json::parse(r#"{"b":[1,{}],"a":"x\u0001\"é"}"#).unwrap();
         assert_eq!(value.to_pretty(), "{\n  \"a\": \"x\\u0001\\\"é\",\n  \"b\": [\n    1,\n    {}\n  ]\n}\n");
+    }
+
+    proptest! {
+        #[test]
+        fn strings_are_read_back_as_they_were(text in ".*", plain in "[ -~]{0,40}") {
+            for text in [format!("{plain}{text}"), format!("{text}{plain}\u{1f}\"\\\u{7f}ÿ")] {
+                let mut written = String::new();
+                write_string(&text, &mut written);
+                prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text.as_str());
+                let expected = text.chars().map(|c| match c {
+                    '\u{20}'.. if c != '"' && c != '\\' => c.len_utf8(),
+                    '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+                    _ => 6,
+                });
+                prop_assert_eq!(written.len(), expected.sum::<usize>() + 2);
+            }
+        }
     }
 
     #[test]
