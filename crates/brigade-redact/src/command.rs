@@ -1,9 +1,6 @@
 //! Secrets in commands that are configured as one string.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
 
 use super::anchors::Anchors;
 use super::line::has_secret;
@@ -90,12 +87,40 @@ pub fn shows(shown: &str, exact: &str) -> bool {
 
 /// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know.
 fn may_hold_secret(command: &str) -> bool {
-    static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
-        let builder = AhoCorasick::builder().ascii_case_insensitive(true).build(LINE_NAMES);
-        builder.expect("a few words fit an automaton")
-    });
-    let names_one = || command.contains(['-', '=', ':', '/']) && NAMES.is_match(command);
+    let names_one = || command.contains(['-', '=', ':', '/']) && has_line_name(command.as_bytes());
     !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
+}
+
+/// For each byte the first of [`LINE_NAMES`] that begins with it. The compiler makes it: an automaton of these words
+/// takes as long to make as everything else that a short command does.
+const FIRST_NAMES: [Option<u8>; 128] = {
+    let mut firsts = [None; 128];
+    let mut index = 0;
+    while index < LINE_NAMES.len() {
+        let first = LINE_NAMES[index].as_bytes()[0] as usize;
+        assert!(
+            index == 0 || LINE_NAMES[index - 1].as_bytes()[0] as usize <= first,
+            "words with one first letter stand together"
+        );
+        if firsts[first].is_none() {
+            firsts[first] = Some(index as u8);
+        }
+        index += 1;
+    }
+    firsts
+};
+
+/// Returns whether one of [`LINE_NAMES`] stands anywhere in a text, in either case.
+fn has_line_name(text: &[u8]) -> bool {
+    let begins = |rest: &[u8], name: &str| {
+        rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    text.iter().enumerate().any(|(at, byte)| {
+        let byte = byte.to_ascii_lowercase();
+        let Some(first) = FIRST_NAMES.get(usize::from(byte)).copied().flatten() else { return false };
+        let mut names = LINE_NAMES[usize::from(first)..].iter().take_while(|name| name.as_bytes()[0] == byte);
+        names.any(|name| begins(&text[at..], name))
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +156,18 @@ mod tests {
             );
         }
         assert!(!is_secret_command("sh bin/t.sh --maxtoken=hunter2 --tokenizer=x"));
+    }
+
+    #[test]
+    fn words_of_command_lines_are_found_anywhere_in_either_case() {
+        for name in LINE_NAMES {
+            for text in [format!("{name}"), format!("~~{}~", name.to_uppercase()), format!("pa{name}")] {
+                assert!(has_line_name(text.as_bytes()), "{text}");
+            }
+        }
+        for text in ["", "sh bin/hello.sh", "au", "~ü=/", "coo kie"] {
+            assert!(!has_line_name(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]
