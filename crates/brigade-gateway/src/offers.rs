@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use brigade::profile::{Offer, Share};
 use brigade::{Listed, Offered, OfferedPrompt, OfferedResource, Reads};
-use serde_json::{Value, json};
+use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 
 use crate::call::{blocking, workspace_of};
 use crate::gateway::Gateway;
@@ -164,54 +164,48 @@ impl Gateway {
     }
 
     /// Lists the resources of servers.
-    pub(crate) async fn resources(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+    pub(crate) async fn resources(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Resource> {
         let listings = self.all_listings(agent, view, Reads::Resource).await;
         let lists = listings.iter().map(|offered| offered.resources.as_slice());
         let row = |(_, resource): (usize, &OfferedResource)| {
-            let mut row = json!({"uri": resource.uri, "name": resource.uri});
-            if let Some(media_type) = &resource.media_type {
-                row["mimeType"] = json!(media_type);
-            }
-            if let Some(size) = resource.size.filter(|size| u32::try_from(*size).is_ok()) {
-                row["size"] = json!(size);
-            }
+            let mut row = Resource::new(&*resource.uri, &*resource.uri);
+            row.mime_type.clone_from(&resource.media_type);
+            row.size = resource.size;
             row
         };
         unique(lists, |resource| &resource.uri).into_iter().map(row).collect()
     }
 
     /// Lists the templates of resources of servers.
-    pub(crate) async fn templates(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+    pub(crate) async fn templates(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<ResourceTemplate> {
         let listings = self.all_listings(agent, view, Reads::Resource).await;
         let lists = listings.iter().map(|offered| offered.templates.as_slice());
         let row = |(_, template): (usize, &OfferedResource)| {
-            let mut row = json!({"uriTemplate": template.uri, "name": template.uri});
-            if let Some(media_type) = &template.media_type {
-                row["mimeType"] = json!(media_type);
-            }
+            let mut row = ResourceTemplate::new(&*template.uri, &*template.uri);
+            row.mime_type.clone_from(&template.media_type);
             row
         };
         unique(lists, |template| &template.uri).into_iter().map(row).collect()
     }
 
     /// Lists the prompts of the catalog and of servers. Of those with one name, none is listed.
-    pub(crate) async fn prompts(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Value> {
+    pub(crate) async fn prompts(self: &Arc<Self>, agent: &Arc<str>, view: &View) -> Vec<Prompt> {
         let offers: Vec<Offer> = view.offers(Reads::Prompt).cloned().collect();
         let listings = self.listings_of(agent, &offers).await;
         let row = |(place, prompt): (usize, &OfferedPrompt)| {
             let arguments = prompt.arguments.iter();
-            let arguments: Vec<Value> = arguments
-                .map(|argument| json!({"name": argument.name, "required": argument.required}))
+            let arguments = arguments
+                .map(|argument| PromptArgument::new(&*argument.name).with_required(argument.required))
                 .collect();
             // Clients expect a description, and what the server says is reviewed by nobody.
             let description =
                 offers.get(place).map(|offer| format!("A prompt of the MCP server `{}`", offer.server));
-            json!({"name": prompt.name, "description": description, "arguments": arguments})
+            Prompt::new(&*prompt.name, description, Some(arguments))
         };
         let is_listed = |name: &str| {
             listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
         };
-        let mut rows: Vec<Value> = crate::own::prompts(view, &|name| !is_listed(name));
+        let mut rows: Vec<Prompt> = crate::own::prompts(view, &|name| !is_listed(name));
         let lists = listings.iter().map(|offered| offered.prompts.as_slice());
         let theirs = unique(lists, |prompt| &prompt.name);
         rows.extend(theirs.into_iter().filter(|(_, prompt)| !view.has_prompt(&prompt.name)).map(row));

@@ -4,21 +4,23 @@ use std::sync::Arc;
 
 use brigade::LogStream;
 use brigade::core::RunId;
-use serde_json::{Value, json};
+use rmcp::model::{
+    GetPromptResult, Prompt, PromptMessage, Resource, ResourceContents, ResourceTemplate, Role,
+};
 
 use crate::call::{blocking, workspace_of};
 use crate::gateway::{Gateway, Who};
 use crate::view::{Kind, Shown, View};
 
+const MARKDOWN: &str = "text/markdown";
+const PLAIN: &str = "text/plain";
+
 /// Lists a page for each tool that the agent is shown.
-pub(crate) fn resources(view: &View) -> Vec<Value> {
+pub(crate) fn resources(view: &View) -> Vec<Resource> {
     let row = |tool: &Shown| {
-        json!({
-            "uri": format!("brigade://tool/{}", encoded(&tool.id)),
-            "name": tool.id,
-            "title": tool.title(),
-            "mimeType": "text/markdown",
-        })
+        Resource::new(format!("brigade://tool/{}", encoded(&tool.id)), &*tool.id)
+            .with_title(tool.title())
+            .with_mime_type(MARKDOWN)
     };
     listed(view).map(row).collect()
 }
@@ -41,34 +43,35 @@ pub(crate) fn listed(view: &View) -> impl Iterator<Item = &Shown> {
 }
 
 /// The forms of resources that are not listed one by one.
-pub(crate) fn templates() -> Vec<Value> {
-    let templates = json!([
-        {"uriTemplate": "brigade://tool/{id}", "name": "tool", "title": "How a tool is called",
-         "mimeType": "text/markdown"},
-        {"uriTemplate": "brigade://docs/{page}", "name": "docs", "title": "A page of the documentation",
-         "mimeType": "text/markdown"},
-        {"uriTemplate": "brigade://run/{run}", "name": "run", "title": "The receipt of a run",
-         "mimeType": "application/json"},
-        {"uriTemplate": "brigade://run/{run}/stdout", "name": "stdout", "title": "Standard output of a run",
-         "mimeType": "text/plain"},
-        {"uriTemplate": "brigade://run/{run}/stderr", "name": "stderr", "title": "Standard error of a run",
-         "mimeType": "text/plain"},
-    ]);
-    templates.as_array().cloned().unwrap_or_default()
+pub(crate) fn templates() -> Vec<ResourceTemplate> {
+    [
+        ("brigade://tool/{id}", "tool", "How a tool is called", MARKDOWN),
+        ("brigade://docs/{page}", "docs", "A page of the documentation", MARKDOWN),
+        ("brigade://run/{run}", "run", "The receipt of a run", "application/json"),
+        ("brigade://run/{run}/stdout", "stdout", "Standard output of a run", PLAIN),
+        ("brigade://run/{run}/stderr", "stderr", "Standard error of a run", PLAIN),
+    ]
+    .map(|(uri, name, title, media)| ResourceTemplate::new(uri, name).with_title(title).with_mime_type(media))
+    .into()
 }
 
 /// Reads a resource. `None` for what does not exist or belongs to another agent.
-pub(crate) async fn read(gateway: &Arc<Gateway>, who: &Who, view: &View, uri: &str) -> Option<Value> {
+pub(crate) async fn read(
+    gateway: &Arc<Gateway>,
+    who: &Who,
+    view: &View,
+    uri: &str,
+) -> Option<ResourceContents> {
+    let contents = |media, text: String| ResourceContents::text(text, uri).with_mime_type(media);
     let rest = uri.strip_prefix("brigade://")?;
     if let Some(id) = rest.strip_prefix("tool/") {
         let tool = view.by_id(id).or_else(|| listed(view).find(|tool| encoded(&tool.id) == id))?;
-        return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": tool.page()}));
+        return Some(contents(MARKDOWN, tool.page()));
     }
     if rest.starts_with("docs/") {
         // Whoever may search the documentation may read it.
         view.by_id("session.docs")?;
-        let text = brigade::documentation(uri)?;
-        return Some(json!({"uri": uri, "mimeType": "text/markdown", "text": text}));
+        return Some(contents(MARKDOWN, brigade::documentation(uri)?));
     }
     let run = rest.strip_prefix("run/")?;
     let (run, stream) = match run.split_once('/') {
@@ -89,28 +92,33 @@ pub(crate) async fn read(gateway: &Arc<Gateway>, who: &Who, view: &View, uri: &s
             }
             Some(stream) => {
                 let output = calls.output(&run, stream, 0, usize::MAX).ok().flatten()?;
-                Some(("text/plain", output.content))
+                Some((PLAIN, output.content))
             }
         }
     })
     .await
-    .map(|(media, text)| json!({"uri": uri, "mimeType": media, "text": text}))
+    .map(|(media, text)| contents(media, text))
 }
 
 /// Lists the skills, slash commands and superpowers of the catalog that are wanted.
-pub(crate) fn prompts(view: &View, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Value> {
-    let row = |prompt: &crate::view::Text| json!({"name": prompt.name, "title": prompt.title, "description": prompt.description});
+pub(crate) fn prompts(view: &View, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Prompt> {
+    let row = |prompt: &crate::view::Text| {
+        Prompt::new(&*prompt.name, Some(&*prompt.description), None).with_title(&*prompt.title)
+    };
     view.prompts.iter().filter(|prompt| is_wanted(&prompt.name)).map(row).collect()
 }
 
 /// Returns the text of a prompt.
-pub(crate) async fn prompt(gateway: &Arc<Gateway>, agent: &str, view: &View, name: &str) -> Option<Value> {
+pub(crate) async fn prompt(
+    gateway: &Arc<Gateway>,
+    agent: &str,
+    view: &View,
+    name: &str,
+) -> Option<GetPromptResult> {
     let prompt = view.prompts.iter().find(|prompt| prompt.name == name)?.clone();
     let workspace = workspace_of(&gateway.workspace, agent, None);
     let id = prompt.name.clone();
     let text = blocking(move || workspace.agent_calls().source_text(&id).ok().flatten()).await?;
-    Some(json!({
-        "description": prompt.description,
-        "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
-    }))
+    let said = PromptMessage::new_text(Role::User, text);
+    Some(GetPromptResult::new(vec![said]).with_description(prompt.description))
 }

@@ -12,10 +12,11 @@ use brigade::profile::LiveSession;
 use brigade::{OwnName, Reads};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult,
-    InputRequiredResult, InputResponses, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, InputRequiredResult, InputResponses, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -323,17 +324,18 @@ pub(crate) fn typed<T: serde::de::DeserializeOwned>(mut value: Value) -> Result<
 
 impl ServerHandler for Session {
     fn get_info(&self) -> ServerConfig {
-        let info = json!({
-            "protocolVersion": ProtocolVersion::V_2025_11_25.as_str(),
-            "capabilities": {
-                "tools": {"listChanged": true},
-                "resources": {"listChanged": true},
-                "prompts": {"listChanged": true},
-                "logging": {},
-            },
-            "serverInfo": {"name": "brigade", "title": "Brigade", "version": env!("CARGO_PKG_VERSION")},
-        });
-        serde_json::from_value(info).expect("plain members are a configuration")
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_logging();
+        let mut info = ServerConfig::new(capabilities.build());
+        info.protocol_version = ProtocolVersion::V_2025_11_25;
+        info.server_info = Implementation::new("brigade", env!("CARGO_PKG_VERSION")).with_title("Brigade");
+        info
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -415,7 +417,7 @@ impl ServerHandler for Session {
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let mut resources = own::resources(&view);
         resources.extend(self.gateway.resources(&agent, &view).await);
-        typed(json!({"resources": resources}))
+        Ok(ListResourcesResult::with_all_items(resources))
     }
 
     async fn list_resource_templates(
@@ -428,7 +430,7 @@ impl ServerHandler for Session {
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
         let mut templates = own::templates();
         templates.extend(self.gateway.templates(&agent, &view).await);
-        typed(json!({"resourceTemplates": templates}))
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
     async fn read_resource(
@@ -439,7 +441,7 @@ impl ServerHandler for Session {
         let who = self.who(&context)?;
         let view = self.gateway.view(&who).await;
         if let Some(contents) = own::read(&self.gateway, &who, &view, &request.uri).await {
-            return Ok(ReadResourceResponse::Complete(typed(json!({"contents": [contents]}))?));
+            return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
         }
         let read = Read { reads: Reads::Resource, name: &request.uri, arguments: None };
         let returned =
@@ -463,7 +465,7 @@ impl ServerHandler for Session {
         one_page(request)?;
         let who = self.who(&context)?;
         let (view, agent) = (self.gateway.view(&who).await, who.agent);
-        typed(json!({"prompts": self.gateway.prompts(&agent, &view).await}))
+        Ok(ListPromptsResult::with_all_items(self.gateway.prompts(&agent, &view).await))
     }
 
     async fn get_prompt(
@@ -489,7 +491,7 @@ impl ServerHandler for Session {
             Whose::Nobody => None,
         };
         let prompt = own.ok_or_else(|| read.unknown(is_late(&context)))?;
-        Ok(GetPromptResponse::Complete(typed(prompt)?))
+        Ok(GetPromptResponse::Complete(prompt))
     }
 
     async fn set_level(
