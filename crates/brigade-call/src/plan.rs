@@ -220,7 +220,7 @@ fn finish(
         examples: facts.examples.fingerprint(),
     };
     let (kind, contract_fingerprint, blockers) = match facts.installs {
-        None => (CallKind::Run, contract_fingerprint(tool, &files), blockers),
+        None => (CallKind::of_tool(tool.id.as_str()), contract_fingerprint(tool, &files), blockers),
         Some(entry) => {
             let contract = installation_contract(tool, entry, &files);
             (CallKind::Install, contract, install::blockers(tool, entry, blockers))

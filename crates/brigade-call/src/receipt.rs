@@ -321,7 +321,10 @@ impl Call {
             by: review.approver(),
             fingerprint,
         });
-        let kind = if receipt.is_installation() { CallKind::Install } else { CallKind::Run };
+        let kind = match receipt.is_installation() {
+            true => CallKind::Install,
+            false => CallKind::of_tool(&receipt.tool_id),
+        };
         Some(Call {
             id: receipt.call_id.parse().ok()?,
             status: CallStatus::Running,

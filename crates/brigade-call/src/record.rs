@@ -75,7 +75,7 @@ struct CallRecord<'a> {
     judge: Option<Cow<'a, Judged>>,
     /// The tool's id.
     tool_id: Cow<'a, str>,
-    /// What it does with the tool: `run` or `install`; absent in older records, whose calls run it.
+    /// What it does with the tool: `run`, `install` or `read`; absent in older records, whose calls run it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemas", schemars(with = "Option<String>"))]
     kind: Option<CallKind>,

@@ -159,7 +159,7 @@ fn verified(
     let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
     let plan = planned.plan.clone();
     let runtime = match call.kind() {
-        CallKind::Run => runtimes::runtime_of(seams, &call, &plan, &config),
+        CallKind::Run | CallKind::Read => runtimes::runtime_of(seams, &call, &plan, &config),
         CallKind::Install => RuntimeFact::NotNeeded,
     };
     match verify(call.clone(), plan, runtime, purpose, seams.now()) {

@@ -10,15 +10,16 @@ use std::str::Chars;
 /// * `?` matches one character other than `/`.
 /// * `\` makes the next character literal. Every other character matches itself.
 ///
-/// Ids contain no `/`, so `*` crosses their dots and dashes. Matching takes time proportional to pattern length times
-/// text length.
+/// In an id, `/` is a character like others: [`Glob::of_ids`] makes a pattern of ids.
+///
+/// Matching takes time proportional to pattern length times text length.
 ///
 /// ```
 /// use brigade_core::Glob;
 ///
 /// assert!(Glob::new("lib/**/*.py").matches("lib/x.py") && Glob::new("lib/**").matches("lib/a/b"));
 /// assert!(!Glob::new("lib/*").matches("lib/a/b"));
-/// assert!(Glob::new("github.*").matches("github.issues.list"));
+/// assert!(Glob::of_ids("github.*").matches("github.issues/list"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Glob {
@@ -31,6 +32,8 @@ enum Part {
     This(char),
     /// `?`
     One,
+    /// `?` in a pattern of ids, where `/` is a character like others.
+    Any,
     /// `*`
     Name,
     /// `**`
@@ -61,6 +64,18 @@ impl Glob {
             rest = &rest[length..];
         }
         Glob { text: text.to_owned(), parts }
+    }
+
+    /// Reads a pattern of ids: `*` matches any text, and `?` any character.
+    pub fn of_ids(text: &str) -> Glob {
+        let part = |part| match part {
+            Part::Name | Part::Text => vec![Part::Text],
+            Part::One => vec![Part::Any],
+            Part::Directories => vec![Part::Text, Part::This('/')],
+            part @ (Part::This(_) | Part::Any) => vec![part],
+        };
+        let Glob { text, parts } = Glob::new(text);
+        Glob { text, parts: parts.into_iter().flat_map(part).collect() }
     }
 
     /// Reads a pattern of paths beneath a directory. `./` at its start says nothing: `./~/x` is how a directory is
@@ -106,6 +121,7 @@ fn all_match(parts: &[Part], text: Chars<'_>) -> bool {
             match part {
                 Part::This(expect) if *expect == c => enter(parts, &mut next, at + 1),
                 Part::One if c != '/' => enter(parts, &mut next, at + 1),
+                Part::Any => enter(parts, &mut next, at + 1),
                 Part::Name if c != '/' => enter(parts, &mut next, at),
                 Part::Text => enter(parts, &mut next, at),
                 Part::Directories => {
@@ -171,9 +187,24 @@ mod tests {
     }
 
     #[test]
-    fn ids_have_no_slash() {
-        check("github.*", &["github.", "github.issues.list"], &["github", "gitlab.x"]);
-        check("*-read", &["a-b-read"], &["read", "a-read-all"]);
+    fn in_ids_a_slash_is_a_character_like_others() {
+        let matches = |pattern: &str, id: &str| Glob::of_ids(pattern).matches(id);
+        for (pattern, id) in [
+            ("github.*", "github."),
+            ("github.*", "github.issues/list"),
+            ("*-read", "a/b-read"),
+            ("*", "a/b"),
+            ("a?b", "a/b"),
+            ("**/b", "a/b"),
+            (r"a\*", "a*"),
+        ] {
+            assert!(matches(pattern, id), "{pattern} {id}");
+        }
+        for (pattern, id) in
+            [("github.*", "github"), ("*-read", "a-read-all"), ("a/b", "a-b"), (r"a\*", "ab")]
+        {
+            assert!(!matches(pattern, id), "{pattern} {id}");
+        }
     }
 
     #[test]
@@ -190,6 +221,7 @@ mod tests {
         match part {
             Part::This(c) => text.first() == Some(c) && slow(rest, &text[1..]),
             Part::One => up_to(|c| *c != '/') != 0 && slow(rest, &text[1..]),
+            Part::Any => !text.is_empty() && slow(rest, &text[1..]),
             Part::Name => (0..=up_to(|c| *c != '/')).any(|length| slow(rest, &text[length..])),
             Part::Text => (0..=text.len()).any(|length| slow(rest, &text[length..])),
             Part::Directories => {

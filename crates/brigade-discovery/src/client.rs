@@ -168,6 +168,8 @@ pub struct Client {
     pub(crate) nested: Option<&'static str>,
     pub(crate) stdio: &'static [(&'static str, Part)],
     pub(crate) http: HttpForm,
+    /// Keys that the client takes with one transport only. With the other, it refuses the whole file.
+    pub(crate) only: &'static [(Transport, &'static [&'static str])],
 }
 
 impl Client {
@@ -215,6 +217,7 @@ const fn of(program: Program, container: &'static str) -> Client {
         nested: None,
         stdio: &[("command", Part::Program), ("args", Part::Arguments)],
         http: HttpForm::Refused("it has no way to take the token from a variable"),
+        only: &[],
     }
 }
 
@@ -246,6 +249,10 @@ const CLIENTS: &[Client] = &[
         project: Some(Files::same(&[".codex/config.toml"], Grade::Vendor)),
         format: Format::Toml,
         http: HttpForm::Keys(&[("url", Part::Url), ("bearer_token_env_var", Part::Variable)]),
+        only: &[
+            (Transport::Stdio, &["env", "env_vars", "cwd"]),
+            (Transport::Http, &["http_headers", "env_http_headers", "oauth_resource"]),
+        ],
         ..of(Program::CODEX, "mcp_servers")
     },
     // cursor.com/docs/context/mcp.

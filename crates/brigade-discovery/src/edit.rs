@@ -105,6 +105,16 @@ pub enum Refused {
         /// Where.
         at: At,
     },
+    /// The entry has an addition that the client refuses with the new transport.
+    #[error(
+        "{client} does not read a file whose entry `{NAME}` has `{key}` with this transport; remove the key first"
+    )]
+    OtherTransport {
+        /// The key.
+        key: &'static str,
+        /// The client.
+        client: &'static str,
+    },
     /// The edit would break the file.
     #[error("the entry cannot be added to the servers as they are written")]
     Unfit,
@@ -114,7 +124,7 @@ impl Refused {
     /// Returns the place in the file.
     pub fn at(&self) -> Option<At> {
         match self {
-            Refused::Utf16 | Refused::Unfit => None,
+            Refused::Utf16 | Refused::Unfit | Refused::OtherTransport { .. } => None,
             Refused::NotJson { at, .. }
             | Refused::NotToml { at }
             | Refused::WrongContainer { at, .. }
@@ -128,7 +138,10 @@ impl Refused {
 impl Explained for Refused {
     fn kind(&self) -> ErrorKind {
         match self {
-            Refused::Foreign { .. } | Refused::Form { .. } | Refused::Unfit => ErrorKind::Refused,
+            Refused::Foreign { .. }
+            | Refused::Form { .. }
+            | Refused::OtherTransport { .. }
+            | Refused::Unfit => ErrorKind::Refused,
             _ => ErrorKind::InvalidConfig,
         }
     }
@@ -202,6 +215,9 @@ pub fn put(
     let stored = crate::servers(client, put.text.as_bytes())?.into_iter().find(|server| server.name == NAME);
     match stored {
         Some(stored) if entry.is_in(&stored.value) => {
+            if let Some(key) = entry.misplaced(client, &stored.value).filter(|_| !put.is_unchanged) {
+                return Err(Refused::OtherTransport { key, client: client.title });
+            }
             put.has_additions = has_additions(&stored.value);
             Ok(put)
         }

@@ -103,6 +103,15 @@ impl Entry {
         is_in(&self.to_json(), value)
     }
 
+    /// Returns a key in a stored entry that the client refuses together with the transport of this one.
+    pub(crate) fn misplaced(&self, client: &Client, stored: &Json) -> Option<&'static str> {
+        let is_stdio =
+            self.0.iter().map(|(key, _)| key.as_str()).eq(client.stdio.iter().map(|(key, _)| *key));
+        let transport = if is_stdio { Transport::Stdio } else { Transport::Http };
+        let others = client.only.iter().filter(|(only, _)| *only != transport);
+        others.flat_map(|(_, keys)| *keys).copied().find(|key| stored.get(key).is_some())
+    }
+
     /// Returns this entry with what somebody added to an earlier one.
     pub(crate) fn over(&self, earlier: &Json) -> Entry {
         let mut members: Vec<(String, Json)> = self

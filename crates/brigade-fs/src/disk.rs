@@ -379,7 +379,8 @@ fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
     Ok(resolved)
 }
 
-pub(crate) fn by_words(path: &Path) -> PathBuf {
+/// Resolves `.` and `..` of an absolute path by its text, as if it had no links.
+pub fn by_words(path: &Path) -> PathBuf {
     let mut resolved = PathBuf::from("/");
     for component in path.components() {
         match component {

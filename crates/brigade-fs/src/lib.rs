@@ -40,7 +40,7 @@ mod traced;
 mod tree;
 
 pub use beneath::{Folder, Look, OpenFile};
-pub use disk::DiskFs;
+pub use disk::{DiskFs, by_words};
 pub use error::{FsError, FsErrorKind};
 pub use faulty::{Crash, Fault, FaultyFs};
 pub use fingerprint::fingerprint;

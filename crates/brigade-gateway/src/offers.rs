@@ -206,6 +206,14 @@ impl Gateway {
             listings.iter().any(|offered| offered.prompts.iter().any(|prompt| prompt.name == name))
         };
         let mut rows: Vec<Prompt> = crate::own::prompts(view, &|name| !is_listed(name));
+        // Of these, only what has a source that can be read is there to get.
+        let workspace = workspace_of(&self.workspace, agent, None);
+        let mut rows = blocking(move || {
+            let calls = workspace.agent_calls();
+            rows.retain(|prompt| calls.source_text(&prompt.name).is_ok_and(|text| text.is_some()));
+            rows
+        })
+        .await;
         let lists = listings.iter().map(|offered| offered.prompts.as_slice());
         let theirs = unique(lists, |prompt| &prompt.name);
         rows.extend(theirs.into_iter().filter(|(_, prompt)| !view.has_prompt(&prompt.name)).map(row));

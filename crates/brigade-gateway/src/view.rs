@@ -540,10 +540,13 @@ fn masked(mask: Option<&Redactor>, text: String) -> String {
     }
 }
 
-/// Lists the enabled skills, slash commands and superpowers.
+/// Lists the enabled skills, slash commands and superpowers that the agent's profiles show.
 fn prompts(shown: &AgentTools, mask: Option<&Redactor>) -> Vec<Text> {
     let is_text = |family| matches!(family, Some(Family::Skill | Family::SlashCommand | Family::Superpower));
-    let texts = shown.config.catalog.tools().iter().filter(|tool| tool.enabled && is_text(tool.family));
+    let is_shown = |tool: &&Entry| {
+        tool.enabled && !tool.is_broken && is_text(tool.family) && shown.rights.shows(&ToolTraits::of(tool))
+    };
+    let texts = shown.config.catalog.tools().iter().filter(is_shown);
     let text = |tool: &Entry| Text {
         name: tool.id.as_str().to_owned(),
         title: masked(mask, tool.name.clone()),

@@ -1,6 +1,6 @@
 //! The input of a decision.
 
-use brigade_catalog::{ApprovalMode, Family, Seconds, Tool};
+use brigade_catalog::{ApprovalMode, Family, Reads, Seconds, Tool};
 use brigade_core::Place;
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,23 @@ pub enum CallKind {
     Run,
     /// It installs what the tool needs.
     Install,
+    /// It reads a resource or a prompt of an MCP server.
+    Read,
 }
 
 impl CallKind {
-    /// Returns `run` or `install`.
+    /// Returns `run`, `install` or `read`.
     pub const fn as_str(self) -> &'static str {
         match self {
             CallKind::Run => "run",
             CallKind::Install => "install",
+            CallKind::Read => "read",
         }
+    }
+
+    /// Returns what a call does that installs nothing: with the tools that read, it reads.
+    pub fn of_tool(id: &str) -> CallKind {
+        if Reads::of_tool_id(id).is_some() { CallKind::Read } else { CallKind::Run }
     }
 }
 

@@ -298,7 +298,7 @@ impl Policy {
     /// Returns the sandbox rules that extend `[sandbox]` for a call.
     pub(crate) fn sandbox_of(&self, facts: &CallFacts<'_>) -> Option<&SandboxRules> {
         match facts.kind {
-            CallKind::Run => self.tool_sandbox.get(facts.tool_id),
+            CallKind::Run | CallKind::Read => self.tool_sandbox.get(facts.tool_id),
             CallKind::Install => self.install_sandbox.as_ref(),
         }
     }

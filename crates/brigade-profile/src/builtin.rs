@@ -40,7 +40,7 @@ pub use framework::web_frameworks;
 pub use memory::MemoryAdded;
 pub(crate) use names::alias_names;
 pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
-pub use path::{Guards, PathProblem, PathUse, relative};
+pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
 pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
 pub use url::{UrlProblem, allowed_url};
 

@@ -160,7 +160,7 @@ impl Term {
             return Err(InvalidMatcher::new(format!("expected a value behind `{}:`", shown(key))));
         }
         let kind = match key {
-            "id" => Kind::Id(Glob::new(value)),
+            "id" => Kind::Id(Glob::of_ids(value)),
             "group" => Kind::Group(value.to_owned()),
             "access" => {
                 let (compare, word) = Compare::cut(value);

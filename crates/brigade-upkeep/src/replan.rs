@@ -98,7 +98,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     fn plan_call(&mut self, call: &Call) -> Result<Plan, NoPlan> {
         match call.kind() {
-            CallKind::Run => {
+            CallKind::Run | CallKind::Read => {
                 let (caller, session) = (call.caller.clone(), call.session.clone());
                 self.plan(&call.tool_id, &call.args, caller, Some(&call.contract.effects), session)
             }

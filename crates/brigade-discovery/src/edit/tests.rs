@@ -165,6 +165,30 @@ fn a_missing_file_is_made_and_goes_again() {
 }
 
 #[test]
+fn what_codex_takes_with_one_transport_only_is_refused_with_the_other() {
+    let client = client("codex").unwrap();
+    let stdio = client.entry(&Connection::stdio("/bin/brigade", "local", "/w")).unwrap();
+    let http = client.entry(&Connection::http("http://h/mcp", "local")).unwrap();
+    let with = |entry: &Entry, more: &str| {
+        let text = put(client, None, entry, None).unwrap().text;
+        format!("{text}{more}")
+    };
+    let again = |text: &str, entry: &Entry| put(client, Some(text.as_bytes()), entry, None);
+    for (written, more, entry, expect) in [
+        (&stdio, "[mcp_servers.brigade.env]\nA = \"b\"\n", &http, Some("env")),
+        (&http, "http_headers = { X = \"1\" }\n", &stdio, Some("http_headers")),
+        (&stdio, "enabled = true\n", &http, None),
+        (&stdio, "[mcp_servers.brigade.env]\nA = \"b\"\n", &stdio, None),
+    ] {
+        match (again(&with(written, more), entry), expect) {
+            (Err(Refused::OtherTransport { key, .. }), Some(expect)) => assert_eq!(key, expect),
+            (result, None) => assert!(result.is_ok(), "{result:?}"),
+            (result, Some(_)) => panic!("{result:?}"),
+        }
+    }
+}
+
+#[test]
 fn an_entry_of_ours_changes_and_keeps_what_was_added() {
     let (client, entry) = entry("cursor");
     let file = "{\n  \"mcpServers\": {\n    \"brigade\": {\n      // old\n      \"command\": \"/old/brigade\",\n      \

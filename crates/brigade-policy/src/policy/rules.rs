@@ -33,8 +33,10 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, top: &[&str]) -> 
                 "name" => name = reader.string(&field, value),
                 "tools" => {
                     let globs = reader.some_strings(&field, value).into_iter();
-                    let glob =
-                        |text: Located<String>| Located { value: Glob::new(&text.value), place: text.place };
+                    let glob = |text: Located<String>| Located {
+                        value: Glob::of_ids(&text.value),
+                        place: text.place,
+                    };
                     rule.tools = globs.map(glob).collect();
                 }
                 "effects" => rule.effects = reader.some_strings(&field, value),

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::Definition;
 
 /// The name under which agents in containers know the workspace.
-const WORKSPACE: &str = "/workspace";
+pub const WORKSPACE: &str = "/workspace";
 
 /// Directories that no built-in tool opens: of git, and of Brigade.
 const CLOSED: &[&str] = &[".git", ".brigade"];

@@ -92,7 +92,7 @@ pub fn add_agent(text: Option<&str>, new: &NewAgent) -> Result<String, EditError
         table.decor_mut().set_prefix("\n");
     }
     agents.push(table);
-    Ok(document.to_string())
+    Ok(written(text.unwrap_or_default(), &document))
 }
 
 /// Gives an agent another token.
@@ -114,7 +114,7 @@ pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> 
             table.insert("token_sha256", value(token_sha256.to_hex()));
         }
     }
-    Ok(document.to_string())
+    Ok(written(text, &document))
 }
 
 /// Removes an agent with its table and the comments above it.
@@ -126,11 +126,23 @@ pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     let agents = tables(&mut document)?;
     let at = find(agents, name)?;
     agents.remove(at);
-    Ok(document.to_string())
+    Ok(written(text, &document))
 }
 
 fn parse(text: &str) -> Result<DocumentMut, EditError> {
     text.trim_start_matches('\u{feff}').parse().map_err(|_| EditError::NotToml)
+}
+
+/// Writes a changed document with the byte order mark and the line ends that its text had.
+fn written(text: &str, document: &DocumentMut) -> String {
+    let mut new = document.to_string().replace("\r\n", "\n");
+    if !text.is_empty() && !text.ends_with('\n') && new.ends_with('\n') {
+        new.pop();
+    }
+    if text.find('\n').is_some_and(|at| text[..at].ends_with('\r')) {
+        new = new.replace('\n', "\r\n");
+    }
+    if text.starts_with('\u{feff}') { format!("\u{feff}{new}") } else { new }
 }
 
 fn tables(document: &mut DocumentMut) -> Result<&mut ArrayOfTables, EditError> {

@@ -204,6 +204,18 @@ fn edits_keep_comments_and_order() {
 }
 
 #[test]
+fn edits_keep_line_ends_and_a_byte_order_mark() {
+    let text = "# ours\r\nlist = \"full\"\r\n\r\n[[agent]]\r\nname = \"a\"\r\n";
+    for text in [text.to_owned(), format!("\u{feff}{text}"), text.trim_end().to_owned()] {
+        let added = add_agent(Some(&text), &new("b")).unwrap();
+        assert_eq!(added.matches('\n').count(), added.matches("\r\n").count(), "{added:?}");
+        assert_eq!(parse(&added).unwrap().agents.len(), 2);
+        let removed = remove_agent(&added, &"b".parse().unwrap()).unwrap();
+        assert_eq!(removed, text);
+    }
+}
+
+#[test]
 fn an_edit_that_is_not_possible_changes_nothing() {
     let text = "[[agent]]\nname = \"codex\"\n";
     let name: AgentName = "codxe".parse().unwrap();

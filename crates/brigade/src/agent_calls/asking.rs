@@ -188,7 +188,7 @@ impl Request<'_> {
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
-            CallKind::Run => brigade_calls::runtime_of(room, &call, &planned.plan, config),
+            CallKind::Run | CallKind::Read => brigade_calls::runtime_of(room, &call, &planned.plan, config),
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
