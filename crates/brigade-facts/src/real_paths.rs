@@ -118,6 +118,7 @@ pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the files of a test are made directly")]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 /// The member of `_meta` that says which call a result belongs to.
 const CALL: &str = "brigade/call";
 
+/// What is written around the text of a block, in bytes.
+const AROUND_BLOCK: usize = 32;
+
 /// Which call a result belongs to, and how it stands.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct About {
@@ -188,7 +191,7 @@ impl Answer {
 
     fn cut(&mut self, limit: usize) {
         let mut content = std::mem::take(&mut self.content);
-        let texts = content.iter_mut().filter_map(|block| {
+        let is_cut = self.cut_blocks(&mut content, limit, &|block| {
             let text = match block.get("type").and_then(Value::as_str) {
                 Some("text") => block.get_mut("text"),
                 Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("text")),
@@ -199,7 +202,6 @@ impl Answer {
                 _ => None,
             }
         });
-        let is_cut = self.cut_texts(texts, limit);
         self.content = content;
         // What does not fit as text does not fit a second time as data, unless the tool promises it.
         let size = self.structured.as_ref().map_or(0, |value| value.to_string().len());
@@ -213,26 +215,35 @@ impl Answer {
         }
     }
 
-    /// Cuts texts that are longer than `limit` bytes together. Returns whether they are.
-    pub(crate) fn cut_texts<'t>(
+    /// Cuts the blocks whose texts are longer than `limit` bytes together, with what is written around each but the
+    /// first. The text that does not fit ends with a note, and text blocks behind it are left out. Returns whether
+    /// anything is cut.
+    pub(crate) fn cut_blocks(
         &mut self,
-        texts: impl Iterator<Item = &'t mut String>,
+        blocks: &mut Vec<Value>,
         limit: usize,
+        text_of: &dyn Fn(&mut Value) -> Option<&mut String>,
     ) -> bool {
-        let (mut left, mut is_cut) = (limit, false);
-        for text in texts {
+        let total: usize = blocks.iter_mut().filter_map(text_of).map(|text| text.len()).sum();
+        let (mut left, mut shown, mut is_cut) = (limit.saturating_add(AROUND_BLOCK), 0, false);
+        blocks.retain_mut(|block| {
+            let Some(text) = text_of(block) else { return true };
+            if is_cut {
+                return false;
+            }
+            left = left.saturating_sub(AROUND_BLOCK);
             if text.len() <= left {
                 left -= text.len();
-                continue;
+                shown += text.len();
+                return true;
             }
-            let end = (0..=left).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-            let total = text.len();
-            text.truncate(end);
-            left = 0;
+            text.truncate(text.floor_char_boundary(left));
+            shown += text.len();
             text.push('\n');
-            text.push_str(&cut_note(end, total, self.about.run_id.as_deref()));
+            text.push_str(&cut_note(shown, total, self.about.run_id.as_deref()));
             is_cut = true;
-        }
+            true
+        });
         self.about.truncated |= is_cut;
         is_cut
     }
@@ -470,6 +481,22 @@ fn lacking(error: &ErrorData) -> Option<ClientCapabilities> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_blocks_are_cut_as_one_result() {
+        let block = |text: &str| json!({"type": "text", "text": text});
+        let image = json!({"type": "image", "data": "A".repeat(5_000), "mimeType": "image/png"});
+        let mut content: Vec<Value> = (0..20_000).map(|_| block("0123456789")).collect();
+        content.insert(0, image.clone());
+        let answer = Answer { about: About::of_tool("t", "completed"), content, ..Answer::default() };
+        let result = serde_json::to_value(answer.finish(4 << 10)).unwrap();
+        let blocks = result["content"].as_array().unwrap();
+        assert_eq!(blocks[0], image);
+        let last = blocks.last().unwrap()["text"].as_str().unwrap();
+        assert!(last.contains("of 200000 bytes"), "{last}");
+        assert!(result["content"].to_string().len() < image.to_string().len() + (5 << 10));
+        assert_eq!(result["_meta"][CALL]["truncated"], true);
+    }
 
     #[test]
     fn only_a_refusal_for_capabilities_says_which_are_lacking() {

@@ -61,7 +61,8 @@ impl Read<'_> {
             let code = if answer.is_wrong() { self.unknown_code(is_late) } else { NOT_READ };
             return Err(ErrorData::new(code, answer.words(), Some(answer.about_call())));
         };
-        let rows = read.as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+        let mut none = Vec::new();
+        let rows = read.as_array_mut().unwrap_or(&mut none);
         for row in rows.iter_mut().filter(|row| !self.fits(row)) {
             let text = row.to_string();
             *row = match self.reads {
@@ -69,7 +70,7 @@ impl Read<'_> {
                 Reads::Prompt => json!({"role": "user", "content": {"type": "text", "text": text}}),
             };
         }
-        answer.cut_texts(rows.iter_mut().filter_map(text_of), limit);
+        answer.cut_blocks(rows, limit, &text_of);
         Ok(json!({member: read, "_meta": answer.marks()}))
     }
 

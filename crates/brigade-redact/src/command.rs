@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn words_of_command_lines_are_found_anywhere_in_either_case() {
         for name in LINE_NAMES {
-            for text in [format!("{name}"), format!("~~{}~", name.to_uppercase()), format!("pa{name}")] {
+            for text in [(*name).to_owned(), format!("~~{}~", name.to_uppercase()), format!("pa{name}")] {
                 assert!(has_line_name(text.as_bytes()), "{text}");
             }
         }
