@@ -13,6 +13,7 @@ use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_facts::{Config, is_code_file};
 use brigade_policy::{Observe, Reads, SandboxMode};
+use brigade_queue::FoundReceipt;
 use brigade_upkeep::{Seams, seen_run, seen_runs};
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +76,8 @@ pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec
     let view = queue.read()?;
     let seen = match read(seams).tools.remove(tool_id) {
         Some(run) => match view.receipt(run.as_str())? {
-            Some(Ok(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.run(),
-            Some(Err(_)) | None => None,
+            Some(FoundReceipt::Good(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.run(),
+            Some(FoundReceipt::Bad(_)) | None => None,
         },
         // Calls of kept servers are observed with their process, and not remembered one by one.
         None if tool.family == Some(Family::Mcp) => seen_runs(&*seams.fs, &view, tool_id, 1)?.runs.pop(),

@@ -14,7 +14,8 @@ use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
 use brigade_fs::{FileKind, Lines};
 use brigade_queue::{
-    Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View, receipt_name,
+    Calls, Chain, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
+    receipt_name,
 };
 
 use crate::error::UpkeepError;
@@ -158,9 +159,9 @@ fn add_runs(
     // Newest first: a later success of the same request is known before the failure is looked at.
     runs.sort_unstable_by(LookedRun::newest_first);
     if let Some(newest) = runs.first()
-        && let Some(Ok(stored)) = view.receipt(newest.stored_id())?
+        && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?
     {
-        facts.latest_run = Some(stored);
+        facts.latest_run = Some(*stored);
     }
     let mut settled: HashSet<Fingerprint> = HashSet::new();
     let mut replays = 0;
@@ -240,7 +241,7 @@ fn uses(
     let mut found = BTreeMap::new();
     for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
-        let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
+        let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
         if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
             let used = ToolUse::of(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
             found.insert(tool.id.to_string(), used);
