@@ -15,7 +15,7 @@ use super::{approved, checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
     BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundListed,
-    FoundReceipt, ListedCall, Order, Records, RunList, Snapshot, StoredCall, StoredReceipt, Verification,
+    FoundReceipt, ListedCall, Order, Records, RunList, Snapshot, StoredCall, Verification,
 };
 
 /// Returns the code of a status. All statuses of other programs share one.
