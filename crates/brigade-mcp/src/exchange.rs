@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brigade_call::{McpPinState, McpRequestId, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::{Json, Number, Object};
+use brigade_core::{IssueType, Json, Number, Object};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
 use thiserror::Error;
@@ -278,7 +278,7 @@ impl Exchange {
         receipt.mcp_content_count = answer.map(|answer| answer.blocks as u64);
         receipt.mcp_structured_content =
             answer.and_then(|answer| answer.structured.clone()).unwrap_or_default();
-        receipt.mcp_error_type = self.fault.as_ref().map(|_| "mcp_execution_failed".to_owned());
+        receipt.mcp_error_type = self.fault.as_ref().map(|_| IssueType::McpExecutionFailed.code().to_owned());
         receipt.mcp_error_kind = self.fault.as_ref().map(|fault| fault.kind.as_str().to_owned());
         receipt.mcp_log_lines = Some(self.log_lines);
         receipt.mcp_listed_tools = Some(self.tools.len() as u64);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brigade_catalog::{Catalog, Level, Tool};
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, IssueType, codes};
 use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, why_unsafe};
 use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, NewFile, RelPath, write_together};
@@ -126,7 +126,7 @@ impl Target {
             let why = why_unsafe(&fs.metadata(path).ok()?)?;
             let message = format!("{}; {} first", why.message(), why.remedy());
             let file = Some(self.folder.join(path.as_path()).display().to_string());
-            Some(RegisterErrorRow { file, ..refusal("user_catalog_unsafe", String::new(), &message) })
+            Some(RegisterErrorRow { file, ..refusal(IssueType::UserCatalogUnsafe, String::new(), &message) })
         };
         [&self.catalog, &self.runtimes, &self.registered].into_iter().filter_map(row).collect()
     }
