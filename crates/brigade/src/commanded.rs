@@ -3,20 +3,16 @@
 
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
-use brigade_core::{Json, codes};
+use brigade_core::codes;
 use brigade_exec::{Finished, log_text};
 use brigade_mcp::ToolResult;
-use brigade_profile::builtin::{COMMAND, CommandOutput, cut_note, definition};
+use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
 use crate::room::{Room, rel};
 use brigade_facts::Config;
-
-/// How many results a search has, where its call does not say so.
-#[cfg(feature = "builtin")]
-const RESULTS: usize = 10;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const ROOM: usize = 256;
@@ -39,9 +35,8 @@ pub(crate) fn result_of(
     };
     let stdout = read(&receipt.stdout_log_path)?;
     let stderr = read(&receipt.stderr_log_path)?;
-    let asked = receipt.args.get("max_output_bytes").and_then(|most| most.to_compact().parse().ok());
-    let default = || definition(COMMAND)?.default_of("max_output_bytes")?.to_compact().parse().ok();
-    let asked: u64 = asked.or_else(default).unwrap_or(u64::MAX);
+    let asked = definition(COMMAND).map(|row| CommandArgs::read(&row.with_defaults(&receipt.args)));
+    let asked = asked.and_then(|asked| asked.max_output_bytes).unwrap_or(u64::MAX);
     let most = config.gateway(&room.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(ROOM);
     let (out, err) = parts(&stdout, &stderr, usize::try_from(asked).unwrap_or(usize::MAX), most);
@@ -103,9 +98,7 @@ fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
 /// Reads what a search program printed.
 #[cfg(feature = "builtin")]
 fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_builtin::Output, brigade_builtin::Failure> {
-    let query = receipt.args.get("query").and_then(Json::as_str).unwrap_or_default();
-    let most = receipt.args.get("max_results").and_then(|most| most.to_compact().parse().ok());
-    brigade_builtin::search_answer(query, most.unwrap_or(RESULTS), printed)
+    brigade_builtin::search_answer(&receipt.args, printed)
 }
 
 /// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
