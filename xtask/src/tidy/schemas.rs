@@ -41,6 +41,7 @@ const OBJECTS_OF_OTHERS: &[&str] = &[
     "mcp_request_payload",
     "mcp_response_error",
     "mcp_server",
+    "mcp_structured_content",
     "server",
 ];
 
