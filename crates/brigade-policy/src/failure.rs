@@ -238,3 +238,37 @@ impl Diagnostic for Failure {
         Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("it failed")]
+    struct Explains {
+        is_about_request: bool,
+    }
+
+    impl Explained for Explains {
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Refused
+        }
+
+        fn is_about_request(&self) -> bool {
+            self.is_about_request
+        }
+    }
+
+    #[test]
+    fn a_failure_keeps_its_cause_whether_or_not_the_request_is_wrong() {
+        for is_about_request in [true, false] {
+            let failure = Failure::from(Explains { is_about_request });
+            assert_eq!(failure.is_about_request(), is_about_request);
+            assert_eq!(failure.source().map(ToString::to_string).as_deref(), Some("it failed"));
+        }
+        assert!(Failure::new(ErrorKind::NotFound, "nothing").is_about_request());
+        assert!(!Failure::new(ErrorKind::Environment, "no disk").is_about_request());
+    }
+}
