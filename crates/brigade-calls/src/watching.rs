@@ -12,13 +12,13 @@ use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_facts::{Config, is_code_file};
+use brigade_fs::RelPath;
 use brigade_policy::{Observe, Reads, SandboxMode};
 use brigade_queue::FoundReceipt;
 use brigade_upkeep::{Seams, seen_run, seen_runs};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::rel;
 
 /// The file of observed runs.
 const OBSERVED: &str = ".brigade/tools/observed.json";
@@ -63,7 +63,7 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     known.tools.insert(tool_id.clone(), run_id);
     known.schema = SCHEMA.to_owned();
     let text = to_json(&known).expect("ids are JSON").to_pretty();
-    let _ = seams.fs.write_cache(&rel(OBSERVED), text.as_bytes());
+    let _ = seams.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
 }
 
 /// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
@@ -112,7 +112,7 @@ fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
 }
 
 fn read(seams: &Seams) -> Known {
-    seams.fs.read(&rel(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
+    seams.fs.read(&RelPath::of(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 /// Parses the file; empty if it is invalid.

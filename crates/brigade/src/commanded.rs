@@ -11,8 +11,9 @@ use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
-use crate::room::{Room, rel};
+use crate::room::Room;
 use brigade_facts::Config;
+use brigade_fs::RelPath;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const ROOM: usize = 256;
@@ -30,7 +31,7 @@ pub(crate) fn result_of(
         return provided(room, receipt, redactor);
     }
     let read = |path: &Option<String>| {
-        let file = room.fs.open(&rel(path.as_deref()?)).ok()?;
+        let file = room.fs.open(&path.as_deref()?.parse().ok()?).ok()?;
         log_text(&*file, redactor).ok()
     };
     let stdout = read(&receipt.stdout_log_path)?;
@@ -77,7 +78,7 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
     }
     let output = match receipt.tool_id.as_str() {
         SEARCH => {
-            let printed = room.fs.open(&rel(receipt.stdout_log_path.as_deref()?)).ok()?;
+            let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
             let printed = log_text(&*printed, redactor).ok()?;
             searched(receipt, &printed).ok()?
         }
@@ -117,7 +118,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     let used = || -> Result<Vec<TouchedFile>, Failure> {
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
-        let log = room.fs.open(&rel(path)).map_err(disk)?;
+        let log = room.fs.open(&RelPath::composed(path)).map_err(disk)?;
         if call.tool_id == SEARCH {
             return searched(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
         }
