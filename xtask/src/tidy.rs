@@ -63,6 +63,7 @@ fn wrap_comments(repository: &Repository) -> Result<(), Failure> {
 fn findings(tree: &Tree) -> Vec<Finding> {
     let manifests = manifests::read(tree);
     let mut found = manifests.findings();
+    found.extend(manifests.unused(tree));
     found.extend(sources::findings(tree));
     found.extend(words::findings(tree));
     found.extend(schemas::findings(tree));

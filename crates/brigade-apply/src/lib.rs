@@ -48,8 +48,3 @@ pub use remove::{Prune, Pruned, prune};
 pub use search::{OrphanSearch, find_orphans};
 pub use turn::Turn;
 pub use work::{Change, Purpose, Work};
-
-/// Parses a path constant.
-fn rel(path: &str) -> brigade_fs::RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
-}

@@ -11,8 +11,6 @@ use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_projection::folders;
 use serde::{Deserialize, Serialize};
 
-use crate::rel;
-
 /// The file of the list.
 const PROJECTED: &str = ".brigade/tools/projected.json";
 
@@ -35,7 +33,7 @@ pub(crate) struct Projected {
 impl Projected {
     /// Reads the list. `was_applied` says whether projections were written here before.
     pub(crate) fn read(fs: &dyn Fs, was_applied: bool) -> Projected {
-        match fs.read(&rel(PROJECTED), LIMIT) {
+        match fs.read(&RelPath::of(PROJECTED), LIMIT) {
             Ok(bytes) => Projected::parse(&bytes),
             // Earlier versions wrote no list.
             Err(error) => Projected {
@@ -83,7 +81,7 @@ pub(crate) fn remember(
     known: impl Iterator<Item = RelPath>,
 ) -> Result<(), FsError> {
     let before = list.paths.len();
-    let searched: Vec<RelPath> = folders().into_iter().map(rel).collect();
+    let searched: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
     let is_found = |path: &RelPath| searched.iter().any(|folder| path.is_in(folder));
     list.paths.extend(written.filter(|path| !is_found(path)));
     if !list.is_stored {
@@ -95,7 +93,7 @@ pub(crate) fn remember(
     // Deleted files need no search.
     list.paths.retain(|path| fs.exists(path).unwrap_or(true));
     let text = list.to_text();
-    fs.write_atomic(&rel(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
+    fs.write_atomic(&RelPath::of(PROJECTED), text.as_bytes(), FileMode::KeepOr(0o600))
 }
 
 #[cfg(test)]
@@ -104,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_list_reads_back_and_an_invalid_one_is_incomplete() {
-        let paths = BTreeSet::from([rel("docs/agents/a.md")]);
+        let paths = BTreeSet::from([RelPath::of("docs/agents/a.md")]);
         let list = Projected { paths, is_complete: true, is_stored: true };
         let text = list.to_text();
         assert_eq!(Projected::parse(text.as_bytes()), list);

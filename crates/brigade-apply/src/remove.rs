@@ -6,7 +6,6 @@ use brigade_core::Fingerprint;
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_projection::{FailedProjection, Orphan, OrphanReport, Prunable, folders};
 
-use crate::rel;
 use crate::staging::sync_names;
 
 /// The largest orphan that is removed.
@@ -103,7 +102,7 @@ impl<'a> Removal<'a> {
             Err(error) => return Err(error),
         }
         self.fs.remove(&path)?;
-        let homes: Vec<RelPath> = folders().into_iter().map(rel).collect();
+        let homes: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
         let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
         let mut folder = path.parent();
         while is_below(&folder) && self.fs.remove_dir(&folder).is_ok() {

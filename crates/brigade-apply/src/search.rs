@@ -9,7 +9,6 @@ use brigade_fs::{FileKind, Fs, RelPath, is_temporary};
 use brigade_projection::{FoundFile, Header, Orphan, folders, orphans, relative_path};
 
 use crate::projected::Projected;
-use crate::rel;
 use crate::turn::was_applied;
 
 /// The maximum depth of the search below a projection directory.
@@ -85,7 +84,7 @@ pub fn find_orphans(host: Host<'_>, config: &Config, places: &Places<'_>) -> Orp
 
 /// Lists files in the usual directories that are no target of a tool, and whether all were listed.
 fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<RelPath>, bool) {
-    let start = folders().into_iter().map(rel);
+    let start = folders().into_iter().map(RelPath::of);
     let mut ahead: Vec<RelPath> = start.filter(|folder| places.is_plain_folder(folder)).collect();
     let mut files = Vec::new();
     let mut names = 0;
@@ -123,7 +122,7 @@ fn unclaimed_files(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> (Vec<Re
 
 /// Lists the files beside catalog projections outside of the usual directories.
 fn neighbours(fs: &dyn Fs, config: &Config, places: &Places<'_>) -> Vec<RelPath> {
-    let usual: Vec<RelPath> = folders().into_iter().map(rel).collect();
+    let usual: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
     let root = places.root();
     let is_beneath = |path: &str, folder: &RelPath| {
         path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))

@@ -14,8 +14,6 @@ use std::sync::Mutex;
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, RelPath};
 
-use crate::rel;
-
 /// The staging directory.
 const STAGING: &str = ".brigade/tools/staging";
 
@@ -61,7 +59,7 @@ pub(crate) fn write_all(fs: &dyn Fs, writes: &[Write<'_>]) -> Result<Vec<Outcome
         return Ok(Vec::new());
     }
     let batch = Batch { fs, is_large: WORTH_ONE_SYNC <= writes.len(), folders: Mutex::default() };
-    let staging = rel(STAGING);
+    let staging = RelPath::of(STAGING);
     fs.create_dir_all(&staging)?;
     empty(fs, &staging);
     let staged = in_parallel(writes.len(), |index| batch.stage(&at(index), &writes[index]));
@@ -178,7 +176,7 @@ impl Batch<'_> {
 }
 
 fn at(index: usize) -> RelPath {
-    rel(&format!("{STAGING}/{index}"))
+    RelPath::composed(&format!("{STAGING}/{index}"))
 }
 
 /// Empties the staging directory. A file that cannot be removed is tried again next time.
@@ -201,9 +199,9 @@ mod tests {
     fn a_target_that_changes_meanwhile_is_left() {
         let fs = MemoryFs::new();
         for (path, text) in [("changed", "theirs"), ("same", "old"), ("appeared", "theirs")] {
-            fs.write_atomic(&rel(path), text.as_bytes(), FileMode::KeepOr(0o644)).unwrap();
+            fs.write_atomic(&RelPath::composed(path), text.as_bytes(), FileMode::KeepOr(0o644)).unwrap();
         }
-        let write = |path, before| Write { path: rel(path), bytes: b"ours", before };
+        let write = |path, before| Write { path: RelPath::composed(path), bytes: b"ours", before };
         let writes = [
             write("changed", Some(&b"old"[..])),
             write("same", Some(&b"old"[..])),
@@ -217,7 +215,8 @@ mod tests {
             matches!(outcomes[..], [Changed, Written, Changed, Changed, Written, Failed(_)]),
             "{outcomes:?}"
         );
-        let read = |path| String::from_utf8(fs.read(&rel(path), 100).unwrap_or_default()).unwrap();
+        let read =
+            |path| String::from_utf8(fs.read(&RelPath::composed(path), 100).unwrap_or_default()).unwrap();
         assert_eq!(
             ["changed", "same", "appeared", "vanished", "new/file"].map(read),
             ["theirs", "ours", "theirs", "", "ours"]

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use brigade_facts::{CATALOG, Config, Host};
-use brigade_fs::{FsError, Lock};
+use brigade_fs::{FsError, Lock, RelPath};
 
 use crate::projected::{Projected, remember};
-use crate::rel;
 use crate::search::places_of;
 use crate::work::Work;
 
@@ -29,10 +28,10 @@ impl<'a> Turn<'a> {
     pub fn to_write(host: Host<'a>, timeout: Duration) -> Result<Turn<'a>, FsError> {
         // Read before the lock file is created: `was_applied` looks for that file.
         let all_known = Projected::read(host.fs, was_applied(host)).is_complete;
-        if !host.fs.exists(&rel(CATALOG))? {
+        if !host.fs.exists(&RelPath::of(CATALOG))? {
             return Ok(Turn { host, all_known, _lock: None });
         }
-        let path = rel(LOCK);
+        let path = RelPath::of(LOCK);
         host.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (apply), since {}", std::process::id(), host.clock.now());
         Ok(Turn { host, all_known, _lock: Some(host.fs.lock(&path, &holder, timeout)?) })
@@ -45,7 +44,7 @@ impl<'a> Turn<'a> {
     pub fn write(&self, work: &mut Work, config: &Config) -> Result<(), FsError> {
         let fs = self.host.fs;
         work.write(fs)?;
-        if !fs.exists(&rel(CATALOG))? {
+        if !fs.exists(&RelPath::of(CATALOG))? {
             return Ok(());
         }
         let list = Projected::read(fs, !self.all_known);
@@ -57,5 +56,5 @@ impl<'a> Turn<'a> {
 
 /// Returns whether this program ever wrote projections here.
 pub(crate) fn was_applied(host: Host<'_>) -> bool {
-    host.fs.exists(&rel(LOCK)).unwrap_or(true)
+    host.fs.exists(&RelPath::of(LOCK)).unwrap_or(true)
 }

@@ -98,7 +98,7 @@ impl Work {
             for mut change in changes {
                 let write = &mut change.write;
                 refuse_shared(&mut write.item, places, config);
-                let parsed = || write.path.parse().expect("planned paths stay inside the workspace");
+                let parsed = || RelPath::composed(&write.path);
                 let path = places.moved(&write.path).unwrap_or_else(parsed);
                 if write.item.status == ProjectionStatus::Invalid {
                     work.skipped.push(change.write.item);

@@ -113,16 +113,16 @@ impl HostKeys {
     /// When there is one and it is not to be replaced; when the disk fails or the system gives no random bytes.
     pub fn make(&self, replace: bool) -> Result<VerifyingKey, KeyError> {
         let fs = DiskFs::make(&self.folder)?;
-        if !replace && fs.exists(&rel(PRIVATE_KEY))? {
+        if !replace && fs.exists(&RelPath::of(PRIVATE_KEY))? {
             return Err(KeyError::Exists);
         }
         let seed = brigade_process::random_bytes::<32>();
         let key = SigningKey::from_bytes(&seed.map_err(|error| KeyError::NoRandomness(error.kind()))?);
         let private = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
         let public = key.verifying_key().to_public_key_pem(LineEnding::LF).map_err(|_| KeyError::Unusable)?;
-        fs.create_dir_all(&rel(PRIVATE_KEY).parent())?;
-        fs.write_atomic(&rel(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
-        fs.write_atomic(&rel(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
+        fs.create_dir_all(&RelPath::of(PRIVATE_KEY).parent())?;
+        fs.write_atomic(&RelPath::of(PUBLIC_KEY), public.as_bytes(), FileMode::Exactly(0o644))?;
+        fs.write_atomic(&RelPath::of(PRIVATE_KEY), private.as_bytes(), FileMode::Private)?;
         Ok(key.verifying_key())
     }
 
@@ -132,7 +132,7 @@ impl HostKeys {
     /// When others can read it, it is no key, or the disk fails.
     pub fn read(&self, fs: &dyn Fs) -> Result<Option<SigningKey>, KeyError> {
         let path = self.private_key_path();
-        let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&rel(PRIVATE_KEY)));
+        let found = DiskFs::open(&self.folder).and_then(|fs| fs.metadata(&RelPath::of(PRIVATE_KEY)));
         if let Ok(found) = found
             && found.mode & 0o077 != 0
         {
@@ -156,8 +156,4 @@ impl HostKeys {
 pub fn public_key(fs: &dyn Fs, path: &Path) -> Result<Option<VerifyingKey>, FsError> {
     let pem = fs.read_outside(path, KEY_LIMIT)?;
     Ok(std::str::from_utf8(&pem).ok().and_then(|pem| VerifyingKey::from_public_key_pem(pem).ok()))
-}
-
-fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths in the program stay inside")
 }

@@ -483,7 +483,7 @@ fn content_type(path: &str, is_binary: bool) -> &'static str {
 fn file(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let FileArgs { execution_id, path } = arguments(input)?;
     let execution = found(&execution_id, context)?;
-    let folder: RelPath = TASKS.parse().expect("a constant path");
+    let folder = RelPath::of(TASKS);
     let folder = folder.join(&execution.id).map_err(|_| not_found())?;
     let path = path.strip_prefix("/workspace/").unwrap_or(&path).trim_start_matches('/').to_owned();
     // What a task left under such a name is as closed as what lies beside it.

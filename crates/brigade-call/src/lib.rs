@@ -79,10 +79,10 @@ pub use plan::{
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
-    InstallRun, LogWriter, McpPinState, McpRequestId, NotAReceipt, ObservedAddress, ObservedCounts,
-    ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt, RunObserved, RunOutput,
-    RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata,
-    RuntimeStatus, SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
+    ContentBlock, InstallRun, LogWriter, McpPinState, McpRequestId, McpResponse, NotAReceipt,
+    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt,
+    RunObserved, RunOutput, RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth, RuntimeIssueRecord,
+    RuntimeMetadata, RuntimeStatus, SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};

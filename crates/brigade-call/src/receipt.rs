@@ -1,6 +1,7 @@
 //! The receipt of a run: what ran, who approved it, and the result.
 
 mod install;
+mod mcp;
 mod observed;
 mod review;
 mod runtime;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use install::InstallRun;
+pub use mcp::{ContentBlock, McpPinState, McpRequestId, McpResponse};
 pub use observed::{
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
 };
@@ -233,7 +235,7 @@ pub struct Receipt {
     pub mcp_response_count: Option<u64>,
     /// The response, shortened and without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp_response_summary: Option<Object>,
+    pub mcp_response_summary: Option<McpResponse>,
     /// Its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_response_text: Option<String>,
@@ -245,7 +247,7 @@ pub struct Receipt {
     pub mcp_is_error: Option<bool>,
     /// The blocks of the answer, described.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp_content: Option<Vec<Json>>,
+    pub mcp_content: Option<Vec<ContentBlock>>,
     /// How many blocks there were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp_content_count: Option<u64>,
@@ -530,38 +532,6 @@ pub struct OutputCompaction {
 }
 
 record!(OutputCompaction);
-
-/// The id of a request to an MCP server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum McpRequestId {
-    /// As this version writes it.
-    Number(i64),
-    /// As another program wrote it.
-    Text(String),
-}
-
-/// The pin of an MCP tool, as a run of it found it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(remote = "Self", default)]
-pub struct McpPinState {
-    /// `first use`, `unchanged`, `changed` or `unknown`.
-    pub state: String,
-    /// The fingerprint of the tool as its server lists it.
-    pub listed: Option<Fingerprint>,
-    /// The fingerprint of the tool as it is pinned.
-    pub pinned: Option<Fingerprint>,
-    /// When it was pinned.
-    #[serde(deserialize_with = "exact")]
-    pub pinned_at: Option<Timestamp>,
-    /// Members that this version does not know.
-    #[serde(skip)]
-    pub extra: Extra,
-}
-
-record!(McpPinState);
 
 impl Receipt {
     /// Returns the arguments that were asked for; an object, also where the receipt has none.

@@ -7,8 +7,8 @@ use brigade_call::{
 };
 use brigade_core::{Glob, IdPrefix, NextStep, codes};
 use brigade_queue::{
-    Enqueued, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost, View,
-    check_status, unrecorded_receipt,
+    Enqueued, FoundReceipt, ListedRun, MeantRun, OnDuplicate, OpenRun, RunPage, StoredReceipt, ThisHost,
+    View, check_status, unrecorded_receipt,
 };
 use brigade_upkeep::gather::Again;
 use brigade_upkeep::{Seams, Seen, gather, load, seen_run};
@@ -294,7 +294,7 @@ fn plan_of_replay(seams: &Seams, receipt: &Receipt) -> Option<Plan> {
 /// Reads and summarizes a listed receipt. A receipt that was removed meanwhile has only its id.
 fn listed_summary(seams: &Seams, view: &View<'_>, run: &ListedRun) -> RunSummary {
     match view.receipt(run.stored_id()) {
-        Ok(Some(Ok(stored))) => stored.summary(seams),
+        Ok(Some(FoundReceipt::Good(stored))) => stored.summary(seams),
         _ => {
             let mut receipt = Receipt::default();
             receipt.id.clone_from(&run.id);

@@ -69,8 +69,3 @@ pub use request::{Blocked, Request};
 pub use running::{Attempt, Ready, RunTarget, Runner, refused, run_stored};
 pub use runtimes::{Runtimes, runtime_of};
 pub use watching::{remember, watch};
-
-/// Parses a path constant.
-fn rel(path: &str) -> brigade_fs::RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
-}

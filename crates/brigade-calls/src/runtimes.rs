@@ -12,6 +12,7 @@ use brigade_catalog::{Family, Runtime, Runtimes as RuntimeFile, Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Place, Severity, codes, text::escape_terminal};
 use brigade_doctor::{config_record, needed_runtime, not_usable};
 use brigade_facts::Config;
+use brigade_fs::RelPath;
 use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure};
 use brigade_runtime::{Checks, RuntimeFacts, StateCounts};
 use brigade_upkeep::{
@@ -21,7 +22,6 @@ use brigade_upkeep::{
 
 use crate::error::Error;
 use crate::refusal::Refusal;
-use crate::rel;
 use crate::report::{
     Report as _, RuntimeHealthReport, RuntimeListReport, RuntimeReport, RuntimeStatusReport, RuntimesSummary,
     Strictness, Unfilled,
@@ -56,7 +56,7 @@ impl Runtimes {
         self.seams.decides()?;
         let starter = (RUNTIMES, starter::RUNTIMES_TOML);
         let report = write_starter(&self.seams, starter, existing, NextStep::ListRuntimes)?;
-        self.seams.fs.create_dir_all(&rel(STATE))?;
+        self.seams.fs.create_dir_all(&RelPath::of(STATE))?;
         Ok(report)
     }
 
@@ -236,7 +236,7 @@ pub fn runtime_of(seams: &Seams, call: &Call, plan: &Plan, config: &Config) -> R
 /// Returns whether calls start the runtime of a tool, and nobody else ever did.
 fn is_left_to_calls(seams: &Seams, tool: &Tool) -> bool {
     let Ok(runtimes) = load::known_runtimes(seams) else { return false };
-    let file = seams.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    let file = seams.fs.exists(&RelPath::of(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     needed_runtime(tool, &runtimes, file)
         .is_ok_and(|runtime| runtime.on_demand && !brigade_runtime::was_started(&*seams.fs, runtime))
 }
@@ -259,7 +259,7 @@ fn look_at_runtime(
         Box::new(blocker.at(tool.place_of("runtime_id")).field("runtime_id"))
     };
     let runtimes = load::known_runtimes(seams).map_err(cannot)?;
-    let file = seams.fs.exists(&rel(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
+    let file = seams.fs.exists(&RelPath::of(RUNTIMES)).unwrap_or(true).then_some(RUNTIMES);
     let runtime = needed_runtime(tool, &runtimes, file)?;
     let host = machine_of(seams.host(), &config.policy).map_err(|error| cannot(error.into()))?;
     Ok(host.supervisor().facts_of_one(runtime, checks, seams.cancel.as_ref()))

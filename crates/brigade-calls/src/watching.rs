@@ -12,12 +12,13 @@ use brigade_core::json::{from_json, matching, to_json};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_facts::{Config, is_code_file};
+use brigade_fs::RelPath;
 use brigade_policy::{Observe, Reads, SandboxMode};
+use brigade_queue::FoundReceipt;
 use brigade_upkeep::{Seams, seen_run, seen_runs};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::rel;
 
 /// The file of observed runs.
 const OBSERVED: &str = ".brigade/tools/observed.json";
@@ -62,7 +63,7 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     known.tools.insert(tool_id.clone(), run_id);
     known.schema = SCHEMA.to_owned();
     let text = to_json(&known).expect("ids are JSON").to_pretty();
-    let _ = seams.fs.write_cache(&rel(OBSERVED), text.as_bytes());
+    let _ = seams.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
 }
 
 /// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
@@ -75,8 +76,8 @@ pub(crate) fn unbound(seams: &Seams, config: &Config, plan: &Plan) -> Result<Vec
     let view = queue.read()?;
     let seen = match read(seams).tools.remove(tool_id) {
         Some(run) => match view.receipt(run.as_str())? {
-            Some(Ok(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.run(),
-            Some(Err(_)) | None => None,
+            Some(FoundReceipt::Good(stored)) => seen_run(&*seams.fs, &view, &stored.receipt)?.run(),
+            Some(FoundReceipt::Bad(_)) | None => None,
         },
         // Calls of kept servers are observed with their process, and not remembered one by one.
         None if tool.family == Some(Family::Mcp) => seen_runs(&*seams.fs, &view, tool_id, 1)?.runs.pop(),
@@ -111,7 +112,7 @@ fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
 }
 
 fn read(seams: &Seams) -> Known {
-    seams.fs.read(&rel(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
+    seams.fs.read(&RelPath::of(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
 /// Parses the file; empty if it is invalid.

@@ -11,6 +11,7 @@ mod server_json;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use brigade_core::codes::{self, ErrorCode, registering};
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
 use brigade_discovery::is_address;
@@ -36,7 +37,7 @@ pub struct Registration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterNote {
     /// The code. Its meaning never changes.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// The field of the source, behind the id of the tool. Elements of lists count from 1.
     pub field: String,
     /// The sentence.
@@ -48,7 +49,7 @@ pub struct RegisterNote {
 #[error("{message}")]
 pub struct RegisterError {
     /// The code. Its meaning never changes.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// The field of the source, behind the id of the tool if that is known. Elements of lists count from 1.
     pub field: Option<String>,
     /// The sentence. Never contains a value.
@@ -60,7 +61,7 @@ pub struct RegisterError {
 }
 
 impl RegisterError {
-    fn new(code: &'static str, message: impl Into<String>) -> RegisterError {
+    fn new(code: ErrorCode, message: impl Into<String>) -> RegisterError {
         RegisterError { code, field: None, message: message.into(), line: None, column: None }
     }
 
@@ -202,7 +203,7 @@ impl<'o> Members<'o> {
 
     fn fault(&mut self, name: &str, message: &str) {
         let field = self.field(name);
-        self.faults.push(RegisterError::new("field_invalid", message).field(field));
+        self.faults.push(RegisterError::new(registering::FIELD_INVALID, message).field(field));
     }
 
     fn field(&self, name: &str) -> String {
@@ -222,7 +223,7 @@ impl<'o> Members<'o> {
     fn rest(mut self, found: &mut Registrations) {
         self.pass_faults(found);
         for name in self.object.keys().filter(|name| !self.known.contains(&name.as_str())) {
-            found.note("unknown_key", self.field(name), "an entry has no place for this key");
+            found.note(codes::UNKNOWN_KEY, self.field(name), "an entry has no place for this key");
         }
     }
 }
@@ -231,7 +232,9 @@ impl Registrations {
     /// Reads a source. `file` names it in messages and decides its form: `.toml`, else JSON or YAML.
     pub fn read(file: &str, bytes: &[u8], level: Level) -> Registrations {
         let mut found = match (std::str::from_utf8(bytes), file.to_ascii_lowercase().ends_with(".toml")) {
-            (Err(_), _) => failed(RegisterError::new("file_invalid", "the file is not UTF-8 text")),
+            (Err(_), _) => {
+                failed(RegisterError::new(registering::FILE_INVALID, "the file is not UTF-8 text"))
+            }
             (Ok(_), true) => toml(file, bytes, level),
             (Ok(text), false) => match value(text) {
                 Err(error) => failed(error),
@@ -240,7 +243,7 @@ impl Registrations {
             },
         };
         if found.errors.is_empty() && found.tools.is_empty() {
-            found.errors.push(RegisterError::new("nothing_to_register", "the file has no tool"));
+            found.errors.push(RegisterError::new(registering::NOTHING_TO_REGISTER, "the file has no tool"));
         }
         found.tools.iter_mut().for_each(|registration| registration.tool.wait_for_review());
         found.refuse_secret_ids();
@@ -253,11 +256,11 @@ impl Registrations {
             return;
         }
         if is_enabled {
-            self.note("enabled_ignored", field("enabled"), "a person enables it after a review");
+            self.note(registering::ENABLED_IGNORED, field("enabled"), "a person enables it after a review");
         }
         if tool.approval_mode.is_some_and(|mode| mode != ApprovalMode::Always) {
             let message = "a registered tool always asks for approval";
-            self.note("approval_mode_ignored", field("approval_mode"), message);
+            self.note(registering::APPROVAL_MODE_IGNORED, field("approval_mode"), message);
         }
     }
 
@@ -265,7 +268,7 @@ impl Registrations {
     fn refuse_secret_ids(&mut self) {
         let is_secret = |found: &Registration| looks_secret_value(found.tool.id.as_str()).is_some();
         if self.tools.iter().any(is_secret) {
-            let error = RegisterError::new("secret_in_entry", "an id looks like a secret");
+            let error = RegisterError::new(registering::SECRET_IN_ENTRY, "an id looks like a secret");
             self.errors.push(error.field("id"));
         }
         let redactor = Redactor::new(&[]);
@@ -283,7 +286,7 @@ impl Registrations {
         }
     }
 
-    fn note(&mut self, code: &'static str, field: String, message: &str) {
+    fn note(&mut self, code: ErrorCode, field: String, message: &str) {
         self.notes.push(RegisterNote { code, field, message: message.to_owned() });
     }
 }
@@ -304,7 +307,7 @@ fn value(text: &str) -> Result<Json, RegisterError> {
     let invalid = |message: &str, line: usize, column: usize| RegisterError {
         line: Some(line),
         column: Some(column),
-        ..RegisterError::new("file_invalid", message)
+        ..RegisterError::new(registering::FILE_INVALID, message)
     };
     let yaml = || {
         let root = yaml::parse(text).map_err(|error| {
@@ -358,22 +361,24 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     let catalog = Catalog::parse(file, level, bytes);
     let mut found = Registrations::default();
     if let Some(place) = catalog.settings().newer_schema() {
-        let error =
-            RegisterError::new("schema_newer", "the file has a schema that this version does not know");
+        let error = RegisterError::new(
+            registering::SCHEMA_NEWER,
+            "the file has a schema that this version does not know",
+        );
         return failed(RegisterError { line: place.line, column: place.column, ..error.field("schema") });
     }
     for issue in catalog.issues() {
         let field = field_of(issue.entry.as_deref(), issue.field.as_deref());
         if issue.severity == Severity::Error {
             found.errors.push(RegisterError {
-                code: "file_invalid",
+                code: registering::FILE_INVALID,
                 field: (!field.is_empty()).then_some(field),
                 message: issue.message.clone(),
                 line: issue.place.line,
                 column: issue.place.column,
             });
         } else {
-            found.note("unknown_key", field, &issue.message);
+            found.note(codes::UNKNOWN_KEY, field, &issue.message);
         }
     }
     let settings = catalog.settings();
@@ -383,7 +388,7 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
     ];
     for (key, _) in stated.into_iter().filter(|(_, is_stated)| *is_stated) {
         found.note(
-            "unknown_key",
+            codes::UNKNOWN_KEY,
             key.to_owned(),
             "it is about a whole catalog, and no entry has a place for it",
         );

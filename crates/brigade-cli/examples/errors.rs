@@ -36,4 +36,13 @@ fn main() {
     for code in brigade::codes::reasons::ALL {
         println!("| `{}` | {} |", code.as_str(), code.meaning());
     }
+    println!(
+        "\n## Registering\n\n\
+         `brigade tools register` says in `errors` why it wrote nothing, and in `notes` what it did not take over. Some rows \
+         have the code of an issue, or of a table above.\n\n\
+         | code | meaning |\n| --- | --- |"
+    );
+    for code in brigade::codes::registering::ALL {
+        println!("| `{}` | {} |", code.as_str(), code.meaning());
+    }
 }

@@ -1,8 +1,9 @@
-//! The stable codes of errors and of [`reasons`].
+//! The stable codes of errors, of [`reasons`], and of what [`registering`] says.
 //!
 //! Issues have a table of their own.
 
 pub mod reasons;
+pub mod registering;
 
 use std::borrow::Cow;
 
@@ -175,6 +176,7 @@ table! {
     DIRTY_TREE = "dirty_tree": "Files have changes that are not committed.";
     DUPLICATE_ID = "duplicate_id": "Two entries of the list have one id.";
     EMPTY_TARGET = "empty_target": "The text to replace is empty.";
+    FAILED = "failed": "The run failed.";
     FETCH_FAILED = "fetch_failed": "The page could not be fetched.";
     FILE_ERROR = "file_error": "The file could not be read or written.";
     GIT_FAILED = "git_failed": "Git refused the operation or failed.";
@@ -231,6 +233,7 @@ table! {
     TARGET_NOT_FOUND = "target_not_found": "The text to replace does not occur.";
     TARGET_NOT_UNIQUE = "target_not_unique": "The text to replace occurs more than once.";
     TIMED_OUT = "timed_out": "The time limit is over.";
+    TOOL_ERROR = "tool_error": "The tool of an MCP server says that it failed.";
     TOO_DEEP = "too_deep": "Executions begin one another too deeply.";
     TOO_LARGE = "too_large": "The value is larger than is kept.";
     TOO_LONG = "too_long": "The text or list is longer than is kept.";
@@ -243,6 +246,8 @@ table! {
     UNKNOWN_MODE = "unknown_mode": "There is no such mode.";
     UNKNOWN_RUN = "unknown_run": "The agent has no such run.";
     UNKNOWN_TOOL = "unknown_tool": "There is no such tool.";
+    UPSTREAM_FAILED = "upstream_failed": "The MCP server failed.";
+    UPSTREAM_TIMEOUT = "upstream_timeout": "The MCP server did not answer in time.";
     UNMERGED_WORK = "unmerged_work": "The lane has commits that are not merged.";
     UNREADABLE = "unreadable": "The file cannot be read.";
     UNSAFE_REPOSITORY = "unsafe_repository": "The repository is set up in a way that git tools do not work with.";

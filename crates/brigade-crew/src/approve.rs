@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use brigade_core::{ErrorKind, Fingerprint, codes};
-use brigade_fs::FileMode;
+use brigade_fs::{FileMode, RelPath};
 use brigade_kitchen::approval::{ApprovalReport, changes, commands, worker_commands};
 use brigade_kitchen::life::{Approval, Life, Record};
 use brigade_kitchen::prd::ValidPrd;
@@ -11,7 +11,7 @@ use brigade_policy::Failure;
 
 use crate::gather::{Crew, PrdSearch, Standing};
 use crate::journal::{PrdJournal, set_aside_notes};
-use crate::kitchen::{Kitchen, masked, rel};
+use crate::kitchen::{Kitchen, masked};
 use crate::paths::{KITCHEN, PrdFiles};
 
 /// The shortest start of a fingerprint that is accepted.
@@ -191,7 +191,7 @@ impl Kitchen<'_> {
 
     /// Opens a journal for writing, and keeps its directory out of the repository.
     pub(crate) fn journal(&self, files: PrdFiles) -> Result<PrdJournal, Failure> {
-        let ignore = rel(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
+        let ignore = RelPath::of(KITCHEN).join(".gitignore").expect("a file name in a directory is a path");
         if !self.fs.exists(&ignore)? {
             self.fs.create_dir_all(&ignore.parent())?;
             self.fs.write_atomic(&ignore, b"*\n", FileMode::Private)?;

@@ -217,7 +217,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
     let private = DiskFs::open(temporary.path())?;
     let inside = |name: &str| temporary.path().join(name);
     let text = host.redactor().redact_str(&prompt(&nonce));
-    private.write_atomic(&own(PROMPT), text.as_bytes(), FileMode::Private)?;
+    private.write_atomic(&RelPath::of(PROMPT), text.as_bytes(), FileMode::Private)?;
     let (prompt_file, answer_file) = (inside(PROMPT), inside(ANSWER));
     let server = cook.server.as_deref();
     let (prompt_word, answer_word) = (prompt_file.to_string_lossy(), answer_file.to_string_lossy());
@@ -287,7 +287,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
         (_, None) => Exit::Signal(9),
     };
     let answer = read_answer(attempt, &private, exit == Exit::Code(0));
-    let result = read_regular(&private, &own(RESULT), RESULT_LIMIT);
+    let result = read_regular(&private, &RelPath::of(RESULT), RESULT_LIMIT);
     if let (Some(flag), Left::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
         && seconds < AT_ONCE
     {
@@ -316,8 +316,9 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
         // What is cut is no document any more.
         let half = if adapter.is_document() { 4 * ANSWER_HALF } else { ANSWER_HALF };
         let (stdout, stderr) = (both_ends(&*host.fs, &stdout, half), both_ends(&*host.fs, &stderr, half));
-        let is_file = private.link_metadata(&own(ANSWER)).is_ok_and(|found| found.kind == FileKind::File);
-        let answer_file = is_file.then(|| both_ends(private, &own(ANSWER), half));
+        let is_file =
+            private.link_metadata(&RelPath::of(ANSWER)).is_ok_and(|found| found.kind == FileKind::File);
+        let answer_file = is_file.then(|| both_ends(private, &RelPath::of(ANSWER), half));
         let answer_file = answer_file
             .map(|bytes| host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes());
         let answer_file = answer_file.as_deref();
@@ -329,10 +330,6 @@ fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answ
         Ok(reader) => reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         Err(_) => read(),
     })
-}
-
-fn own(name: &str) -> RelPath {
-    name.parse().expect("a constant file name")
 }
 
 fn variables(
@@ -452,7 +449,7 @@ mod tests {
     fn check(text: &str, promises: &[Signal]) {
         let folder = tempfile::tempdir().unwrap();
         let fs = DiskFs::open(folder.path()).unwrap();
-        let path = own("log");
+        let path = RelPath::of("log");
         fs.write_cache(&path, text.as_bytes()).unwrap();
         let bytes = both_ends(&fs, &path, 1_000);
         assert!(bytes.len() <= 2_020 && bytes.len() <= text.len() + 20, "{}", bytes.len());

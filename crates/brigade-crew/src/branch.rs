@@ -7,7 +7,7 @@ use brigade_kitchen::prd::ValidPrd;
 
 use crate::gather::Standing;
 use crate::git::repository::Repository;
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::service::done_work;
 use crate::workplace::{CommitId, DoneWork, PlaceError};
 use brigade_kitchen::is_branch_name;
@@ -57,7 +57,7 @@ impl Kitchen<'_> {
     /// Reads the tip of a branch from its file, as far as git keeps it there.
     pub(crate) fn tip_in_file(&self, branch: &str) -> Option<CommitId> {
         const LONGEST: u64 = 4_096;
-        let path: RelPath = rel(".git").join(&format!("refs/heads/{branch}")).ok()?;
+        let path: RelPath = RelPath::of(".git").join(&format!("refs/heads/{branch}")).ok()?;
         let bytes = self.fs.read(&path, LONGEST).ok()?;
         CommitId::new(std::str::from_utf8(&bytes).ok()?.trim())
     }

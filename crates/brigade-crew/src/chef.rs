@@ -53,8 +53,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Returns where a PRD with errors is kept, beside the logs.
     pub(crate) fn draft_file(&self) -> RelPath {
-        let path = format!("{RUNS}/{}.draft.txt", self.run);
-        path.parse().expect("the id of a run is a file name")
+        RelPath::composed(&format!("{RUNS}/{}.draft.txt", self.run))
     }
 
     /// Returns what it cost: what the worker reports, else its time.

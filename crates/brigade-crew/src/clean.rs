@@ -1,7 +1,7 @@
 //! `clean`: removes worktrees whose work is in the branch, and gives up the work of others.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes, text::escape_terminal};
-use brigade_fs::{DiskFs, FileKind, Fs as _, FsError};
+use brigade_fs::{DiskFs, FileKind, Fs as _, FsError, RelPath};
 use brigade_kitchen::approval::Taken;
 use brigade_kitchen::config::Switch;
 use brigade_kitchen::{PrdName, TaskId};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::gather::{PrdSearch, Standing};
 use crate::git::spare::SPARE;
 use crate::git::{GitPlace, worktrees_path};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::lock::{ServiceLock, ServiceLockError};
 use crate::paths::KITCHEN;
 use crate::service::{ServeError, git_options};
@@ -153,7 +153,7 @@ impl Kitchen<'_> {
     ) -> Result<Vec<TaskId>, FsError> {
         let mut tasks = self.names_below(&format!("{KITCHEN}/{name}/git"))?;
         let worktrees = format!("{worktree_path}/{name}");
-        if worktrees.parse::<brigade_fs::RelPath>().is_ok() {
+        if worktrees.parse::<RelPath>().is_ok() {
             tasks.extend(self.names_below(&worktrees)?);
         }
         tasks.sort();
@@ -167,7 +167,7 @@ impl Kitchen<'_> {
         let Ok(worktrees) = DiskFs::open(&worktrees_path(self.fs.root(), worktree_path)) else {
             return Ok(false);
         };
-        match worktrees.list_dir(&rel(name.as_str())) {
+        match worktrees.list_dir(&RelPath::composed(name.as_str())) {
             Ok(entries) => Ok(entries.iter().any(|entry| entry.name.starts_with(SPARE))),
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
@@ -175,7 +175,7 @@ impl Kitchen<'_> {
     }
 
     fn names_below(&self, folder: &str) -> Result<Vec<TaskId>, FsError> {
-        match self.fs.list_dir(&rel(folder)) {
+        match self.fs.list_dir(&RelPath::composed(folder)) {
             Ok(entries) => {
                 let folders = entries.into_iter().filter(|entry| entry.kind == FileKind::Directory);
                 Ok(folders.filter_map(|entry| entry.name.parse().ok()).collect())

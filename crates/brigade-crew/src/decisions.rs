@@ -1,7 +1,7 @@
 //! `decisions` and `answer`: what waits for somebody.
 
 use brigade_core::{ErrorKind, Hint, NextStep, Report, SchemaId, Spell, codes};
-use brigade_fs::{FileKind, FsError, FsErrorKind};
+use brigade_fs::{FileKind, FsError, FsErrorKind, RelPath};
 use brigade_kitchen::life::{
     Answer, AnsweredBy, Decided, Decision, DecisionId, DecisionKind, Life, Record, TaskOutcome,
 };
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
 use crate::journal::PrdJournal;
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
 
 /// The most answered decisions that are listed.
@@ -302,7 +302,7 @@ impl Kitchen<'_> {
     /// Fails on a disk error.
     pub fn is_there(&self) -> Result<bool, Failure> {
         for path in SHELL_CONFIGS.into_iter().chain([KITCHEN_TOML, KITCHEN]) {
-            match self.fs.exists(&rel(path)) {
+            match self.fs.exists(&RelPath::composed(path)) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 // `brigade` may be a file.
@@ -315,7 +315,7 @@ impl Kitchen<'_> {
 
     /// Lists the PRDs that have a journal, by name.
     pub(crate) fn served(&self) -> Result<Vec<PrdName>, FsError> {
-        let entries = match self.fs.list_dir(&rel(KITCHEN)) {
+        let entries = match self.fs.list_dir(&RelPath::of(KITCHEN)) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
             Err(error) => return Err(error),

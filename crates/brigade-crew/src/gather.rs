@@ -8,7 +8,7 @@ use std::path::Path;
 
 use brigade_core::{ConfigIssue, Place, Severity};
 use brigade_facts::read_policy;
-use brigade_fs::{FsError, FsErrorKind, Location};
+use brigade_fs::{FsError, FsErrorKind, Location, RelPath};
 use brigade_kitchen::config::{Config, ConfigFile, Settings, Switch};
 use brigade_kitchen::{Tier, adapter};
 use brigade_policy::{ErrorLine, Failure, PolicyState};
@@ -18,7 +18,7 @@ pub(crate) use find::{LATEST, PRD_LIMIT, taken_alone};
 pub use find::{PrdFile, PrdSearch};
 pub use standing::Standing;
 
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::paths::KITCHEN;
 use crate::projections::outside;
 
@@ -165,14 +165,14 @@ impl Kitchen<'_> {
         let Ok(inside) = path.strip_prefix(".brigade") else { return false };
         let mut names = inside.iter().map(|name| name.to_string_lossy());
         let (Some("kitchen"), Some(name)) = (names.next().as_deref(), names.next()) else { return true };
-        let journal = rel(KITCHEN).join(&format!("{name}/journal.jsonl"));
+        let journal = RelPath::of(KITCHEN).join(&format!("{name}/journal.jsonl"));
         let is_of_prd = journal.is_ok_and(|path| self.fs.exists(&path).unwrap_or(false));
         name == "runs" || name.starts_with('+') || name.starts_with("prd-") || is_of_prd
     }
 
     /// Reads a file that may be absent. One that is there and is no file is an issue.
     fn config_file(&self, name: &str, issues: &mut Vec<ConfigIssue>) -> Result<Option<Vec<u8>>, FsError> {
-        match self.fs.read(&rel(name), CONFIG_LIMIT) {
+        match self.fs.read(&RelPath::composed(name), CONFIG_LIMIT) {
             Ok(bytes) => Ok(Some(bytes)),
             // `brigade` may be a file, such as the program of that name.
             Err(error) if matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory) => {

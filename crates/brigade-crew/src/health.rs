@@ -14,7 +14,7 @@ use brigade_policy::{Blocker, Failure};
 use crate::branch::Look;
 use crate::gather::{Configuration, PrdSearch};
 use crate::journal::{PrdJournal, quarantined};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::{PrdFiles, RUNS};
 use crate::receipts::Receipts;
@@ -69,7 +69,7 @@ impl Kitchen<'_> {
     /// Fails on a disk error.
     pub fn folders_of_lines(&self) -> Result<Vec<RelPath>, FsError> {
         let journals = self.served()?.into_iter().map(|name| PrdFiles::of(&name).folder().clone());
-        Ok(journals.chain([PrdFiles::of_workers().folder().clone(), rel(RUNS)]).collect())
+        Ok(journals.chain([PrdFiles::of_workers().folder().clone(), RelPath::of(RUNS)]).collect())
     }
 
     /// Lists the PRDs that have a file or a journal, by name.

@@ -5,13 +5,13 @@ use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore,
 use brigade_catalog::{Catalog, Level};
 use brigade_core::{ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, Spell, codes};
 use brigade_facts::CATALOG;
-use brigade_fs::{FileMode, FsError};
+use brigade_fs::{FileMode, FsError, RelPath};
 use brigade_kitchen::config::{ConfigFile, import, starter};
 use brigade_policy::{ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
 
 use crate::gather::{KITCHEN_TOML, SHELL_CONFIGS};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 
 /// The directory of PRDs.
 pub(crate) const TASKS: &str = "brigade/tasks";
@@ -121,7 +121,7 @@ impl Kitchen<'_> {
     /// Returns [`ErrorKind::Usage`] if there is a `kitchen.toml` that may not be replaced, or no `brigade.config` to
     /// translate. Also fails on a disk error.
     pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
-        let path = rel(KITCHEN_TOML);
+        let path = RelPath::of(KITCHEN_TOML);
         let is_there = self.fs.exists(&path)?;
         let keeps_config = is_there && request.skills && !request.force && !request.import;
         if is_there && !request.force && !keeps_config {
@@ -149,7 +149,7 @@ impl Kitchen<'_> {
         let gitignore = match ignore {
             None => "skipped".to_owned(),
             Some((bytes, word)) => {
-                self.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+                self.fs.write_atomic(&RelPath::of(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
                 format!("{word} ({GITIGNORE})")
             }
         };
@@ -173,7 +173,7 @@ impl Kitchen<'_> {
 
     /// Returns the text of the catalog with the entries of the skills that it lacks, and what becomes of each.
     fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
-        let path = rel(CATALOG);
+        let path = RelPath::of(CATALOG);
         let before = match self.fs.read(&path, CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.is_not_found() => None,
@@ -212,7 +212,7 @@ impl Kitchen<'_> {
                 Err(EditError::Exists) => Written::Kept,
                 Err(error) => return Err(invalid(error.to_string())),
             };
-            let is_there = self.fs.exists(&rel(source.path))?;
+            let is_there = self.fs.exists(&RelPath::composed(source.path))?;
             let found = if is_there { Written::Kept } else { Written::Added };
             let (id, source_path) = (source.tool_id.to_owned(), source.path.to_owned());
             rows.push(SkillRow { id, entry, source_path, source: found });
@@ -224,19 +224,19 @@ impl Kitchen<'_> {
     /// Writes the texts of the skills that are missing, and the catalog.
     fn write_skills(&self, (text, rows): (Option<String>, Vec<SkillRow>)) -> Result<Vec<SkillRow>, Failure> {
         for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == Written::Added) {
-            let path = rel(&row.source_path);
+            let path = RelPath::composed(&row.source_path);
             self.create_shared_dir(path.parent().as_str())?;
             self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
         }
         if let Some(text) = text {
-            self.fs.write_atomic(&rel(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.fs.write_atomic(&RelPath::of(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         Ok(rows)
     }
 
     fn shell_config(&self) -> Result<(&'static str, Vec<u8>), Failure> {
         for name in SHELL_CONFIGS {
-            match self.fs.read(&rel(name), CONFIG_LIMIT) {
+            match self.fs.read(&RelPath::composed(name), CONFIG_LIMIT) {
                 Ok(bytes) => return Ok((name, bytes)),
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error.into()),
@@ -248,7 +248,7 @@ impl Kitchen<'_> {
 
     /// Creates a directory that other users may read, unlike the state.
     pub(crate) fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
-        let path = rel(path);
+        let path = RelPath::composed(path);
         if path.is_root() || self.fs.exists(&path)? {
             return Ok(());
         }
@@ -260,7 +260,7 @@ impl Kitchen<'_> {
     /// Returns the new `.gitignore` if lines are missing, and whether it is new. With a catalog, it has the lines of
     /// the tools, too.
     fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
-        let (mut bytes, word) = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
+        let (mut bytes, word) = match self.fs.read(&RelPath::of(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => (bytes, "updated"),
             Err(error) if error.is_not_found() => (Vec::new(), "created"),
             Err(error) => return Err(error),

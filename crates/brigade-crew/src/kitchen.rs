@@ -7,7 +7,7 @@ use std::time::Duration;
 use brigade_core::{Clock, Timestamp};
 use brigade_exec::HostEnvironment;
 use brigade_facts::bound_values;
-use brigade_fs::{Fs, RelPath};
+use brigade_fs::Fs;
 use brigade_kitchen::Tier;
 use brigade_redact::{Redactor, SecretValue, is_secret_name, looks_secret_value};
 
@@ -84,11 +84,6 @@ fn may_be_secret(name: &str, value: &str) -> bool {
 /// Masks the words of a command, each for itself and as an argument of the others.
 pub(crate) fn masked(redactor: &Redactor, words: &[String]) -> Vec<String> {
     redactor.redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
-}
-
-/// Parses a path constant.
-pub(crate) fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::chef::Ask;
 use crate::git::repository::Repository;
 use crate::in_place::ignore::Rules;
 use crate::init::TASKS;
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::workplace::PlaceError;
 
 /// The most files and folders that are looked at, and the deepest.
@@ -113,7 +113,7 @@ impl Kitchen<'_> {
     pub fn map(&self, request: &MapRequest) -> Result<KitchenMapReport, Failure> {
         let path = match &request.file {
             Some(file) => self.inside(file)?,
-            None => rel(MAP_FILE),
+            None => RelPath::of(MAP_FILE),
         };
         let mut known = match self.found_map(&path)? {
             Found::Nothing => Known::default(),
@@ -196,7 +196,7 @@ impl Kitchen<'_> {
     fn draw_map(&self, standpoint: &Standpoint) -> Result<CodeMap, FsError> {
         let mut walk = Walk { fs: &self.fs, found: Survey::default(), folders: 0 };
         let mut rules = Rules::default();
-        if let Ok(exclude) = self.fs.read(&rel(".git/info/exclude"), MAP_LIMIT) {
+        if let Ok(exclude) = self.fs.read(&RelPath::of(".git/info/exclude"), MAP_LIMIT) {
             rules.add(b"", &exclude);
         }
         walk.folder(&RelPath::root(), &rules, 0)?;
@@ -216,7 +216,7 @@ impl Kitchen<'_> {
     /// Makes the map anew if it is missing or too many commits behind. Returns what a plan is told of it, and what was
     /// done.
     pub(crate) fn map_for_plan(&self, settings: &Settings) -> Result<(Option<String>, Vec<String>), Failure> {
-        let path = rel(MAP_FILE);
+        let path = RelPath::of(MAP_FILE);
         let mut notes = Vec::new();
         let limit = settings.map_stale_commits;
         let found = self.found_map(&path)?;
@@ -247,7 +247,7 @@ impl Kitchen<'_> {
 
     /// Returns the beginning of the map, whoever made it.
     fn map_excerpt(&self, limit: usize) -> Option<String> {
-        let bytes = self.fs.read(&rel(MAP_FILE), MAP_LIMIT).ok()?;
+        let bytes = self.fs.read(&RelPath::of(MAP_FILE), MAP_LIMIT).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         Some(excerpt(&text, limit)).filter(|text| !text.trim().is_empty())
     }

@@ -18,14 +18,12 @@ pub struct PrdFiles {
 impl PrdFiles {
     /// Returns the files of a PRD.
     pub fn of(name: &PrdName) -> PrdFiles {
-        let folder = format!("{KITCHEN}/{name}");
-        PrdFiles { folder: folder.parse().expect("the name of a PRD is the name of a directory") }
+        PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/{name}")) }
     }
 
     /// Returns the files for what was approved of the tiers alone. No PRD has this name.
     pub fn of_workers() -> PrdFiles {
-        let folder = format!("{KITCHEN}/+workers");
-        PrdFiles { folder: folder.parse().expect("a constant is a path") }
+        PrdFiles { folder: RelPath::composed(&format!("{KITCHEN}/+workers")) }
     }
 
     /// Returns their directory.

@@ -17,7 +17,7 @@ use brigade_process::{CancelToken, random_bytes};
 use crate::chef::{Ask, Asked, Chef};
 use crate::gather::LATEST;
 use crate::init::TASKS;
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::paths::{KITCHEN, PrdFiles};
 
 /// The directory of questions that wait, below that of the kitchen.
@@ -190,7 +190,7 @@ impl Kitchen<'_> {
     }
 
     fn plans(&self) -> RelPath {
-        rel(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
+        RelPath::of(KITCHEN).join(PLANS).expect("a file name in a directory is a path")
     }
 
     /// Finds the questions that wait under an id, or a unique prefix of one.
@@ -425,7 +425,7 @@ impl Kitchen<'_> {
     }
 
     fn free_name(&self, slug: &str) -> Result<RelPath, Failure> {
-        let tasks = rel(TASKS);
+        let tasks = RelPath::of(TASKS);
         for number in 1..1000 {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
             let path =
@@ -440,7 +440,7 @@ impl Kitchen<'_> {
 
     /// Makes `latest.json` a link to the PRD. Returns why not, if it is a file of somebody else.
     fn link_latest(&self, prd: &RelPath) -> Result<Option<String>, Failure> {
-        let tasks = rel(TASKS);
+        let tasks = RelPath::of(TASKS);
         let link = tasks.join(LATEST).expect("a file name in a directory is a path");
         match self.fs.link_metadata(&link) {
             Ok(found) if found.kind != FileKind::Link => {

@@ -19,7 +19,6 @@ use brigade_kitchen::{PrdName, TaskId, Tier};
 use brigade_redact::Redactor;
 use serde::Deserialize;
 
-use crate::kitchen::rel;
 use crate::lock::HOLDER;
 use crate::paths::KITCHEN;
 
@@ -476,7 +475,7 @@ impl Projections {
 
     /// Waits for other services, which may keep what was learned in the same files.
     fn lock_lists(&self) -> Result<Lock, FsError> {
-        let folder = rel(KITCHEN);
+        let folder = RelPath::of(KITCHEN);
         self.fs.create_dir_all(&folder)?;
         let path = folder.join("lists.lock").expect("a file name in a directory is a path");
         self.fs.lock(&path, HOLDER, LOCK_TIMEOUT)

@@ -217,7 +217,7 @@ pub struct Receipts<'f> {
 impl<'f> Receipts<'f> {
     /// Creates a handle without accessing the disk.
     pub fn new(fs: &'f dyn Fs) -> Receipts<'f> {
-        Receipts { fs, folder: RUNS.parse().expect("a constant path") }
+        Receipts { fs, folder: RelPath::of(RUNS) }
     }
 
     fn inside(&self, name: &str) -> RelPath {

@@ -1,9 +1,10 @@
 //! Makes a repository of a workspace that is new, as a demo needs it.
 
 use brigade_core::{ErrorKind, codes};
+use brigade_fs::RelPath;
 use brigade_policy::Failure;
 
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use brigade_git::{Git, GitError, Identity};
 
 /// The branch of the first commit.
@@ -15,7 +16,7 @@ impl Kitchen<'_> {
     /// # Errors
     /// Fails if the workspace is a repository already, git is not there, or it fails.
     pub fn new_repository(&self, message: &str) -> Result<(), Failure> {
-        if self.fs.exists(&rel(".git"))? {
+        if self.fs.exists(&RelPath::of(".git"))? {
             let failure = Failure::new(ErrorKind::Usage, "the workspace is a git repository already");
             return Err(failure.coded(codes::FILE_EXISTS));
         }

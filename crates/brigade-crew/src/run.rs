@@ -26,7 +26,6 @@ use brigade_process::{
 use brigade_redact::{Redactor, SecretValue};
 use thiserror::Error;
 
-use crate::kitchen::rel;
 use crate::paths::KITCHEN;
 use crate::receipts::{KitchenReceipt, Receipts, RunEnd, RunKind};
 use crate::run_log::{Logged, RunLogs};
@@ -517,7 +516,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
 /// Returns where Brigade keeps the commits of a task until they are in the branch, which git in its worktree reads.
 pub(crate) fn task_objects(host: &Host, prd: Option<&PrdName>, task: Option<&TaskId>) -> Option<PathBuf> {
     let (prd, task) = (prd?, task?);
-    let path = rel(&format!("{KITCHEN}/{prd}/git/{task}/objects"));
+    let path = RelPath::composed(&format!("{KITCHEN}/{prd}/git/{task}/objects"));
     host.fs.exists(&path).unwrap_or(false).then(|| host.fs.root().join(path.as_path()))
 }
 

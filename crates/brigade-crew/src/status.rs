@@ -5,6 +5,7 @@ mod before;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use brigade_core::codes::reasons;
 use brigade_core::{ErrorKind, NextStep, RunId, codes};
 use brigade_fs::{FileMode, Location, Metadata, RelPath};
 use brigade_kitchen::life::Stage;
@@ -79,7 +80,7 @@ impl Kitchen<'_> {
         report.config_issues = standing.configuration.issues();
         report.config_issues.extend(standing.crew.refusal_lines().into_iter().filter(|line| {
             // An error of the configuration is a refusal, too.
-            line.fault().code != "kitchen_config_invalid"
+            line.fault().code != reasons::KITCHEN_CONFIG_INVALID.as_str()
         }));
         report.issues.extend(self.namesake(standing).map(|other| {
             format!("what is recorded is of `{other}`, which has the same name; give one of them another one")

@@ -4,12 +4,13 @@ mod provenance;
 
 use std::collections::{HashMap, HashSet};
 
-use brigade_core::{
-    Extra, Fingerprint, NextStep, Object, Place, Spell, StoredFingerprint, Timestamp, record,
-};
+use brigade_core::{Extra, Fingerprint, NextStep, Place, Spell, StoredFingerprint, Timestamp, record};
 use serde::{Deserialize, Serialize};
 
-use self::provenance::provenance;
+pub use self::provenance::{
+    Provenance, ProvenanceForm, ProvenanceHashes, ProvenanceInjection, ProvenanceLocator,
+    ProvenanceRedaction, ProvenanceRepository, ProvenanceSession, ProvenanceSource, ProvenanceTrust,
+};
 use crate::Issue;
 
 /// The `source` of rows from this crate.
@@ -105,7 +106,7 @@ pub struct InboxMetadata {
     pub source_fingerprint: Option<String>,
     /// The provenance of the text, in the envelope that other parts of Brigade read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provenance: Option<Object>,
+    pub provenance: Option<Provenance>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -411,7 +412,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> In
         tool_issue_detail: Some(issue.detail.clone()),
         source_item_key: Some(key.clone()),
         source_fingerprint: Some(fingerprint.clone()),
-        provenance: Some(provenance(&text, key, &id, &at)),
+        provenance: Some(Provenance::of(&text, key, &id, &at)),
         extra,
     };
     InboxItem {

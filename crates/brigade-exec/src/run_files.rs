@@ -45,7 +45,7 @@ impl RunFiles {
     /// # Errors
     /// Fails if the name of a log is taken by something else than a file, or on a file error.
     pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths, drops: Drops) -> Result<RunFiles, FsError> {
-        fs.create_dir_all(&rel(RUNS))?;
+        fs.create_dir_all(&RelPath::of(RUNS))?;
         let mut created = Vec::new();
         let mut is_used = false;
         let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, FsError> {
@@ -65,7 +65,10 @@ impl RunFiles {
                 Err(error) => Err(error),
             }
         };
-        let logs = Logs { stdout: log(rel(&paths.stdout_log))?, stderr: log(rel(&paths.stderr_log))? };
+        let logs = Logs {
+            stdout: log(RelPath::composed(&paths.stdout_log))?,
+            stderr: log(RelPath::composed(&paths.stderr_log))?,
+        };
         let dropped = match drops {
             Drops::Taken => make_drops(fs, run_id)?,
             Drops::None => drops_of(run_id),
@@ -91,7 +94,7 @@ pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool
     let is_old = |path: &RelPath| {
         fs.link_metadata(path).is_ok_and(|metadata| STARTS_WITHIN < now.since(metadata.modified))
     };
-    let folder = rel(INCOMING);
+    let folder = RelPath::of(INCOMING);
     let mut left = Vec::new();
     for entry in fs.list_dir(&folder).unwrap_or_default() {
         let Ok(path) = folder.join(&entry.name) else { continue };
@@ -105,7 +108,7 @@ pub fn left_drops(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool
 /// Creates the checkpoint directory of a run, and removes those of runs with a receipt. A run without a receipt may be
 /// about to start.
 fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
-    let parent = rel(INCOMING);
+    let parent = RelPath::of(INCOMING);
     for entry in fs.list_dir(&parent).unwrap_or_default() {
         let is_run = entry.name.parse::<RunId>().is_ok();
         if let (true, Ok(folder)) = (is_run && is_over(fs, &entry.name), parent.join(&entry.name)) {
@@ -118,17 +121,13 @@ fn make_drops(fs: &dyn Fs, run_id: &RunId) -> Result<RelPath, FsError> {
 }
 
 fn drops_of(run_id: &RunId) -> RelPath {
-    rel(INCOMING).join(run_id.as_str()).expect("a run id is a file name")
+    RelPath::of(INCOMING).join(run_id.as_str()).expect("a run id is a file name")
 }
 
 /// Tells whether a run has a receipt.
 fn is_over(fs: &dyn Fs, run_id: &str) -> bool {
-    let receipt = rel(RUNS).join(&format!("{run_id}.json"));
+    let receipt = RelPath::of(RUNS).join(&format!("{run_id}.json"));
     receipt.is_ok_and(|receipt| fs.exists(&receipt).unwrap_or(false))
-}
-
-fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths made of checked names stay inside the workspace")
 }
 
 #[cfg(test)]
@@ -147,11 +146,11 @@ mod tests {
         assert!(!first.is_used && fs.exists(&first.dropped).unwrap());
         let mut again = RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap();
         again.discard(&fs);
-        assert!(fs.exists(&rel(&paths.stdout_log)).unwrap(), "what was there before stays");
+        assert!(fs.exists(&RelPath::composed(&paths.stdout_log)).unwrap(), "what was there before stays");
         again.logs.stdout.write(b"x").unwrap();
         assert!(RunFiles::create(&fs, &run, &paths, Drops::Taken).unwrap().is_used);
 
-        fs.write_atomic(&rel(&paths.receipt), b"{}", FileMode::Private).unwrap();
+        fs.write_atomic(&RelPath::composed(&paths.receipt), b"{}", FileMode::Private).unwrap();
         assert_eq!(left_drops(&fs, SystemClock.now(), &|_| true), []);
         assert_eq!(left_drops(&fs, SystemClock.now(), &|_| false), std::slice::from_ref(&first.dropped));
         RunFiles::create(

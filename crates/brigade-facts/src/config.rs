@@ -12,7 +12,7 @@ use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
 use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
@@ -302,7 +302,7 @@ impl Config {
         match fact {
             Fact::Built => row.is_built,
             Fact::Repository => {
-                let git = ".git".parse().expect("paths in the program stay inside the workspace");
+                let git = RelPath::of(".git");
                 // Tools of the family name a repository, which may be a clone in a volume.
                 host.fs.exists(&git).unwrap_or(false)
                     || (row.id.starts_with("git.") && holds_a_folder(host.fs, CLONES))
@@ -386,7 +386,7 @@ impl Config {
 
 /// Returns whether package.json names a web framework.
 fn names_web_framework(fs: &dyn Fs) -> bool {
-    let path = PACKAGE.parse().expect("paths in the program stay inside the workspace");
+    let path = RelPath::of(PACKAGE);
     let bytes = fs.read(&path, PACKAGE_LIMIT).ok();
     let package = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
     package.is_some_and(|package| !builtin::web_frameworks(&package).is_empty())
@@ -394,7 +394,7 @@ fn names_web_framework(fs: &dyn Fs) -> bool {
 
 /// Returns whether a directory is there and holds another one.
 fn holds_a_folder(fs: &dyn Fs, folder: &str) -> bool {
-    let path = folder.parse().expect("paths in the program stay inside the workspace");
+    let path = RelPath::composed(folder);
     fs.list_dir(&path).is_ok_and(|entries| entries.iter().any(|entry| entry.kind == FileKind::Directory))
 }
 
@@ -431,7 +431,7 @@ pub fn read_policy(fs: &dyn Fs) -> PolicyState {
 /// # Errors
 /// When it cannot be read.
 pub fn read_config(fs: &dyn Fs, file: &str) -> Result<Vec<u8>, FsError> {
-    let path = file.parse().expect("paths in the program stay inside the workspace");
+    let path = RelPath::composed(file);
     fs.read(&path, CONFIG_LIMIT).map_err(|error| {
         let is_link = || fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::Link);
         if error.is_not_found() && is_link() {

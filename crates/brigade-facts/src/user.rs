@@ -21,20 +21,20 @@ pub fn user_directory(host: &Host<'_>) -> Option<PathBuf> {
 pub fn read_user_catalog(host: &Host<'_>) -> Option<Catalog> {
     let path = user_directory(host)?.join("tools.toml");
     let file = path.display().to_string();
-    Some(match read(host, &path)? {
-        Ok(bytes) => Catalog::parse(&file, Level::User, &bytes),
-        Err(message) => Catalog::new(Vec::new(), vec![issue(&file, message)]),
-    })
+    match read(host, &path) {
+        Ok(bytes) => Some(Catalog::parse(&file, Level::User, &bytes?)),
+        Err(message) => Some(Catalog::new(Vec::new(), vec![issue(&file, message)])),
+    }
 }
 
 /// Reads the runtimes of the user. `None` without such a file.
 pub fn read_user_runtimes(host: &Host<'_>) -> Option<Runtimes> {
     let path = user_directory(host)?.join("tools/runtimes.toml");
     let file = path.display().to_string();
-    Some(match read(host, &path)? {
-        Ok(bytes) => Runtimes::parse(&file, Level::User, &bytes),
-        Err(message) => Runtimes::new(Vec::new(), vec![issue(&file, message)]),
-    })
+    match read(host, &path) {
+        Ok(bytes) => Some(Runtimes::parse(&file, Level::User, &bytes?)),
+        Err(message) => Some(Runtimes::new(Vec::new(), vec![issue(&file, message)])),
+    }
 }
 
 /// Reads the runtimes of the workspace and of the user. Without a file of the workspace, those of the user are all.
@@ -59,22 +59,22 @@ pub fn read_runtimes(host: &Host<'_>) -> Result<Runtimes, FsError> {
     }
 }
 
-/// Reads a file of the user, or says why not.
-fn read(host: &Host<'_>, path: &Path) -> Option<Result<Vec<u8>, String>> {
+/// Reads a file of the user, or says why not. `None` without such a file.
+fn read(host: &Host<'_>, path: &Path) -> Result<Option<Vec<u8>>, String> {
     let reason = |error: &FsError| error.kind.to_string();
     let metadata = match host.fs.metadata_outside(path) {
         Ok(metadata) => metadata,
-        Err(error) if is_absent(&error) => return None,
-        Err(error) => return Some(Err(format!("cannot be read: {}", reason(&error)))),
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(format!("cannot be read: {}", reason(&error))),
     };
     if metadata.kind != FileKind::File {
-        return Some(Err("cannot be read: it is not a file".to_owned()));
+        return Err("cannot be read: it is not a file".to_owned());
     }
     if let Some(why) = why_unsafe(&metadata) {
-        return Some(Err(why.message().to_owned()));
+        return Err(why.message().to_owned());
     }
     let read = host.fs.read_outside(path, CONFIG_LIMIT);
-    Some(read.map_err(|error| format!("cannot be read: {}", reason(&error))))
+    read.map(Some).map_err(|error| format!("cannot be read: {}", reason(&error)))
 }
 
 fn is_absent(error: &FsError) -> bool {

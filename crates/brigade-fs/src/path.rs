@@ -31,6 +31,14 @@ impl RelPath {
         path.parse().expect("paths in the program stay beneath the root")
     }
 
+    /// Returns a path that the program composed of names that it checked.
+    ///
+    /// # Panics
+    /// Panics if the text is not a path beneath the root. Text from files and users is parsed.
+    pub fn composed(path: &str) -> RelPath {
+        path.parse().expect("paths of checked names stay beneath the root")
+    }
+
     /// Returns the path, with `/` between names.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,6 +1,6 @@
 //! The results of calls as clients get them.
 
-use brigade::codes;
+use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::profile::builtin::{COMMAND, cut_note, definition};
 use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult};
@@ -99,11 +99,11 @@ impl Answer {
     pub(crate) fn refused(tool: &str, error: &Error) -> Answer {
         let blockers = error.blockers();
         let faults: Vec<FaultRow> = blockers.iter().map(fault).collect();
-        let is_about_arguments = |fault: &FaultRow| fault.code == "invalid_args";
+        let is_about_arguments = |fault: &FaultRow| fault.code == reasons::INVALID_ARGS.as_str();
         let code = match faults.iter().find(|fault| !is_about_arguments(fault)) {
             Some(first) => code_of(&first.code).to_owned(),
             None if faults.is_empty() => error.code().to_owned(),
-            None => "invalid_arguments".to_owned(),
+            None => reasons::INVALID_ARGUMENTS.into(),
         };
         let mut lines = vec![format!("refused: {error}")];
         // Faults of values begin with their path.
@@ -121,7 +121,7 @@ impl Answer {
     pub(crate) fn over(tool: &str, over: Over) -> Answer {
         let Over { code, what, retry_after } = over;
         let wait = retry_after.as_secs().max(1);
-        let about = About::of_tool(tool, "refused").coded(code);
+        let about = About::of_tool(tool, "refused").coded(code.as_str());
         let about = About { retry_after_seconds: Some(wait), ..about };
         Answer::failed(about, format!("refused: {what}; ask again in {wait} s"))
     }
@@ -130,7 +130,8 @@ impl Answer {
     pub(crate) fn is_wrong(&self) -> bool {
         let is_unknown =
             |code| matches!(ErrorCode(code), ErrorCode::RESOURCE_NOT_FOUND | ErrorCode::INVALID_PARAMS);
-        self.about.code.as_deref() == Some("invalid_arguments") || self.upstream_code.is_some_and(is_unknown)
+        self.about.code.as_deref() == Some(reasons::INVALID_ARGUMENTS.as_str())
+            || self.upstream_code.is_some_and(is_unknown)
     }
 
     /// Takes over what a result says.
@@ -315,10 +316,11 @@ fn fault(blocker: &Blocker) -> FaultRow {
 
 /// Returns the code that clients get for a reason of a plan.
 fn code_of(code: &str) -> &str {
-    match code {
-        "runtime_stopped" | "runtime_unhealthy" => "runtime_not_ready",
-        code => code,
+    let not_ready = [reasons::RUNTIME_STOPPED, reasons::RUNTIME_UNHEALTHY];
+    if not_ready.iter().any(|reason| reason.as_str() == code) {
+        return codes::RUNTIME_NOT_READY.as_str();
     }
+    code
 }
 
 /// The output of a run, without secrets.
@@ -419,43 +421,46 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
     }
     // What a command printed before it was ended is shown, too.
     let ended = match status {
-        CallStatus::TimedOut => Some("timed_out"),
-        CallStatus::Interrupted => Some("interrupted"),
+        CallStatus::TimedOut => Some(codes::TIMED_OUT),
+        CallStatus::Interrupted => Some(codes::INTERRUPTED),
         _ => None,
     };
     if let Some(code) = ended.filter(|_| receipt.tool_id == COMMAND)
         && let Some(result) = streams.result()
     {
-        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }.with(result);
+        return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
+            .with(result);
     }
     let is_unseen = *status == CallStatus::Interrupted && receipt.process.is_none();
     let (code, said) = match (status, kind) {
         (CallStatus::TimedOut, Some(_)) => {
-            ("upstream_timeout", "the server did not answer in time".to_owned())
+            (codes::UPSTREAM_TIMEOUT, "the server did not answer in time".to_owned())
         }
-        (CallStatus::TimedOut, None) => ("timed_out", "the run was ended at its timeout".to_owned()),
+        (CallStatus::TimedOut, None) => (codes::TIMED_OUT, "the run was ended at its timeout".to_owned()),
         (CallStatus::Interrupted, _) if is_unseen => {
-            ("outcome_unknown", "the run was cut off, and it is not known what it did".to_owned())
+            (codes::OUTCOME_UNKNOWN, "the run was cut off, and it is not known what it did".to_owned())
         }
         (CallStatus::Interrupted, _) => {
-            ("interrupted", failure.unwrap_or("the run was interrupted").to_owned())
+            (codes::INTERRUPTED, failure.unwrap_or("the run was interrupted").to_owned())
         }
         (_, Some("pin_changed" | "pin_not_kept")) => {
-            ("changed_pin", failure.unwrap_or("the server changed the tool").to_owned())
+            (reasons::CHANGED_PIN, failure.unwrap_or("the server changed the tool").to_owned())
         }
-        (_, Some("tool_error")) => ("tool_error", failure.unwrap_or("the tool failed").to_owned()),
-        (_, Some("timed_out")) => ("upstream_timeout", failure.unwrap_or("no answer in time").to_owned()),
-        (_, Some(_)) => ("upstream_failed", failure.unwrap_or("the server failed").to_owned()),
+        (_, Some("tool_error")) => (codes::TOOL_ERROR, failure.unwrap_or("the tool failed").to_owned()),
+        (_, Some("timed_out")) => {
+            (codes::UPSTREAM_TIMEOUT, failure.unwrap_or("no answer in time").to_owned())
+        }
+        (_, Some(_)) => (codes::UPSTREAM_FAILED, failure.unwrap_or("the server failed").to_owned()),
         (_, None) => match (failure, receipt.exit_code) {
-            (Some(failure), _) => ("failed", failure.to_owned()),
-            (None, Some(code)) => ("failed", format!("the program ended with exit code {code}")),
-            (None, None) => ("failed", "the run failed".to_owned()),
+            (Some(failure), _) => (codes::FAILED, failure.to_owned()),
+            (None, Some(code)) => (codes::FAILED, format!("the program ended with exit code {code}")),
+            (None, None) => (codes::FAILED, "the run failed".to_owned()),
         },
     };
     // What a tool says of its own failure is its answer.
-    let own = streams.result().filter(|result| code == "tool_error" && !result.content.is_empty());
+    let own = streams.result().filter(|result| code == codes::TOOL_ERROR && !result.content.is_empty());
     if let Some(result) = own {
-        return Answer { about: about.coded(code), is_error: true, ..Answer::default() }
+        return Answer { about: about.coded(code.as_str()), is_error: true, ..Answer::default() }
             .with(ToolResult { meta: None, ..result });
     }
     let mut text = said;
@@ -468,7 +473,7 @@ fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: 
     let error: Option<ErrorData> = error.and_then(|error| serde_json::from_value(error).ok());
     let upstream_code = error.as_ref().map(|error| error.code.0);
     let lacking = error.and_then(|error| lacking(&error));
-    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code), text) }
+    Answer { lacking, upstream_code, ..Answer::failed(about.coded(code.as_str()), text) }
 }
 
 /// Returns the capabilities that a refusal asks for.

@@ -212,7 +212,7 @@ impl Control {
                 } else {
                     ("$".to_owned(), format!("an unknown argument; there are {}", words(&known)))
                 };
-                FaultRow { code: "invalid_args".to_owned(), path: Some(path), message }
+                FaultRow { code: reasons::INVALID_ARGS.into(), path: Some(path), message }
             })
             .collect();
         if faults.is_empty() {
@@ -229,7 +229,7 @@ impl Control {
 
     fn wrong(self, path: Option<&str>, message: &str) -> Answer {
         let fault = FaultRow {
-            code: "invalid_args".to_owned(),
+            code: reasons::INVALID_ARGS.into(),
             path: path.map(|path| format!("$.{path}")),
             message: message.to_owned(),
         };

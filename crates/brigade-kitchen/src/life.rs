@@ -16,7 +16,7 @@ mod state;
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Fingerprint, Json, RunId, Timestamp};
+use brigade_core::{Fingerprint, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, Limits, Spent, TierSpent, budget};
@@ -85,9 +85,6 @@ pub struct Approval {
 pub struct ServiceLife {
     /// Its id.
     pub id: String,
-    /// Who it is.
-    #[serde(with = "crate::layout::text")]
-    pub process: Json,
     /// When it began.
     pub started_at: Timestamp,
     /// How it ended.
@@ -149,9 +146,6 @@ pub enum Stage {
     Attempting {
         /// The run.
         run: RunId,
-        /// Who it is.
-        #[serde(with = "crate::layout::text")]
-        process: Json,
         /// When it began.
         since: Timestamp,
     },

@@ -1,8 +1,8 @@
 //! The answer of a tool for a receipt: shortened, redacted and without binary data.
 
-use brigade_call::McpRequestId;
+use brigade_call::{ContentBlock, McpRequestId};
 use brigade_core::text::short;
-use brigade_core::{Dialect, Json, Object};
+use brigade_core::{Dialect, Json};
 use brigade_redact::Redactor;
 
 /// Characters of a summary.
@@ -25,7 +25,7 @@ pub struct McpAnswer {
     /// The answer in one line of at most 500 characters.
     pub summary: String,
     /// Every block of content (the first 50): its kind, its media type and size, and the beginning of a text.
-    pub content: Vec<Json>,
+    pub content: Vec<ContentBlock>,
     /// How many blocks there are.
     pub blocks: usize,
     /// The structured content, redacted; only its size when it is large.
@@ -38,7 +38,7 @@ impl McpAnswer {
         let list = |name: &str| result.get(name).and_then(Json::as_array).unwrap_or_default();
         let messages = list("messages").iter().filter_map(|message| message.get("content"));
         let blocks: Vec<&Json> = list("content").iter().chain(list("contents")).chain(messages).collect();
-        let content: Vec<Json> = blocks.iter().take(BLOCKS).map(|block| describe(block, redactor)).collect();
+        let content = blocks.iter().take(BLOCKS).map(|block| describe(block, redactor)).collect();
         let structured = result.get("structuredContent");
         let is_error = result.get("isError").and_then(Json::as_bool) == Some(true);
         let mut parts: Vec<String> =
@@ -146,25 +146,18 @@ fn decoded_length(base64: &str) -> usize {
     digits / 4 * 3 + (digits % 4).saturating_sub(1)
 }
 
-fn describe(block: &Json, redactor: &Redactor) -> Json {
+fn describe(block: &Json, redactor: &Redactor) -> ContentBlock {
     let read = read(block);
-    let mut members = Object::new();
-    let mut put = |key: &str, value: Json| drop(members.insert(key.to_owned(), value));
-    put("kind", Json::from(short(&redactor.redact_str(read.kind), 40)));
-    if let Some(media_type) = read.media_type {
-        put("media_type", Json::from(short(&redactor.redact_str(media_type), 100)));
+    let clean = |text: &str, most: usize| short(&redactor.redact_str(text), most);
+    ContentBlock {
+        kind: clean(read.kind, 40),
+        media_type: read.media_type.map(|media_type| clean(media_type, 100)),
+        uri: read.uri.map(|uri| clean(uri, TEXT)),
+        bytes: read.bytes.map(|bytes| bytes as u64),
+        characters: read.text.map(|text| text.chars().count() as u64),
+        text: read.text.map(|text| clean(text, TEXT)),
+        ..ContentBlock::default()
     }
-    if let Some(uri) = read.uri {
-        put("uri", Json::from(short(&redactor.redact_str(uri), TEXT)));
-    }
-    if let Some(bytes) = read.bytes {
-        put("bytes", Json::from(bytes));
-    }
-    if let Some(text) = read.text {
-        put("characters", Json::from(text.chars().count()));
-        put("text", Json::from(short(&redactor.redact_str(text), TEXT)));
-    }
-    Json::Object(members)
 }
 
 fn spoken(block: &Json, redactor: &Redactor) -> String {

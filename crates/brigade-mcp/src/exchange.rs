@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{McpPinState, McpRequestId, Receipt};
+use brigade_call::{ContentBlock, McpPinState, McpRequestId, McpResponse, Receipt};
 use brigade_catalog::Reads;
-use brigade_core::{Json, Number, Object};
+use brigade_core::json::to_json;
+use brigade_core::{IssueType, Json, Number};
 use brigade_process::Outcome;
 use brigade_redact::Redactor;
+use serde::Serialize;
 use thiserror::Error;
 
 use super::content::McpAnswer;
@@ -230,17 +232,27 @@ pub struct Exchange {
 /// Changes of a pinned tool that a receipt lists; a pin shows all of them.
 const CHANGES: usize = 500;
 
-/// Gives the described members of a block of content the names that the protocol has for them.
-fn as_spoken(block: &Json) -> Json {
-    let members = block.as_object().into_iter().flatten();
-    Json::object(members.map(|(key, value)| {
-        let key = match key.as_str() {
-            "kind" => "type",
-            "media_type" => "mimeType",
-            key => key,
-        };
-        (key.to_owned(), value.clone())
-    }))
+/// A described block of content with the names that the protocol has for its members.
+#[derive(Serialize)]
+struct SpokenBlock<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    media_type: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    characters: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: &'a Option<String>,
+}
+
+fn as_spoken(block: &ContentBlock) -> Json {
+    let ContentBlock { kind, media_type, uri, bytes, characters, text, extra: _ } = block;
+    let (bytes, characters) = (*bytes, *characters);
+    to_json(&SpokenBlock { kind, media_type, uri, bytes, characters, text }).expect("a block is JSON")
 }
 
 impl Exchange {
@@ -278,7 +290,7 @@ impl Exchange {
         receipt.mcp_content_count = answer.map(|answer| answer.blocks as u64);
         receipt.mcp_structured_content =
             answer.and_then(|answer| answer.structured.clone()).unwrap_or_default();
-        receipt.mcp_error_type = self.fault.as_ref().map(|_| "mcp_execution_failed".to_owned());
+        receipt.mcp_error_type = self.fault.as_ref().map(|_| IssueType::McpExecutionFailed.code().to_owned());
         receipt.mcp_error_kind = self.fault.as_ref().map(|fault| fault.kind.as_str().to_owned());
         receipt.mcp_log_lines = Some(self.log_lines);
         receipt.mcp_listed_tools = Some(self.tools.len() as u64);
@@ -307,25 +319,22 @@ impl Exchange {
 
     /// The response as 0.30.0 has it here, an object, with its content described as everywhere; empty when there was
     /// none.
-    fn response(&self) -> Object {
-        let mut response = Object::new();
-        let mut put = |key: &str, value: Json| drop(response.insert(key.to_owned(), value));
-        if let Some(answer) = &self.answer {
-            let result = ToolResult {
-                content: answer.content.iter().map(as_spoken).collect(),
-                structured_content: answer.structured.clone(),
-                is_error: Some(answer.is_error),
-                meta: None,
-            };
-            put("result", result.to_json());
-        } else if let Some(error) = &self.error {
-            put("error", error.clone());
-        } else {
-            return response;
-        }
-        put("jsonrpc", Json::from("2.0"));
-        put("id", Json::from(self.request_id));
-        response
+    fn response(&self) -> McpResponse {
+        let (result, error) = match (&self.answer, &self.error) {
+            (Some(answer), _) => {
+                let result = ToolResult {
+                    content: answer.content.iter().map(as_spoken).collect(),
+                    structured_content: answer.structured.clone(),
+                    is_error: Some(answer.is_error),
+                    meta: None,
+                };
+                (result.to_json(), None)
+            }
+            (None, Some(error)) => (Json::Null, error.as_object().cloned()),
+            (None, None) => return McpResponse::default(),
+        };
+        let id = self.request_id.map(McpRequestId::Number);
+        McpResponse { jsonrpc: Some("2.0".to_owned()), id, result, error, ..McpResponse::default() }
     }
 
     /// Returns the answer in one line, or why there is none.

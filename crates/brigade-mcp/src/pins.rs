@@ -228,8 +228,8 @@ impl PinStore<'_> {
     pub fn first_use(&self, mcp: Option<&McpOfCall<'_>>, listed: &ListedTool) -> Result<Option<Pin>, String> {
         let text = |error: FsError| error.to_string();
         let Some(mcp) = mcp else { return Ok(None) };
-        let lock = rel(PINS).join(LOCK).expect("it is a name");
-        self.fs.create_dir_all(&rel(PINS)).map_err(text)?;
+        let lock = RelPath::of(PINS).join(LOCK).expect("it is a name");
+        self.fs.create_dir_all(&RelPath::of(PINS)).map_err(text)?;
         let holder = format!("process {} ({HOLDER})", std::process::id());
         let _lock = self.fs.lock(&lock, &holder, LOCK_PATIENCE).map_err(text)?;
         if let Some(record) = self.read(&mcp.key).map_err(|trouble| trouble.to_string())? {
@@ -311,7 +311,7 @@ impl PinStore<'_> {
     pub fn all(&self) -> Result<(Vec<PinRecord>, Vec<BrokenPin>), FsError> {
         let mut pins = Vec::new();
         let mut broken = Vec::new();
-        let entries = match self.fs.list_dir(&rel(PINS)) {
+        let entries = match self.fs.list_dir(&RelPath::of(PINS)) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => Vec::new(),
             Err(error) => return Err(error),
@@ -320,7 +320,7 @@ impl PinStore<'_> {
             if !entry.name.ends_with(".json") || brigade_fs::is_temporary(&entry.name) {
                 continue;
             }
-            let Ok(path) = rel(PINS).join(&entry.name) else { continue };
+            let Ok(path) = RelPath::of(PINS).join(&entry.name) else { continue };
             match self.read_file(&path) {
                 Ok(Some(record)) if record.tool.file_name() == entry.name => pins.push(record),
                 Ok(None) => {}
@@ -332,11 +332,6 @@ impl PinStore<'_> {
         broken.sort_by(|one, other| one.path.cmp(&other.path));
         Ok((pins, broken))
     }
-}
-
-/// Makes a path of one that is written in this program.
-fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
 }
 
 /// Reads a record, a byte order mark skipped.

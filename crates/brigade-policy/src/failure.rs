@@ -25,6 +25,7 @@ struct Inner {
     candidates: Vec<String>,
     hints: Vec<Hint>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    is_about_request: bool,
 }
 
 impl fmt::Display for Failure {
@@ -44,7 +45,8 @@ impl<E: Explained + Send + Sync + 'static> From<E> for Failure {
         let mut failure = Failure::new(error.kind(), error.to_string());
         failure.0.code = error.code();
         failure.0.hints = error.hints();
-        failure.0.source = (!error.is_about_request()).then(|| Box::new(error) as _);
+        failure.0.is_about_request = error.is_about_request();
+        failure.0.source = Some(Box::new(error));
         failure
     }
 }
@@ -62,6 +64,7 @@ impl Failure {
             candidates: Vec::new(),
             hints: Vec::new(),
             source: None,
+            is_about_request: true,
         }))
     }
 
@@ -143,7 +146,7 @@ impl Failure {
 
     /// Returns whether only the request is wrong, so that no file and no record has to be looked at.
     pub fn is_about_request(&self) -> bool {
-        self.0.kind != ErrorKind::Environment && self.0.source.is_none()
+        self.0.kind != ErrorKind::Environment && self.0.is_about_request
     }
 
     /// Returns the kind.
@@ -233,5 +236,39 @@ impl Diagnostic for Failure {
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
         Some(Box::new(self.blockers().iter().map(|blocker| blocker as &dyn Diagnostic)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("it failed")]
+    struct Explains {
+        is_about_request: bool,
+    }
+
+    impl Explained for Explains {
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Refused
+        }
+
+        fn is_about_request(&self) -> bool {
+            self.is_about_request
+        }
+    }
+
+    #[test]
+    fn a_failure_keeps_its_cause_whether_or_not_the_request_is_wrong() {
+        for is_about_request in [true, false] {
+            let failure = Failure::from(Explains { is_about_request });
+            assert_eq!(failure.is_about_request(), is_about_request);
+            assert_eq!(failure.source().map(ToString::to_string).as_deref(), Some("it failed"));
+        }
+        assert!(Failure::new(ErrorKind::NotFound, "nothing").is_about_request());
+        assert!(!Failure::new(ErrorKind::Environment, "no disk").is_about_request());
     }
 }

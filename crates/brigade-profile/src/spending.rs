@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use brigade_core::Timestamp;
+use brigade_core::codes::{ErrorCode, reasons};
 
 use crate::gateway::AgentLimits;
 use crate::slot::ProfileName;
@@ -11,7 +12,7 @@ use crate::slot::ProfileName;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Over {
     /// The code of the limit.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// What is used up, in words.
     pub what: String,
     /// When there is room again, at the earliest.
@@ -26,7 +27,7 @@ impl Over {
         let oldest = last.map_or(Some(&now), |last| calls.get(last))?;
         let left = MINUTE.saturating_sub(now.since(*oldest));
         let what = format!("the profile {} allows {most} calls of the tool a minute", profile.as_str());
-        Some(Over { code: "rate_limited", what, retry_after: left.max(Duration::from_secs(1)) })
+        Some(Over { code: reasons::RATE_LIMITED, what, retry_after: left.max(Duration::from_secs(1)) })
     }
 }
 
@@ -89,8 +90,8 @@ impl Limit {
         let minutes = self.window.as_secs() / 60;
         let what = format!("the agent used its {} {unit} of {minutes} minutes", self.most);
         let code = match self.of {
-            Counted::Calls => "rate_limited",
-            Counted::Seconds | Counted::Output => "budget_exhausted",
+            Counted::Calls => reasons::RATE_LIMITED,
+            Counted::Seconds | Counted::Output => reasons::BUDGET_EXHAUSTED,
         };
         let left = self.window.saturating_sub(spent.oldest);
         Some(Over { code, what, retry_after: left.max(Duration::from_secs(1)) })

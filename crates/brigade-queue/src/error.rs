@@ -7,6 +7,8 @@ use brigade_fs::FsError;
 use brigade_journal::JournalError;
 use thiserror::Error;
 
+use crate::store::BadReceipt;
+
 /// Why the queue could not be read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -104,6 +106,9 @@ pub enum QueueError {
         /// The reason.
         reason: &'static str,
     },
+    /// What stands in the place of a receipt is not a valid one.
+    #[error("`{}`: {}", .0.place, .0.problem)]
+    Unreadable(BadReceipt),
     /// The record was written by a newer version of Brigade. It can be read but is never rewritten.
     #[error(
         "`{0}` was written by a newer version of Brigade and is left as it is; use that version to change it"
@@ -166,5 +171,9 @@ impl Explained for QueueError {
             QueueError::Blocked(_) => vec![Hint::to("move it aside", NextStep::CompactState)],
             _ => Vec::new(),
         }
+    }
+
+    fn is_about_request(&self) -> bool {
+        matches!(self, QueueError::Unreadable(_))
     }
 }

@@ -10,8 +10,7 @@ use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
 
 use crate::{
-    BadReceipt, Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt,
-    Verification, View,
+    Match, MeantRun, QueueError, Records, StoredCall, StoredCheckpoint, StoredReceipt, Verification, View,
 };
 
 /// The lengths of mistyped ids whose neighbours are looked for.
@@ -74,12 +73,11 @@ impl View<'_> {
     /// Fails if no run or several runs match, if its receipt is unreadable, or on a disk error.
     pub fn the_run(&self, prefix: &IdPrefix) -> Result<MeantRun, Failure> {
         let none = (codes::RUN_MISSING, NextStep::ListRuns);
-        let id = |found: &Result<MeantRun, BadReceipt>| {
-            found.as_ref().map_or_else(|_| String::new(), |run| run.id().to_owned())
+        let found = match self.meant_run(prefix) {
+            Err(QueueError::Unreadable(_)) if prefix.is_start_of("run") => Match::None,
+            found => exact("run", prefix, found?, |run| run.id().to_owned()),
         };
-        let found = exact("run", prefix, self.meant_run(prefix)?, id);
-        the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))?
-            .map_err(|bad| Failure::new(ErrorKind::Refused, format!("`{}`: {}", bad.place, bad.problem)))
+        the_one("run", prefix, found, none, || self.near(Records::Runs, prefix.as_str()))
     }
 }
 

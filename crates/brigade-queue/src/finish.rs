@@ -19,8 +19,8 @@ use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::queue::{Finished, checkpoint_of};
 use crate::store::{
-    CallQuery, ChainEnd, Checkpoints, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint, StoredReceipt,
-    Taken, Transaction, receipt_name,
+    CallQuery, ChainEnd, Checkpoints, FoundReceipt, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint,
+    StoredReceipt, Taken, Transaction, receipt_name,
 };
 
 /// Returns the end of a run that its receipt describes.
@@ -126,8 +126,8 @@ pub(crate) fn as_it_stands(
     if let Some(claim) = stored.call.claim.clone() {
         mark_resumed(&mut stored, claim.run_id.as_str());
         let stored_receipt = match snapshot.receipt(claim.run_id.as_str())? {
-            Some(Ok(found)) => Some((found.name(), found.receipt)),
-            Some(Err(_)) | None => kept_outcome(&stored, host)
+            Some(FoundReceipt::Good(found)) => Some((found.name(), found.receipt)),
+            Some(FoundReceipt::Bad(_)) | None => kept_outcome(&stored, host)
                 .map(|outcome| (receipt_name(claim.run_id.as_str()), outcome.as_recorded())),
         };
         if let Some((name, receipt)) = stored_receipt {
@@ -300,7 +300,7 @@ fn record_one(
     }
     let found = transaction.snapshot().receipt(run.as_str())?;
     let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();
-    let receipt = match found.and_then(Result::ok).filter(is_end) {
+    let receipt = match found.and_then(FoundReceipt::good).filter(is_end) {
         Some(receipt) => receipt,
         None => {
             let receipt = match kept_outcome(&stored, host) {

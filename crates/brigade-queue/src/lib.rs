@@ -56,7 +56,7 @@ pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
     BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
-    ExaminedRun, Finding, FoundCall, FoundListed, InLedger, ListedCall, Order, Records, RunList, Snapshot,
-    Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
-    receipt_name,
+    ExaminedRun, Finding, FoundCall, FoundListed, FoundReceipt, InLedger, ListedCall, Order, Records,
+    RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction,
+    Verification, receipt_name,
 };

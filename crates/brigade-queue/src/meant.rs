@@ -7,7 +7,7 @@ use brigade_call::{Call, CallStatus, RUNS};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
 use crate::queue::duplicate_of;
-use crate::{BadReceipt, CANDIDATES, Calls, Match, QueueError, Records, StoredCall, StoredReceipt, View};
+use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
 /// The maximum number of calls with a prefix that are examined for a step.
 const EXAMINED: usize = 1_000;
@@ -195,24 +195,24 @@ impl View<'_> {
         Ok(None)
     }
 
-    /// Finds the run that a prefix stands for, also one that is running. A receipt may be unreadable.
+    /// Finds the run that a prefix stands for, also one that is running.
     ///
     /// # Errors
-    /// When the store fails.
-    pub fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<Result<MeantRun, BadReceipt>>, QueueError> {
-        if let Match::One(Ok(stored)) = self.find_run(prefix)?
+    /// When the store fails, or the receipt is unreadable.
+    pub(crate) fn meant_run(&self, prefix: &IdPrefix) -> Result<Match<MeantRun>, QueueError> {
+        if let Match::One(FoundReceipt::Good(stored)) = self.find_run(prefix)?
             && stored.receipt.id() == prefix.as_str()
         {
-            return Ok(Match::One(Ok(MeantRun::Over(Box::new(stored)))));
+            return Ok(Match::One(MeantRun::Over(stored)));
         }
         let running = self.open_runs(CallStatus::Running)?;
         // Looked for once more: one that has ended meanwhile has its receipt now.
         let (stored, over) = match self.find_run(prefix)? {
-            Match::One(Ok(stored)) => {
+            Match::One(FoundReceipt::Good(stored)) => {
                 let id = stored.receipt.id().to_owned();
                 (Some(stored), vec![id])
             }
-            Match::One(Err(bad)) => return Ok(Match::One(Err(bad))),
+            Match::One(FoundReceipt::Bad(bad)) => return Err(QueueError::Unreadable(bad)),
             Match::None => (None, Vec::new()),
             Match::Ambiguous(candidates) => (None, candidates),
         };
@@ -224,14 +224,14 @@ impl View<'_> {
             Resolved::None => return self.abandoned_run(prefix),
         };
         if let Some(stored) = stored.filter(|stored| stored.receipt.id() == id) {
-            return Ok(Match::One(Ok(MeantRun::Over(Box::new(stored)))));
+            return Ok(Match::One(MeantRun::Over(stored)));
         }
         let found = running.into_iter().find(|run| run.run_id == id);
-        Ok(found.map_or(Match::None, |run| Match::One(Ok(MeantRun::Running(run)))))
+        Ok(found.map_or(Match::None, |run| Match::One(MeantRun::Running(run))))
     }
 
     /// Finds a run without a receipt, whose runner is gone or could not record it.
-    fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<Result<MeantRun, BadReceipt>>, QueueError> {
+    fn abandoned_run(&self, prefix: &IdPrefix) -> Result<Match<MeantRun>, QueueError> {
         let mut abandoned = self.open_runs(CallStatus::Interrupted)?;
         let kept =
             self.abandoned()?.into_iter().filter(|stored| stored.call.status != CallStatus::Interrupted);
@@ -240,7 +240,7 @@ impl View<'_> {
         Ok(match prefix.resolve(ids) {
             Resolved::One(id) => {
                 let found = abandoned.into_iter().find(|run| run.run_id == id);
-                found.map_or(Match::None, |run| Match::One(Ok(MeantRun::Abandoned(run))))
+                found.map_or(Match::None, |run| Match::One(MeantRun::Abandoned(run)))
             }
             Resolved::Ambiguous(candidates) => Match::Ambiguous(candidates),
             Resolved::None => Match::None,

@@ -10,9 +10,9 @@ use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 use crate::error::QueueError;
 use crate::queue::checkpoint_of;
 use crate::store::{
-    BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt, ExaminedRun,
-    Finding, FoundCall, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint,
-    StoredReceipt, Taken, Tampering, Transaction, Verification,
+    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt, ExaminedRun, Finding,
+    FoundCall, FoundReceipt, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,
+    StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
 };
 
 /// Keeps calls, receipts and checkpoints in memory. Clones share them.
@@ -163,8 +163,8 @@ impl Snapshot for Moment {
         })
     }
 
-    fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
-        Ok(self.0.receipts.get(run).cloned().map(Ok))
+    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
+        Ok(self.0.receipts.get(run).cloned().map(|stored| FoundReceipt::Good(Box::new(stored))))
     }
 
     fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {

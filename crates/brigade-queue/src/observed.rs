@@ -2,7 +2,7 @@
 
 use brigade_call::{Receipt, RunObserved};
 
-use crate::{QueueError, View};
+use crate::{FoundReceipt, QueueError, View};
 
 impl View<'_> {
     /// Returns the observed run that stands for a run: itself, or the earlier equal one that it names. `None` if
@@ -22,8 +22,8 @@ impl View<'_> {
             return Ok(None);
         };
         Ok(match self.receipt(earlier)? {
-            Some(Ok(stored)) => observation(&stored.receipt),
-            Some(Err(_)) | None => None,
+            Some(FoundReceipt::Good(stored)) => observation(&stored.receipt),
+            Some(FoundReceipt::Bad(_)) | None => None,
         })
     }
 }

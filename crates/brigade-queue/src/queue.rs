@@ -17,7 +17,7 @@ use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
 use crate::report::Answer;
 use crate::store::{
-    BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, Order,
+    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundReceipt, Order,
     Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
     Verification,
 };
@@ -304,15 +304,12 @@ impl View<'_> {
     }
 
     /// Returns the receipt of a run by its full id. It may be unreadable.
-    pub fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
+    pub fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
         self.snapshot().receipt(run)
     }
 
     /// Finds the receipt that a prefix stands for. An exact id wins over longer ones. The receipt may be unreadable.
-    pub fn find_run(
-        &self,
-        prefix: &IdPrefix,
-    ) -> Result<Match<Result<StoredReceipt, BadReceipt>>, QueueError> {
+    pub fn find_run(&self, prefix: &IdPrefix) -> Result<Match<FoundReceipt>, QueueError> {
         if prefix.as_str().parse::<RunId>().is_ok()
             && let Some(exact) = self.receipt(prefix.as_str())?
         {
@@ -513,7 +510,7 @@ impl LockedQueue<'_> {
         let run = claim.run_id.clone();
         if let Some(receipt) = self.transaction.snapshot().receipt(run.as_str())? {
             // The store lost the run, but has revisions from before and after it.
-            let receipt = receipt.ok();
+            let receipt = receipt.good();
             let Some(stored) = finish::from_receipt(&mut *self.transaction, stored, &run, receipt, now)?
             else {
                 return Err(QueueError::RunTaken(run));

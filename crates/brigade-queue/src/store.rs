@@ -51,6 +51,25 @@ pub struct BadReceipt {
     pub problem: String,
 }
 
+/// What stands in the place of a receipt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FoundReceipt {
+    /// A receipt.
+    Good(Box<StoredReceipt>),
+    /// Something that is not a valid one.
+    Bad(BadReceipt),
+}
+
+impl FoundReceipt {
+    /// Returns the receipt, if it is valid.
+    pub fn good(self) -> Option<StoredReceipt> {
+        match self {
+            FoundReceipt::Good(stored) => Some(*stored),
+            FoundReceipt::Bad(_) => None,
+        }
+    }
+}
+
 /// A receipt of which only some members were read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExaminedReceipt {
@@ -261,8 +280,8 @@ pub trait Snapshot: Send + Sync {
     /// Counts records by stored status. Statuses without records are omitted.
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError>;
 
-    /// Returns the receipt of a run by its full id.
-    fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError>;
+    /// Returns the receipt of a run by its full id, or what stands in its place.
+    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError>;
 
     /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
     fn receipts(&self, limit: usize) -> Result<RunList, QueueError>;

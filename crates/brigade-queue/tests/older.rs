@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use brigade_call::{CallStatus, Receipt};
 use brigade_core::{CallId, IdPrefix};
 use brigade_fs::{FileMode, Fs, MemoryFs};
-use brigade_queue::{Answer, Calls, Match, OnDuplicate, QueueError, Review, Tampering};
+use brigade_queue::{Answer, Calls, FoundReceipt, Match, OnDuplicate, QueueError, Review, Tampering};
 use common::*;
 
 const JOURNAL: &str = ".brigade/tools/calls.jsonl";
@@ -253,7 +253,7 @@ fn runs_are_served_with_any_damage_to_the_ledger() {
         assert_eq!(ids, ["run-3", "run-2"], "damage {number}");
         assert_eq!(view.receipts(usize::MAX).unwrap().receipts.len(), 3);
         assert_eq!(view.run_counts().unwrap()["completed"], 3, "damage {number}");
-        assert!(matches!(view.find_run(&IdPrefix::new("run-2")).unwrap(), Match::One(Ok(_))));
+        assert!(matches!(view.find_run(&IdPrefix::new("run-2")).unwrap(), Match::One(FoundReceipt::Good(_))));
         assert!(
             matches!(view.find_run(&IdPrefix::new("run-")).unwrap(), Match::Ambiguous(ids) if ids.len() == 3)
         );

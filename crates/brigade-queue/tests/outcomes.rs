@@ -62,7 +62,7 @@ fn a_kept_outcome_is_what_readers_see_and_the_next_writer_records() {
         let view = queue.read().unwrap();
         assert_eq!(listed(&view, &Calls::All), ["call-a completed"]);
         assert_eq!(stored(&view, "call-a").call.completed_at, Some(at(4)));
-        let run = view.receipt("run-a").unwrap().unwrap().unwrap();
+        let run = view.receipt("run-a").unwrap().unwrap().good().unwrap();
         assert_eq!((run.receipt.status().as_str(), run.receipt.exit_code), ("completed", Some(0)));
         assert!(view.verify(1).unwrap().findings.is_empty());
         assert!(!is_there(&fs));
@@ -87,7 +87,7 @@ fn checkpoints_of_a_kept_outcome_are_stored_and_wait_for_an_answer() {
     let call = stored(&view, "call-a").call;
     let ids: Vec<_> = call.checkpoint_ids.iter().map(|id| id.as_str()).collect();
     assert_eq!((&call.status, ids), (&CallStatus::Waiting, vec!["ask-2", "else"]));
-    let run = view.receipt("run-a").unwrap().unwrap().unwrap();
+    let run = view.receipt("run-a").unwrap().unwrap().good().unwrap();
     assert_eq!(run.receipt.checkpoint_ids, Some(vec!["ask-2".to_owned(), "else".to_owned()]));
     assert!(view.checkpoints().unwrap().errors.is_empty());
     assert!(!is_there(&fs));
@@ -264,7 +264,7 @@ fn without_room_the_arguments_are_those_of_the_call() {
     assert_eq!(listed(&queue.read().unwrap(), &Calls::All), ["call-a completed"]);
     drop(queue.lock(at(9)).unwrap());
     let view = queue.read().unwrap();
-    let run = view.receipt("run-a").unwrap().unwrap().unwrap();
+    let run = view.receipt("run-a").unwrap().unwrap().good().unwrap();
     assert_eq!(run.receipt.args, stored(&view, "call-a").call.args);
     assert_ne!(run.receipt.args, Json::Null);
     assert!(run.receipt.touched.is_none() && run.receipt.warnings.unwrap()[0].contains("no room"));
@@ -287,6 +287,9 @@ fn what_cannot_be_written_at_all_is_recorded_by_the_process_that_knows_it() {
     assert_eq!(listed(&live.read().unwrap(), &Calls::All), ["call-a failed"]);
     drop(live.lock(at(9)).unwrap());
     let view = live.read().unwrap();
-    assert_eq!(view.receipt("run-lost").unwrap().unwrap().unwrap().receipt.status().as_str(), "failed");
+    assert_eq!(
+        view.receipt("run-lost").unwrap().unwrap().good().unwrap().receipt.status().as_str(),
+        "failed"
+    );
     assert!(view.verify(1).unwrap().findings.is_empty());
 }

@@ -13,7 +13,7 @@ use brigade_core::IdPrefix;
 use brigade_core::Number;
 use brigade_fs::{Fs, MemoryFs};
 use brigade_queue::{
-    Answer, Calls, Enqueued, Match, MemoryStore, OnDuplicate, Queue, QueueError, Review, Store,
+    Answer, Calls, Enqueued, FoundReceipt, Match, MemoryStore, OnDuplicate, Queue, QueueError, Review, Store,
 };
 use common::*;
 use proptest::prelude::*;
@@ -224,7 +224,7 @@ fn an_exact_id_wins_over_a_prefix_in_journal_and_segments(store: &dyn Kept) {
     assert_eq!(view.find_call(&IdPrefix::new(""), &|_| true).unwrap(), Match::None);
     assert_eq!(view.find_call(&IdPrefix::new("call-2"), &|_| true).unwrap(), Match::None);
     assert!(
-        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(Ok(found)) if found.receipt.id() == "run-1")
+        matches!(view.find_run(&IdPrefix::new("run-1")).unwrap(), Match::One(FoundReceipt::Good(found)) if found.receipt.id() == "run-1")
     );
     assert!(
         matches!(view.find_run(&IdPrefix::new("run-")).unwrap(), Match::Ambiguous(ids) if ids.len() == 2)

@@ -5,6 +5,7 @@ use brigade_core::Report as _;
 use brigade_core::json::Rows;
 use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
 use brigade_facts::{CATALOG, Depth, FactReader, SummaryFacts, ToolSummary};
+use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_runtime::Checks;
 use brigade_upkeep::{
@@ -83,7 +84,7 @@ fn catalog_report(
     let notes = if wants_discovered { notes_with_cache(seams, &config.catalog) } else { Vec::new() };
     let (mut valid, mut errors) = soundness(&config.catalog, filter);
     // A workspace may have a kitchen, a policy or runtimes, and no tools.
-    if !request.needs_catalog() && !seams.fs.exists(&CATALOG.parse().expect("a constant path"))? {
+    if !request.needs_catalog() && !seams.fs.exists(&RelPath::of(CATALOG))? {
         (valid, errors) = (true, Vec::new());
     }
     let diagnosis = load::diagnosis(seams, &errors);

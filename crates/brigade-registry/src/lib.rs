@@ -52,8 +52,3 @@ pub use health::{diagnosed, list, list_of};
 pub use installing::{InstallRequest, Installing, WhatToInstall, install};
 pub use register::{RegisterRequest, RegisterSource, register};
 pub use report::*;
-
-/// Parses a path constant.
-fn rel(path: &str) -> brigade_fs::RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
-}

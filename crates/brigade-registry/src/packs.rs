@@ -20,7 +20,6 @@ use brigade_upkeep::{
 };
 
 use crate::health::list as list_tools;
-use crate::rel;
 use crate::report::{
     CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
     UnreadablePack,
@@ -182,8 +181,8 @@ pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackIm
     // The sources first: an entry never names a source that is not there.
     for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
         if pack.compare(place, &*seams.fs) != SourceState::Same {
-            setup.create_folder(&rel(place).parent())?;
-            seams.fs.write_atomic(&rel(place), &pack.source(place), FileMode::KeepOr(0o644))?;
+            setup.create_folder(&RelPath::composed(place).parent())?;
+            seams.fs.write_atomic(&RelPath::composed(place), &pack.source(place), FileMode::KeepOr(0o644))?;
         }
     }
     if text != before {

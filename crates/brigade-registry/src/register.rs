@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use brigade_catalog::edit::{self, broken_line};
 use brigade_catalog::register::{Definition, RegisterError, Registration, Registrations};
 use brigade_catalog::{Catalog, Level, Runtime, Runtimes, Tool, same_label};
+use brigade_core::codes::{self, Code, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
@@ -18,7 +19,7 @@ use brigade_redact::MARK;
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
-use crate::report::{FILE_UNREADABLE, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
+use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
@@ -90,10 +91,10 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     if MOST < found.tools.len() {
         let message =
             format!("there are {} tools, and at most {MOST} are registered at once", found.tools.len());
-        found.errors.push(refusal("too_many_tools", "tools".to_owned(), &message));
+        found.errors.push(refusal(registering::TOO_MANY_TOOLS, "tools".to_owned(), &message));
     }
     let masks = load::masks_of(seams);
-    let unknown = found.notes.iter_mut().filter(|note| note.code == "unknown_key");
+    let unknown = found.notes.iter_mut().filter(|note| note.code == codes::UNKNOWN_KEY.as_str());
     unknown.for_each(|note| masks.hide(&mut note.field));
     let mut target = Target::of(seams, request)?;
     let mut report = RegisterReport {
@@ -194,7 +195,7 @@ impl Found {
             }
             Err(error) => {
                 // The error names the path.
-                let error = refusal(FILE_UNREADABLE, String::new(), &error.to_string());
+                let error = refusal(registering::FILE_UNREADABLE, String::new(), &error.to_string());
                 self.errors.push(RegisterErrorRow { field: None, ..error });
             }
         }
@@ -214,19 +215,21 @@ impl Found {
             Ok(found) => found,
             Err(why) => {
                 let (code, message) = match why {
-                    NotOne::Several { refs } => {
-                        ("ref_ambiguous", format!("its definitions differ; name one of {}", refs.join(", ")))
-                    }
-                    NotOne::Unknown { near: Some(near) } => {
-                        ("ref_unknown", format!("nothing of this name was found; did you mean `{near}`?"))
-                    }
+                    NotOne::Several { refs } => (
+                        registering::REF_AMBIGUOUS,
+                        format!("its definitions differ; name one of {}", refs.join(", ")),
+                    ),
+                    NotOne::Unknown { near: Some(near) } => (
+                        registering::REF_UNKNOWN,
+                        format!("nothing of this name was found; did you mean `{near}`?"),
+                    ),
                     NotOne::Unknown { near: None } => {
-                        ("ref_unknown", "nothing of this name was found".to_owned())
+                        (registering::REF_UNKNOWN, "nothing of this name was found".to_owned())
                     }
                 };
                 let error = refusal(code, shown.clone().into_owned(), &escape_terminal(&message));
                 self.errors.push(RegisterErrorRow { reference: Some(shown.into_owned()), ..error });
-                if code == "ref_unknown" {
+                if code == registering::REF_UNKNOWN {
                     self.name_unread(discovered, name);
                 }
                 return Ok(());
@@ -240,7 +243,7 @@ impl Found {
         };
         if entry.registered_as.as_deref() == Some(NAME) {
             let message = "it is the entry of this program's own gateway, and no tool";
-            self.errors.push(at(refusal("own_gateway", shown.clone().into_owned(), message)));
+            self.errors.push(at(refusal(registering::OWN_GATEWAY, shown.clone().into_owned(), message)));
             return Ok(());
         }
         let id = match id {
@@ -292,7 +295,7 @@ impl Found {
             line: issue.line,
             column: issue.column,
             reference: Some(escape_terminal(name).into_owned()),
-            ..refusal(issue.code.code(), escape_terminal(name).into_owned(), &issue.message)
+            ..refusal(issue.code, escape_terminal(name).into_owned(), &issue.message)
         });
         self.errors.extend(unread);
     }
@@ -307,7 +310,7 @@ impl Found {
         self.tools.extend(read.tools);
         self.harness_tools = read.harness_tools.or(self.harness_tools);
         self.notes.extend(read.notes.into_iter().map(|note| RegisterNoteRow {
-            code: note.code.to_owned(),
+            code: note.code.into(),
             field: note.field,
             message: note.message,
         }));
@@ -343,7 +346,7 @@ fn usable_id(id: &str) -> Result<brigade_catalog::ToolId, Failure> {
 
 fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
     RegisterErrorRow {
-        code: error.code.to_owned(),
+        code: error.code.into(),
         reference: None,
         field: error.field,
         message: error.message,
@@ -353,9 +356,9 @@ fn row(error: RegisterError, file: Option<&str>) -> RegisterErrorRow {
     }
 }
 
-fn refusal(code: &str, field: String, message: &str) -> RegisterErrorRow {
+fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
     RegisterErrorRow {
-        code: code.to_owned(),
+        code: code.as_code().to_owned(),
         reference: None,
         field: Some(field),
         message: message.to_owned(),
@@ -379,7 +382,8 @@ fn put_all(
     let mut after = Texts { catalog: before.catalog.clone(), runtimes: before.runtimes.clone() };
     for (text, file) in [(&before.catalog, &shown.catalog), (&before.runtimes, &shown.runtimes)] {
         if let Some(line) = broken_line(text) {
-            let error = refusal("target_invalid", String::new(), "not valid TOML; fix it by hand first");
+            let error =
+                refusal(registering::TARGET_INVALID, String::new(), "not valid TOML; fix it by hand first");
             report.errors.push(RegisterErrorRow { file: Some(file.clone()), line: Some(line), ..error });
         }
     }
@@ -397,7 +401,7 @@ fn put_all(
             } else {
                 "the catalog has a tool with this id: replace it, or give this one another id"
             };
-            report.errors.push(refusal("id_taken", format!("{id}.id"), message));
+            report.errors.push(refusal(registering::ID_TAKEN, format!("{id}.id"), message));
         }
         let earlier = tools[..index].iter().map(|earlier| &earlier.tool);
         let others = catalog.tools().iter().chain(earlier).filter(|other| other.id != tool.id);
@@ -409,22 +413,30 @@ fn put_all(
                 tool.aliases.iter().any(|alias| other.id == alias.as_str() || has_alias(other, alias));
         }
         if is_alias_taken {
-            report.errors.push(refusal("alias_taken", format!("{id}.aliases"), "another tool has this name"));
+            report.errors.push(refusal(
+                registering::ALIAS_TAKEN,
+                format!("{id}.aliases"),
+                "another tool has this name",
+            ));
         }
         for (index, _) in tool.aliases.iter().enumerate().filter(|(_, alias)| is_taken(alias)) {
             let message = "a built-in tool, or one of the gateway, has this name";
-            report.errors.push(refusal("alias_taken", format!("{id}.aliases[{}]", index + 1), message));
+            report.errors.push(refusal(
+                registering::ALIAS_TAKEN,
+                format!("{id}.aliases[{}]", index + 1),
+                message,
+            ));
         }
         if is_reserved(id) {
             let message = "a built-in tool, or one of the gateway, has this id; give this one another id";
-            report.errors.push(refusal("reserved_tool_id", format!("{id}.id"), message));
+            report.errors.push(refusal(IssueType::ReservedToolId, format!("{id}.id"), message));
         } else if is_taken(id) {
             let message = "a built-in tool, or one of the gateway, has this name; give this one another id";
-            report.errors.push(refusal("alias_taken", format!("{id}.id"), message));
+            report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
         }
         if is_id_taken {
             let message = "another tool has this id as an alias";
-            report.errors.push(refusal("alias_taken", format!("{id}.id"), message));
+            report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
         }
         let of_id =
             runtime.as_ref().and_then(|runtime| runtimes.runtime(runtime.id.as_str()).zip(Some(runtime)));
@@ -446,10 +458,10 @@ fn put_all(
             let is_unused = request.replace && !there.enabled && others.is_empty();
             if !is_left(there, runtime) && !is_own(there) && !is_unused {
                 let message = "there is a runtime with this id, which belongs to something else; give this one another id";
-                report.errors.push(refusal("id_taken", field, message));
+                report.errors.push(refusal(registering::ID_TAKEN, field, message));
             } else if !others.is_empty() && there.command != runtime.command {
                 report.notes.push(RegisterNoteRow {
-                    code: "runtime_shared".to_owned(),
+                    code: registering::RUNTIME_SHARED.into(),
                     field,
                     message: format!("the runtime is replaced for {}, too", others.join(", ")),
                 });
@@ -467,13 +479,14 @@ fn put_all(
                 Err(_) if label.contains(MARK) && !label.contains('=') => {
                     let message =
                         "it holds a secret, or a value that the policy binds; give the variable another name";
-                    ("secret_in_entry", message)
+                    (registering::SECRET_IN_ENTRY, message)
                 }
-                Err(LabelProblem::LooksLikeValue) if !label.contains('=') => {
-                    ("secret_in_entry", "it looks like a secret; a label is the name of a variable")
-                }
+                Err(LabelProblem::LooksLikeValue) if !label.contains('=') => (
+                    registering::SECRET_IN_ENTRY,
+                    "it looks like a secret; a label is the name of a variable",
+                ),
                 Err(LabelProblem::LooksLikeValue | LabelProblem::NotAName) => {
-                    ("field_invalid", "a label is the name of a variable")
+                    (registering::FIELD_INVALID, "a label is the name of a variable")
                 }
             };
             report.errors.push(refusal(code, field, message));
@@ -485,12 +498,12 @@ fn put_all(
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.secret_commands()).map(str::to_owned);
         for field in secrets.chain(tool.secret_names()).chain(unsafe_fields).chain(of_runtime) {
             let message = "it looks like a secret; name a label in env_labels, and bind it in the policy";
-            report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
+            report.errors.push(refusal(registering::SECRET_IN_ENTRY, format!("{id}.{field}"), message));
         }
         let of_runtime = runtime.iter().flat_map(|runtime| runtime.bound_texts(&masks));
         for field in tool.bound_texts(&masks).into_iter().chain(of_runtime.map(str::to_owned)) {
             let message = "it holds a value that the policy binds; name its label in env_labels instead";
-            report.errors.push(refusal("secret_in_entry", format!("{id}.{field}"), message));
+            report.errors.push(refusal(registering::SECRET_IN_ENTRY, format!("{id}.{field}"), message));
         }
         for error in &mut report.errors[before..] {
             (error.file, error.reference) = source.names();
@@ -510,7 +523,11 @@ fn put_all(
                 after.runtimes = runtimes.unwrap_or(after.runtimes);
             }
             (Err(error), _) | (_, Err(error)) => {
-                report.errors.push(refusal("target_invalid", tool.id.to_string(), &error.to_string()));
+                report.errors.push(refusal(
+                    registering::TARGET_INVALID,
+                    tool.id.to_string(),
+                    &error.to_string(),
+                ));
                 break;
             }
         }
@@ -544,7 +561,7 @@ fn put_all(
         let issue = catalog.issues().iter().find(of_entry);
         let field = issue.and_then(|issue| issue.field.clone()).unwrap_or_default();
         let message = issue.map_or("the entry would be broken", |issue| issue.message.as_str());
-        report.errors.push(refusal("field_invalid", format!("{}.{field}", row.tool_id), message));
+        report.errors.push(refusal(registering::FIELD_INVALID, format!("{}.{field}", row.tool_id), message));
         report.registered.clear();
         return None;
     }
@@ -570,20 +587,24 @@ fn set_harness_tools(truth: bool, catalog: &Catalog, after: &mut Texts, report: 
         Some(known) if known == truth => return,
         Some(known) => {
             let message = format!("the file says `harness_tools = {known}` under [registry], which stays");
-            ("fallback_harness_ignored", message)
+            (registering::FALLBACK_HARNESS_IGNORED, message)
         }
         None => match edit::set_harness_tools(&after.catalog, truth) {
             Ok(text) => {
                 after.catalog = text;
-                ("harness_tools_set", format!("it is `harness_tools = {truth}` under [registry]"))
+                (registering::HARNESS_TOOLS_SET, format!("it is `harness_tools = {truth}` under [registry]"))
             }
             Err(error) => {
-                report.errors.push(refusal("target_invalid", field.to_owned(), &error.to_string()));
+                report.errors.push(refusal(
+                    registering::TARGET_INVALID,
+                    field.to_owned(),
+                    &error.to_string(),
+                ));
                 return;
             }
         },
     };
-    report.notes.push(RegisterNoteRow { code: code.to_owned(), field: field.to_owned(), message });
+    report.notes.push(RegisterNoteRow { code: code.into(), field: field.to_owned(), message });
 }
 
 /// Notes the runtime of a replaced entry, if no entry uses it any more.
@@ -596,7 +617,7 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
     }
     let left = escape_terminal(left);
     Some(RegisterNoteRow {
-        code: "runtime_left".to_owned(),
+        code: registering::RUNTIME_LEFT.into(),
         field: format!("{}.runtime_id", new.id),
         message: format!(
             "the runtime `{left}` of the replaced entry stays in {file}; remove it if nobody needs it"

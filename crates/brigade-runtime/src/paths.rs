@@ -61,15 +61,13 @@ impl Paths {
     /// Returns where the metadata of the runtime with an id is.
     pub(crate) fn metadata_of(id: &str) -> RelPath {
         let stem = file_stem(id);
-        format!("{STATE}/{stem}.json").parse().expect("a stem is one name that is not `..`")
+        RelPath::composed(&format!("{STATE}/{stem}.json"))
     }
 
     /// Resolves the paths of a runtime. Reads only links and directories.
     pub(crate) fn find(fs: &dyn Fs, host: &Host, runtime: &Runtime) -> Paths {
         let stem = file_stem(runtime.id.as_str());
-        let state = |extension: &str| -> RelPath {
-            format!("{STATE}/{stem}.{extension}").parse().expect("a stem is one name that is not `..`")
-        };
+        let state = |extension: &str| RelPath::composed(&format!("{STATE}/{stem}.{extension}"));
         let metadata = Paths::metadata_of(runtime.id.as_str());
         let mut finder = Finder { fs, host, runtime, issues: Vec::new() };
         let or_default = |path: &Option<String>, extension: &str| match path {

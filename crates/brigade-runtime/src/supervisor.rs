@@ -143,7 +143,7 @@ impl<'a> Supervisor<'a> {
     /// # Errors
     /// When the directory of the state cannot be listed.
     pub fn left(&self, configured: &[Runtime]) -> Result<Vec<Runtime>, RuntimeError> {
-        let state: RelPath = STATE.parse().expect("it is a relative path");
+        let state = RelPath::of(STATE);
         let entries = match self.fs.list_dir(&state) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),

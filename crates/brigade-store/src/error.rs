@@ -80,7 +80,7 @@ impl StoreError {
 impl Explained for StoreError {
     fn kind(&self) -> ErrorKind {
         match self {
-            StoreError::Refused(refusal) if refusal.code == "not_found" => ErrorKind::NotFound,
+            StoreError::Refused(refusal) if refusal.code == codes::NOT_FOUND.as_str() => ErrorKind::NotFound,
             StoreError::Refused(_) | StoreError::Newer(_) => ErrorKind::Refused,
             _ => ErrorKind::Environment,
         }

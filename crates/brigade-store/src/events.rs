@@ -29,7 +29,7 @@ pub struct Visited {
     /// The state.
     pub state: Option<String>,
     /// How often the execution had come to it then.
-    pub visit: Option<i64>,
+    pub visit: Option<u64>,
 }
 
 /// What an event is about.

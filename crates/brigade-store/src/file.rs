@@ -24,16 +24,12 @@ pub(crate) struct Place {
     pub(crate) absolute: PathBuf,
 }
 
-pub(crate) fn rel(path: &str) -> RelPath {
-    path.parse().expect("the path is relative")
-}
-
 /// Finds the file; `None` if there is none.
 ///
 /// # Errors
 /// Fails if it is a link or no file, or its directory leads out of the workspace.
 pub(crate) fn find(fs: &dyn Fs) -> Result<Option<Place>, FsError> {
-    let path = rel(STATE_DB);
+    let path = RelPath::of(STATE_DB);
     let folder = path.parent();
     if !fs.exists(&folder)? {
         return Ok(None);
@@ -68,7 +64,7 @@ fn check(fs: &dyn Fs, path: &RelPath) -> Result<Option<Metadata>, FsError> {
 
 /// Makes the empty file, private, and its directories.
 pub(crate) fn make(fs: &dyn Fs) -> Result<Place, FsError> {
-    let path = rel(STATE_DB);
+    let path = RelPath::of(STATE_DB);
     fs.create_dir_all(&path.parent())?;
     if let Some(place) = find(fs)? {
         return Ok(place);
@@ -84,8 +80,12 @@ pub(crate) fn make(fs: &dyn Fs) -> Result<Place, FsError> {
 
 /// Holds the lock under which the file is made, migrated or set aside.
 pub(crate) fn lock(fs: &dyn Fs, timeout: Duration) -> Result<brigade_fs::Lock, FsError> {
-    fs.create_dir_all(&rel(STATE_DB).parent())?;
-    fs.lock(&rel(&format!("{STATE_DB}.lock")), &format!("process {}", std::process::id()), timeout)
+    fs.create_dir_all(&RelPath::of(STATE_DB).parent())?;
+    fs.lock(
+        &RelPath::composed(&format!("{STATE_DB}.lock")),
+        &format!("process {}", std::process::id()),
+        timeout,
+    )
 }
 
 /// Moves a broken file and what SQLite keeps beside it, so that a person can still try to recover it.
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn what_stands_beside_a_broken_file_is_moved_with_it() {
         let fs = MemoryFs::new();
-        fs.create_dir_all(&rel(STATE_DB).parent()).unwrap();
+        fs.create_dir_all(&RelPath::of(STATE_DB).parent()).unwrap();
         for name in [STATE_DB.to_owned(), format!("{STATE_DB}-wal"), format!("{STATE_DB}.quarantine-1")] {
-            fs.write_atomic(&rel(&name), name.as_bytes(), FileMode::Private).unwrap();
+            fs.write_atomic(&RelPath::composed(&name), name.as_bytes(), FileMode::Private).unwrap();
         }
         let place = find(&fs).unwrap().unwrap();
         assert_eq!(set_aside(&fs, &place).unwrap(), format!("{STATE_DB}.quarantine-2"));
-        let read = |name: &str| fs.read(&rel(&format!("{STATE_DB}{name}")), 100).ok();
+        let read = |name: &str| fs.read(&RelPath::composed(&format!("{STATE_DB}{name}")), 100).ok();
         assert_eq!(read(".quarantine-2"), Some(STATE_DB.as_bytes().to_vec()));
         assert_eq!(read(".quarantine-2-wal"), Some(format!("{STATE_DB}-wal").into_bytes()));
         assert_eq!((read(""), read("-wal")), (None, None));

@@ -3,7 +3,9 @@
 //! A transition is one transaction. Whoever drives an execution names its process with each write, and writes nothing
 //! any more once the execution has ended or another process has taken it over.
 
-use brigade_core::json::to_json;
+use std::collections::BTreeMap;
+
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Json, Object, Timestamp, codes, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -77,7 +79,7 @@ pub struct Flow {
     /// The state that it is in, or ended in.
     pub state: String,
     /// How often it came to each state.
-    pub visits: Object,
+    pub visits: BTreeMap<String, u64>,
     /// How many transitions it made.
     pub transitions: i64,
     /// What its states share.
@@ -179,7 +181,7 @@ pub enum Follows<'a> {
         /// Its name.
         name: &'a str,
         /// How often the execution came to each state then.
-        visits: &'a Object,
+        visits: &'a BTreeMap<String, u64>,
         /// How many transitions it made then.
         transitions: u64,
         /// What the state is told.
@@ -215,7 +217,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Flow> {
         status: FlowStatus::of(&status).unwrap_or(FlowStatus::Failed),
         is_paused: row.get("is_paused")?,
         state: row.get("state")?,
-        visits: object("visits")?,
+        visits: from_json(&json(row, "visits")?).map_err(|_| damaged("visits"))?,
         transitions: row.get("transitions")?,
         blackboard: object("blackboard")?,
         outputs: object("outputs")?,
@@ -246,7 +248,7 @@ fn note(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let (event_type, payload) = event.parts();
-    let visit = flow.visits.get(&flow.state).and_then(Json::as_i64);
+    let visit = flow.visits.get(&flow.state).copied();
     let visited = Visited { state: Some(flow.state.clone()), visit };
     let mut whole = to_json(&visited).expect("a visit is JSON");
     if let (Json::Object(members), Json::Object(more)) = (&mut whole, payload) {
@@ -504,7 +506,7 @@ impl Store {
                         params![
                             id,
                             name,
-                            Json::Object(visits.clone()).to_compact(),
+                            to_json(visits).expect("counts are JSON").to_compact(),
                             i64::try_from(transitions).unwrap_or(i64::MAX),
                             feedback,
                             now.unix_micros()

@@ -22,7 +22,7 @@ use crate::desk::Desk;
 use crate::job::Job;
 use crate::judging::Judge;
 use crate::names::files_of;
-use crate::{environment, flow, rel};
+use crate::{environment, flow};
 
 /// Runs the tasks of one call.
 pub struct Hands<'a> {
@@ -64,7 +64,7 @@ pub(crate) fn worker_of(config: &Config, host: &Host<'_>, agent: &Agent) -> Resu
 }
 
 fn folder(id: &str) -> Result<RelPath, Failure> {
-    rel(TASKS).join(id).map_err(|error| environment(&error))
+    RelPath::of(TASKS).join(id).map_err(|error| environment(&error))
 }
 
 /// Reads what names a process.
@@ -153,7 +153,7 @@ impl Tasks for Hands<'_> {
 /// Makes the folder of a task. What tasks leave is nothing for git.
 pub(crate) fn make_folder(fs: &dyn Fs, path: &RelPath) -> Result<(), brigade_fs::FsError> {
     fs.create_dir_all(path)?;
-    let ignore = rel(TASKS).join(".gitignore").expect("a constant name");
+    let ignore = RelPath::of(TASKS).join(".gitignore").expect("a constant name");
     if fs.exists(&ignore)? {
         return Ok(());
     }

@@ -11,6 +11,7 @@ use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Number};
 use brigade_crew::{Attempt, Host, Watch, attempt};
 use brigade_facts::{Config, Host as FactHost};
+use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{Errand, errand};
 use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
@@ -23,7 +24,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::hands::{cook, make_folder};
 use crate::receipt::{About, InTools};
-use crate::rel;
 
 /// How long a judge may take. Whoever asked waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -181,7 +181,7 @@ impl Judge {
             args: matter.input.clone(),
         };
         let host = host.keeping(Arc::new(InTools { seams: seams.clone(), task: about }));
-        let path = rel(TASKS).join(&id).map_err(|error| text(&error))?;
+        let path = RelPath::of(TASKS).join(&id).map_err(|error| text(&error))?;
         make_folder(&*seams.fs, &path).map_err(|error| text(&error))?;
         let directory = seams.fs.root().join(path.as_path());
         judged.run_id = Some(run.clone());

@@ -77,8 +77,3 @@ pub use running::Running;
 fn environment(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(codes::ENVIRONMENT, error.to_string())
 }
-
-/// Parses a path constant.
-fn rel(path: &str) -> brigade_fs::RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
-}

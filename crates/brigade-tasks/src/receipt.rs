@@ -9,8 +9,6 @@ use brigade_exec::RunPaths;
 use brigade_fs::RelPath;
 use brigade_upkeep::Seams;
 
-use crate::rel;
-
 /// What a receipt says about the task.
 pub(crate) struct About {
     pub(crate) execution: String,
@@ -28,11 +26,11 @@ pub(crate) struct InTools {
 impl KeepReceipts for InTools {
     fn logs(&self, run: &RunId) -> (RelPath, RelPath) {
         let paths = RunPaths::of(run);
-        (rel(&paths.stdout_log), rel(&paths.stderr_log))
+        (RelPath::composed(&paths.stdout_log), RelPath::composed(&paths.stderr_log))
     }
 
     fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
-        self.seams.fs.create_dir_all(&rel(RUNS))?;
+        self.seams.fs.create_dir_all(&RelPath::of(RUNS))?;
         let receipt = self.receipt(kept);
         let queue = self.seams.queue();
         let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));

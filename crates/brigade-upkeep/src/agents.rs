@@ -2,11 +2,11 @@
 
 use brigade_core::{ErrorKind, NextStep, codes};
 use brigade_facts::{CONFIG_LIMIT, GATEWAY, read_profiles};
+use brigade_fs::RelPath;
 use brigade_policy::Failure;
 use brigade_profile::GatewayConfig;
 use brigade_profile::gateway::EditError;
 
-use crate::rel;
 use crate::setup::Setup;
 
 /// The lock for changing gateway.toml.
@@ -24,12 +24,12 @@ impl Setup<'_> {
     ) -> Result<(), Failure> {
         let profiles = read_profiles(self.fs).map_err(|issues| invalid(&issues))?;
         self.check_place(GATEWAY)?;
-        let lock = rel(GATEWAY_LOCK);
+        let lock = RelPath::of(GATEWAY_LOCK);
         self.fs.create_dir_all(&lock.parent())?;
         let now = self.clock.now();
         let holder = format!("process {} (change of the agents), since {now}", std::process::id());
         let _lock = self.fs.lock(&lock, &holder, self.timeout)?;
-        let text = match self.fs.read(&rel(GATEWAY), CONFIG_LIMIT) {
+        let text = match self.fs.read(&RelPath::of(GATEWAY), CONFIG_LIMIT) {
             Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{GATEWAY}: the file is not UTF-8 text"))
             })?),

@@ -6,6 +6,7 @@ use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{NextStep, Report as _};
 use brigade_doctor::{Area, Issue, Waiting};
 use brigade_facts::CATALOG;
+use brigade_fs::RelPath;
 use brigade_kitchen::show::DecisionRow;
 use brigade_policy::{Failure, Standing};
 use brigade_queue::Calls;
@@ -19,7 +20,7 @@ use crate::shown::top_issue_of;
 use crate::survey::{Parts, Survey};
 use crate::waiting::waiting_rows;
 use crate::work::inbox_counts;
-use crate::{gather, load, rel};
+use crate::{gather, load};
 
 /// The most rows of what waits.
 const MAX_WAITING: usize = 200;
@@ -59,7 +60,7 @@ pub fn brief(
     let top =
         |areas: &[Area]| top_issue_of(seams, issues.iter().filter(|issue| areas.contains(&issue.area())));
     let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
-    let has_no_catalog = has_kitchen && !seams.fs.exists(&rel(CATALOG))?;
+    let has_no_catalog = has_kitchen && !seams.fs.exists(&RelPath::of(CATALOG))?;
     // What is wrong with tools is no reason where there are none.
     let pressing: Vec<Issue> = match has_no_catalog {
         true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),

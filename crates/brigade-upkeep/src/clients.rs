@@ -15,12 +15,11 @@ use brigade_discovery::{
 };
 use brigade_exec::HostEnvironment;
 use brigade_facts::is_program;
-use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
 use brigade_policy::Failure;
 use brigade_projection::unified;
 use brigade_redact::Redactor;
 
-use crate::rel;
 use crate::seams::no_home;
 use file::ClientFile;
 
@@ -168,7 +167,7 @@ impl Clients<'_> {
 
     /// Takes the locks of the list, and of the user's files.
     fn lock(&self, scope: Scope) -> Result<(Lock, Option<Lock>), Failure> {
-        let path = rel(LOCK);
+        let path = RelPath::of(LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let holder = format!("process {} (connect), since {}", std::process::id(), self.clock.now());
         let own = self.fs.lock(&path, &holder, self.timeout)?;
@@ -177,13 +176,13 @@ impl Clients<'_> {
         }
         let folder =
             self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
-        let host = DiskFs::make(&folder)?.lock(&rel(HOST_LOCK), &holder, self.timeout)?;
+        let host = DiskFs::make(&folder)?.lock(&RelPath::of(HOST_LOCK), &holder, self.timeout)?;
         Ok((own, Some(host)))
     }
 
     /// Reads the list of written entries.
     fn connected(&self) -> Result<Connected, Failure> {
-        let bytes = match self.fs.read(&rel(CONNECTED), LIMIT) {
+        let bytes = match self.fs.read(&RelPath::of(CONNECTED), LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(Connected::default()),
             Err(error) => return Err(error.into()),
@@ -198,7 +197,7 @@ impl Clients<'_> {
     }
 
     fn store(&self, connected: &Connected) -> Result<(), FsError> {
-        self.fs.write_atomic(&rel(CONNECTED), &connected.to_text(), FileMode::Private)
+        self.fs.write_atomic(&RelPath::of(CONNECTED), &connected.to_text(), FileMode::Private)
     }
 
     /// Chooses the file of a client: the one with an entry of ours, else the first that exists, else the first.

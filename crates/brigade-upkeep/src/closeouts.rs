@@ -10,8 +10,6 @@ use brigade_facts::{Config, DOCUMENT_LIMIT, Host, Places, parse_json, plan_proje
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_projection::Depth;
 
-use crate::rel;
-
 /// The directory of closeouts.
 pub const CLOSEOUTS: &str = ".brigade/tools/parity-closeouts";
 
@@ -45,7 +43,7 @@ impl Closeouts {
 pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
     let mut found = Closeouts::default();
     let mut latest: Option<(Option<Timestamp>, String)> = None;
-    let folder = rel(CLOSEOUTS);
+    let folder = RelPath::of(CLOSEOUTS);
     let entries = match fs.list_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return Ok(found),
@@ -90,7 +88,7 @@ pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(
 
 /// Creates a directory for a closeout. A number is added if the name is taken.
 fn new_closeout(fs: &dyn Fs, now: Timestamp) -> Result<(String, RelPath), FsError> {
-    let parent = rel(CLOSEOUTS);
+    let parent = RelPath::of(CLOSEOUTS);
     fs.create_dir_all(&parent)?;
     let name = format!("{}-{SUFFIX}", now.compact());
     let mut number = 1;

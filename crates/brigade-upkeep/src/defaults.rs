@@ -8,10 +8,10 @@ use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
 use brigade_core::json::from_json;
 use brigade_core::{ConfigIssue, Json, Severity, codes};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
+use brigade_fs::RelPath;
 use brigade_policy::{ErrorLine, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::rel;
 use crate::setup::{CATALOG_LOCK, Existing, Ignore, Setup};
 
 /// The file with the user's selection of harnesses.
@@ -147,7 +147,7 @@ impl Setup<'_> {
             self.ignore_change(request.ignore)?;
             Some(self.lock_catalog()?)
         };
-        let bytes = match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+        let bytes = match self.fs.read(&RelPath::of(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.is_not_found() => None,
             Err(error) => return Err(error.into()),
@@ -193,7 +193,7 @@ impl Setup<'_> {
         let write = !request.dry_run && done.conflicts.is_empty();
         let ignored = if write { self.ignore_change(request.ignore)? } else { None };
         for source in starter::SOURCES {
-            let (action, detail) = match (self.fs.exists(&rel(source.path))?, write) {
+            let (action, detail) = match (self.fs.exists(&RelPath::composed(source.path))?, write) {
                 (true, _) => ("skip", Some("source exists".into())),
                 (false, true) => ("create", None),
                 (false, false) => ("would_create", None),
@@ -222,7 +222,7 @@ impl Setup<'_> {
 
     /// Reads the selected harnesses of this workspace; `None` without a usable selection.
     fn projection_scope(&self) -> Result<Option<BTreeSet<String>>, Failure> {
-        let bytes = match self.fs.read(&rel(SELECTION), DOCUMENT_LIMIT) {
+        let bytes = match self.fs.read(&RelPath::of(SELECTION), DOCUMENT_LIMIT) {
             Ok(bytes) => bytes,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),

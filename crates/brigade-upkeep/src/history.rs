@@ -12,15 +12,15 @@ use brigade_call::{
 use brigade_core::{CallId, Fingerprint, Json};
 use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
-use brigade_fs::{FileKind, Lines};
+use brigade_fs::{FileKind, Lines, RelPath};
 use brigade_queue::{
-    Calls, Chain, ExaminedReceipt, StoredCheckpoint, StoredReceipt, Verification, View, receipt_name,
+    Calls, Chain, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
+    receipt_name,
 };
 
 use crate::error::UpkeepError;
 use crate::inbox::{INBOX, InboxStore};
 use crate::observed::seen_run;
-use crate::rel;
 use crate::replan::{Changes, Replanner};
 use crate::site::Site;
 use crate::survey::Ledger;
@@ -158,9 +158,9 @@ fn add_runs(
     // Newest first: a later success of the same request is known before the failure is looked at.
     runs.sort_unstable_by(LookedRun::newest_first);
     if let Some(newest) = runs.first()
-        && let Some(Ok(stored)) = view.receipt(newest.stored_id())?
+        && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?
     {
-        facts.latest_run = Some(stored);
+        facts.latest_run = Some(*stored);
     }
     let mut settled: HashSet<Fingerprint> = HashSet::new();
     let mut replays = 0;
@@ -203,12 +203,12 @@ const FILES_OF_V030: [&str; 2] =
 /// journal was adopted and the copy is still there.
 fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
     let fs = site.fs();
-    let mut is_of_v030 = fs.exists(&rel(&format!("{CALLS}.0.30.0")))?;
+    let mut is_of_v030 = fs.exists(&RelPath::composed(&format!("{CALLS}.0.30.0")))?;
     for file in FILES_OF_V030 {
-        is_of_v030 = is_of_v030 || fs.exists(&rel(file))?;
+        is_of_v030 = is_of_v030 || fs.exists(&RelPath::composed(file))?;
     }
     let wrote = |(file, first): &(&str, &str)| {
-        let text = fs.read(&rel(file), CONFIG_LIMIT).unwrap_or_default();
+        let text = fs.read(&RelPath::composed(file), CONFIG_LIMIT).unwrap_or_default();
         let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text).trim_ascii_start();
         text.starts_with(first.as_bytes())
     };
@@ -240,7 +240,7 @@ fn uses(
     let mut found = BTreeMap::new();
     for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
         let Some(looked) = last.get(tool.id.as_str()) else { continue };
-        let Some(Ok(stored)) = view.receipt(looked.stored_id())? else { continue };
+        let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
         if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
             let used = ToolUse::of(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
             found.insert(tool.id.to_string(), used);
@@ -263,7 +263,7 @@ fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> 
 fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
     let mut found = Vec::new();
     let kitchen = site.kitchen.folders_of_lines()?;
-    for folder in QUARANTINES.map(rel).into_iter().chain(kitchen) {
+    for folder in QUARANTINES.map(RelPath::of).into_iter().chain(kitchen) {
         for entry in site.fs().list_dir(&folder).unwrap_or_default() {
             if !entry.name.contains(".quarantine-") {
                 continue;
@@ -409,7 +409,7 @@ struct Read {
 
 /// Reads every receipt once, on all processors.
 fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, UpkeepError> {
-    let listed = site.fs().list_dir(&rel(RUNS)).unwrap_or_default();
+    let listed = site.fs().list_dir(&RelPath::of(RUNS)).unwrap_or_default();
     let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
     let read = Mutex::new(Read::default());
     let chain = match ledger {

@@ -6,11 +6,10 @@ use brigade_catalog::{Catalog, Level, Runtime, Tool};
 use brigade_core::ErrorKind;
 use brigade_core::text::escape_terminal;
 use brigade_facts::{CATALOG, CONFIG_LIMIT, compile_schema};
-use brigade_fs::{FileMode, Fs};
+use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_mcp::{ImportedTool, ListedTool, McpTool, import_ids, imported_tool, stored_schema};
 use brigade_policy::Failure;
 
-use crate::rel;
 use crate::setup::Setup;
 
 /// The directory of imported input schemas.
@@ -86,12 +85,12 @@ impl Setup<'_> {
             tools.push(row);
         }
         if !dry_run && new != text {
-            self.fs.create_dir_all(&rel(SCHEMAS))?;
+            self.fs.create_dir_all(&RelPath::of(SCHEMAS))?;
             // Schemas are written first, so no entry names a missing file.
             for (path, schema) in &files {
-                self.fs.write_atomic(&rel(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
+                self.fs.write_atomic(&RelPath::composed(path), schema.as_bytes(), FileMode::KeepOr(0o600))?;
             }
-            self.fs.write_atomic(&rel(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
+            self.fs.write_atomic(&RelPath::of(CATALOG), new.as_bytes(), FileMode::KeepOr(0o600))?;
         }
         Ok(Imported { tools, added: files.len() })
     }
@@ -118,7 +117,7 @@ fn why_skipped(
     if let Some(known) = catalog.tools().iter().find(same) {
         return Some(format!("the catalog has it as `{}`", escape_terminal(known.id.as_str())));
     }
-    let old = fs.read(&rel(schema_path), CONFIG_LIMIT);
+    let old = fs.read(&RelPath::composed(schema_path), CONFIG_LIMIT);
     let differs = old.is_ok_and(|old| old != schema.as_bytes());
     differs.then(|| format!("`{schema_path}` is there and says something else"))
 }

@@ -10,7 +10,6 @@ use brigade_facts::CONFIG_LIMIT;
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_policy::Failure;
 
-use crate::rel;
 use crate::site::Site;
 
 /// The inbox file.
@@ -186,7 +185,7 @@ impl<'a> InboxStore<'a> {
     /// # Errors
     /// Returns file errors.
     pub fn read(&self) -> Result<InboxFile, FsError> {
-        match self.fs.read(&rel(INBOX), CONFIG_LIMIT) {
+        match self.fs.read(&RelPath::of(INBOX), CONFIG_LIMIT) {
             Ok(bytes) => Ok(InboxFile::parse(&bytes)),
             Err(error) if error.is_not_found() => Ok(InboxFile::default()),
             Err(error) => Err(error),
@@ -198,17 +197,17 @@ impl<'a> InboxStore<'a> {
     /// # Errors
     /// Returns file errors, and a timeout if another process keeps the lock.
     pub fn change<T>(&self, change: impl FnOnce(&mut InboxFile) -> T) -> Result<(T, SetAside), FsError> {
-        self.fs.create_dir_all(&rel(FOLDER))?;
+        self.fs.create_dir_all(&RelPath::of(FOLDER))?;
         let holder = format!("process {}, since {}", std::process::id(), self.clock.now());
-        let _lock = self.fs.lock(&rel(LOCK), &holder, self.timeout)?;
+        let _lock = self.fs.lock(&RelPath::of(LOCK), &holder, self.timeout)?;
         let mut inbox = self.read()?;
         let result = change(&mut inbox);
         let set_aside = quarantine(self.fs, &inbox)?;
         let has_rows = !inbox.appended.is_empty();
         if inbox.is_changed || set_aside.file.is_some() || (has_rows && inbox.is_torn) {
-            self.fs.write_atomic(&rel(INBOX), &inbox.to_bytes(), FileMode::Private)?;
+            self.fs.write_atomic(&RelPath::of(INBOX), &inbox.to_bytes(), FileMode::Private)?;
         } else if has_rows {
-            self.fs.append_durable(&rel(INBOX), &inbox.appended)?;
+            self.fs.append_durable(&RelPath::of(INBOX), &inbox.appended)?;
         }
         Ok((result, set_aside))
     }
@@ -223,7 +222,7 @@ fn quarantine(fs: &dyn Fs, inbox: &InboxFile) -> Result<SetAside, FsError> {
     bytes.push(b'\n');
     let mut number = 1;
     let path = loop {
-        let path: RelPath = rel(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
+        let path: RelPath = RelPath::composed(&format!("{FOLDER}/inbox.quarantine-{number}.jsonl"));
         match fs.read(&path, bytes.len() as u64) {
             // A crash happened after this copy, before the inbox was rewritten.
             Ok(existing) if existing == bytes => break path,

@@ -5,10 +5,9 @@ use std::path::Path;
 use brigade_catalog::starter::StarterTools;
 use brigade_core::{NextStep, Report as _};
 use brigade_facts::CATALOG;
-use brigade_fs::{DiskFs, Fs as _};
+use brigade_fs::{DiskFs, Fs as _, RelPath};
 use brigade_policy::Failure;
 
-use crate::rel;
 use crate::report::{InitReport, WorkspaceAbove};
 use crate::seams::Seams;
 use crate::setup::{Existing, Ignore};
@@ -18,7 +17,7 @@ pub const MARKER: &str = ".brigade";
 
 /// Opens a directory if it holds a workspace.
 pub fn marked(folder: &Path) -> Option<DiskFs> {
-    DiskFs::open(folder).ok().filter(|fs| fs.exists(&rel(MARKER)).unwrap_or(false))
+    DiskFs::open(folder).ok().filter(|fs| fs.exists(&RelPath::of(MARKER)).unwrap_or(false))
 }
 
 /// Writes a new catalog, its sources and the ignore lines. Existing sources are kept.
@@ -62,7 +61,7 @@ pub fn write_starter(
 /// Looks for a workspace around a new one. Commands in the new one do not see it any more.
 fn workspace_above(seams: &Seams) -> Result<Option<WorkspaceAbove>, Failure> {
     let root = seams.fs.root();
-    if seams.files.is_some() || seams.fs.exists(&rel(MARKER))? {
+    if seams.files.is_some() || seams.fs.exists(&RelPath::of(MARKER))? {
         return Ok(None);
     }
     Ok(root.ancestors().skip(1).find_map(marked).map(|above| {

@@ -121,8 +121,3 @@ pub use survey::{Ledger, Parts, Survey};
 pub use temporary::left_temporary;
 pub use waiting::waiting;
 pub use words::ShownWords;
-
-/// Parses a path constant.
-fn rel(path: &str) -> brigade_fs::RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
-}

@@ -6,8 +6,6 @@ use brigade_core::Timestamp;
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use brigade_process::ProcessIdentity;
 
-use crate::rel;
-
 /// The lock directory.
 const HELD: &str = "calls.jsonl.lock";
 
@@ -22,7 +20,7 @@ const PID_LIMIT: u64 = 64;
 
 /// Lists the locks without a living holder.
 pub(crate) fn left_locks(fs: &dyn Fs, now: Timestamp) -> Vec<RelPath> {
-    let folder = rel(brigade_queue::TOOLS);
+    let folder = RelPath::of(brigade_queue::TOOLS);
     let entries = fs.list_dir(&folder).unwrap_or_default();
     let named = entries.iter().filter(|entry| entry.kind == FileKind::Directory);
     let named = named.filter(|entry| entry.name == HELD || entry.name.starts_with(PASSING));

@@ -3,8 +3,6 @@
 use brigade_core::parallel::in_parallel;
 use brigade_fs::{DirEntry, FileKind, Fs, RelPath};
 
-use crate::rel;
-
 /// The directories of the state. Configuration files in them are not secret, so they are skipped.
 const STATE: [&str; 3] = [".brigade/tools", ".brigade/work", ".brigade/kitchen"];
 
@@ -34,10 +32,10 @@ pub(crate) enum Which {
 pub(crate) fn wide_modes(fs: &dyn Fs, which: Which) -> Vec<Wide> {
     let mut found = Vec::new();
     let is_closed = |path: &RelPath| fs.metadata(path).is_ok_and(|metadata| metadata.mode & OTHERS == 0);
-    if is_closed(&rel(".brigade")) {
+    if is_closed(&RelPath::of(".brigade")) {
         return found;
     }
-    for folder in STATE.map(rel) {
+    for folder in STATE.map(RelPath::of) {
         if fs.link_metadata(&folder).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
             && !is_closed(&folder)
         {

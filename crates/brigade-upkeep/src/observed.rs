@@ -4,7 +4,7 @@
 use brigade_call::{Receipt, RunObserved, SeenRun};
 use brigade_fs::Fs;
 use brigade_process::ProcessIdentity;
-use brigade_queue::{QueueError, RunFilter, View};
+use brigade_queue::{FoundReceipt, QueueError, RunFilter, View};
 
 use crate::upstreams::start_of;
 
@@ -93,7 +93,7 @@ pub fn seen_runs(fs: &dyn Fs, view: &View<'_>, tool: &str, limit: usize) -> Resu
     let filter = RunFilter { tool: Some(tool.to_owned()), limit: Some(limit), ..RunFilter::default() };
     let mut found = SeenRuns::default();
     for listed in view.list_runs(&filter, None)?.runs {
-        let Some(Ok(stored)) = view.receipt(listed.stored_id())? else { continue };
+        let Some(FoundReceipt::Good(stored)) = view.receipt(listed.stored_id())? else { continue };
         found.looked_at += 1;
         match seen_run(fs, view, &stored.receipt)? {
             Seen::Run(run) if found.runs.iter().any(|known| known.id == run.id) => {}

@@ -15,8 +15,6 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::Failure;
 use brigade_redact::Redactor;
 
-use crate::rel;
-
 /// The directory of packs.
 pub const PACKS: &str = ".brigade/tools/packs";
 
@@ -55,7 +53,7 @@ pub struct FoundPacks {
 /// # Errors
 /// Returns an error if the directory cannot be listed.
 pub fn packs(fs: &dyn Fs) -> Result<FoundPacks, FsError> {
-    let parent = rel(PACKS);
+    let parent = RelPath::of(PACKS);
     let entries = match fs.list_dir(&parent) {
         Ok(entries) => entries,
         Err(error) if error.is_not_found() => return Ok(FoundPacks::default()),
@@ -216,9 +214,9 @@ pub fn archive_pack(fs: &dyn Fs, pack_id: &str) -> Result<RelPath, FsError> {
     if fs.exists(&target)? {
         return Err(FsError::new("archive", target.as_str(), FsErrorKind::Exists));
     }
-    fs.rename(&inside(&rel(PACKS), pack_id), &target)?;
+    fs.rename(&inside(&RelPath::of(PACKS), pack_id), &target)?;
     fs.sync_dir(&archive)?;
-    fs.sync_dir(&rel(PACKS))?;
+    fs.sync_dir(&RelPath::of(PACKS))?;
     Ok(target)
 }
 
@@ -361,7 +359,7 @@ fn read_plain(fs: &dyn Fs, folder: &RelPath, path: &str, limit: u64) -> Result<O
 
 /// Creates a directory whose content git ignores.
 fn private_folder(fs: &dyn Fs, path: &str) -> Result<RelPath, FsError> {
-    let folder = rel(path);
+    let folder = RelPath::composed(path);
     fs.create_dir_all(&folder)?;
     let ignore = inside(&folder, ".gitignore");
     if !fs.exists(&ignore)? {
@@ -427,7 +425,7 @@ mod tests {
         assert_eq!(build(&fs, "a"), "20231114-221320-tool-pack");
         assert_eq!(build(&fs, "b"), "20231114-221320-tool-pack-2");
         // A command that was killed leaves the hidden directory.
-        fs.create_dir_all(&rel(".brigade/tools/packs/.new-20231114-221320-tool-pack-3")).unwrap();
+        fs.create_dir_all(&RelPath::of(".brigade/tools/packs/.new-20231114-221320-tool-pack-3")).unwrap();
         assert_eq!(build(&fs, "c"), "20231114-221320-tool-pack-4");
         let failed: Result<((), RelPath), FsError> =
             store_pack(&fs, Timestamp::from_unix_micros(NOW), |pack| {
@@ -439,14 +437,18 @@ mod tests {
         let newest =
             ["20231114-221320-tool-pack-4", "20231114-221320-tool-pack-2", "20231114-221320-tool-pack"];
         assert_eq!(ids, newest);
-        assert_eq!(fs.list_dir(&rel(PACKS)).unwrap().len(), 5, "three packs, the half one and .gitignore");
+        assert_eq!(
+            fs.list_dir(&RelPath::of(PACKS)).unwrap().len(),
+            5,
+            "three packs, the half one and .gitignore"
+        );
     }
 
     #[test]
     fn an_archived_pack_is_not_replaced() {
         let fs = MemoryFs::new();
         let id = build(&fs, "a");
-        assert_eq!(archive_pack(&fs, &id).unwrap().parent(), rel(PACKS_ARCHIVE));
+        assert_eq!(archive_pack(&fs, &id).unwrap().parent(), RelPath::of(PACKS_ARCHIVE));
         assert!(packs(&fs).unwrap().packs.is_empty());
         assert_eq!(build(&fs, "b"), id);
         assert!(archive_pack(&fs, &id).unwrap_err().is_exists());
@@ -466,7 +468,7 @@ mod tests {
     fn a_pack_that_cannot_be_read_is_named() {
         let fs = MemoryFs::new();
         let id = build(&fs, "a");
-        let manifest = rel(&format!("{PACKS}/{id}/{MANIFEST}"));
+        let manifest = RelPath::composed(&format!("{PACKS}/{id}/{MANIFEST}"));
         fs.write_atomic(&manifest, b"{", FileMode::Private).unwrap();
         let found = packs(&fs).unwrap();
         assert!(found.packs.is_empty());
@@ -479,15 +481,15 @@ mod tests {
     fn all_sources_of_a_pack_together_are_bounded() {
         let fs = Arc::new(MemoryFs::new());
         let write = |path: &str, bytes: &[u8]| {
-            fs.create_dir_all(&rel(path).parent()).unwrap();
-            fs.write_atomic(&rel(path), bytes, FileMode::Private).unwrap();
+            fs.create_dir_all(&RelPath::composed(path).parent()).unwrap();
+            fs.write_atomic(&RelPath::composed(path), bytes, FileMode::Private).unwrap();
         };
         write("pack/tool-pack.json", b"{}");
         let large = vec![b'x'; DOCUMENT_LIMIT as usize];
         for name in ["a", "b", "c", "d", "e"] {
             write(&format!("pack/source-files/{name}"), &large);
         }
-        let pack = OpenPack::open(fs.clone(), rel("pack")).ok().unwrap();
+        let pack = OpenPack::open(fs.clone(), RelPath::of("pack")).ok().unwrap();
         let workspace = MemoryFs::new();
         for name in ["a", "b", "c", "d"] {
             assert_eq!(pack.compare(name, &workspace), SourceState::New);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use brigade_catalog::{Catalog, Masks, UnsafeUserFile};
 use brigade_discovery::{NotRemembered, Registered, Remembered};
 use brigade_facts::why_unsafe;
-use brigade_fs::{FileMode, Fs, FsError, FsErrorKind};
+use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath};
 
+use crate::RUNTIMES;
 use crate::discover::hide_in;
-use crate::{RUNTIMES, rel};
 
 /// The file.
 pub const DISCOVERED: &str = ".brigade/tools/discovered.json";
@@ -35,7 +35,7 @@ pub enum Memory {
 /// # Errors
 /// Fails on a disk error.
 pub fn remembered(fs: &dyn Fs, masks: &Masks) -> Result<Memory, FsError> {
-    let bytes = match fs.read(&rel(DISCOVERED), LIMIT) {
+    let bytes = match fs.read(&RelPath::of(DISCOVERED), LIMIT) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(Memory::Nothing),
         Err(FsError { kind: FsErrorKind::TooLarge { .. }, .. }) => {
@@ -62,7 +62,7 @@ pub fn fit_to_remember(found: &mut Remembered) {
 /// # Errors
 /// Fails on a disk error. The earlier cache is then as it was.
 pub fn remember(fs: &dyn Fs, found: &Remembered) -> Result<(), FsError> {
-    let path = rel(DISCOVERED);
+    let path = RelPath::of(DISCOVERED);
     fs.create_dir_all(&path.parent())?;
     fs.write_atomic(&path, &found.to_text(), FileMode::Private)
 }
@@ -89,7 +89,8 @@ pub fn registered_from(fs: &dyn Fs, config: Option<&Path>, catalog: &Catalog) ->
     if !catalog.tools().iter().any(is_registered) {
         return found;
     }
-    let of_project = fs.read(&rel(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
+    let of_project =
+        fs.read(&RelPath::of(RUNTIMES).parent().join(REGISTERED).expect("a name is a path"), LIMIT);
     let of_user = config.map(|config| config.join("brigade/tools").join(REGISTERED));
     let why = of_user.as_ref().and_then(|path| why_unsafe(&fs.metadata_outside(path).ok()?));
     found.not_used = of_user.clone().zip(why);

@@ -10,8 +10,6 @@ use brigade_facts::{CATALOG, CONFIG_LIMIT};
 use brigade_fs::{FileKind, FileMode, Fs, FsError, FsErrorKind, Lock, RelPath};
 use brigade_policy::Failure;
 
-use crate::rel;
-
 /// The ignore file that keeps local state out of the repository.
 const GITIGNORE: &str = ".gitignore";
 
@@ -84,7 +82,7 @@ impl Setup<'_> {
     /// Refuses files that are there already with other bytes.
     fn refuse_others(&self, files: &[starter::File]) -> Result<(), Failure> {
         for file in files {
-            match self.fs.read(&rel(file.path), CONFIG_LIMIT) {
+            match self.fs.read(&RelPath::composed(file.path), CONFIG_LIMIT) {
                 Ok(bytes) if bytes == file.text.as_bytes() => {}
                 Err(error) if error.is_not_found() => {}
                 Ok(_) | Err(_) => {
@@ -102,7 +100,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the file exists and may not be replaced, or on a disk error.
     pub fn refuse_existing(&self, file: &str, existing: Existing) -> Result<(), Failure> {
-        if existing == Existing::Keep && self.fs.exists(&rel(file))? {
+        if existing == Existing::Keep && self.fs.exists(&RelPath::composed(file))? {
             let failure = Failure::new(ErrorKind::Usage, format!("`{file}` exists already"));
             return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
         }
@@ -114,7 +112,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the lock is not free in time, or on a disk error.
     pub fn lock_catalog(&self) -> Result<Lock, FsError> {
-        let path = rel(CATALOG_LOCK);
+        let path = RelPath::of(CATALOG_LOCK);
         self.fs.create_dir_all(&path.parent())?;
         let now = self.clock.now();
         let holder = format!("process {} (change of the catalog), since {now}", std::process::id());
@@ -126,7 +124,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if the file is not UTF-8, or on a disk error.
     pub fn text_of_catalog(&self) -> Result<String, Failure> {
-        match self.fs.read(&rel(CATALOG), CONFIG_LIMIT) {
+        match self.fs.read(&RelPath::of(CATALOG), CONFIG_LIMIT) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| {
                 Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: the file is not UTF-8 text"))
             }),
@@ -159,7 +157,7 @@ impl Setup<'_> {
     /// # Errors
     /// On a disk error.
     pub fn add_source(&self, file: &str, text: &str) -> Result<bool, FsError> {
-        let path = rel(file);
+        let path = RelPath::composed(file);
         self.create_folder(&path.parent())?;
         let is_new = !self.fs.exists(&path)?;
         if is_new {
@@ -186,7 +184,7 @@ impl Setup<'_> {
     /// # Errors
     /// On a disk error.
     pub fn write_config(&self, file: &str, text: &str) -> Result<(), FsError> {
-        let path = rel(file);
+        let path = RelPath::composed(file);
         self.fs.create_dir_all(&path.parent())?;
         self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))
     }
@@ -199,7 +197,7 @@ impl Setup<'_> {
         if ignore == Ignore::Skip {
             return Ok(None);
         }
-        let existing = match self.fs.read(&rel(GITIGNORE), CONFIG_LIMIT) {
+        let existing = match self.fs.read(&RelPath::of(GITIGNORE), CONFIG_LIMIT) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind == FsErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -227,7 +225,7 @@ impl Setup<'_> {
         let Some(NewIgnore { bytes, word }) = change else {
             return Ok("skipped".to_owned());
         };
-        self.fs.write_atomic(&rel(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+        self.fs.write_atomic(&RelPath::of(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
         Ok(format!("{word} ({GITIGNORE})"))
     }
 
@@ -236,7 +234,7 @@ impl Setup<'_> {
     /// # Errors
     /// Fails if it could not, or on a disk error.
     pub fn check_place(&self, file: &str) -> Result<(), FsError> {
-        let path = rel(file);
+        let path = RelPath::composed(file);
         let kind = |path: &RelPath| match self.fs.metadata(path) {
             Ok(metadata) => Ok(Some(metadata.kind)),
             Err(error) if error.is_not_found() => Ok(None),

@@ -10,6 +10,7 @@ use brigade_doctor::{
     RunnerState, Snapshot, ToolIssues, diagnose,
 };
 use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, masks, policy_tracked, read_agents};
+use brigade_fs::RelPath;
 use brigade_kitchen::health::KitchenHealth;
 use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
@@ -22,7 +23,6 @@ use crate::history::{HistoryFacts, history_facts};
 use crate::locks::left_locks;
 use crate::modes::{Which, wide_modes};
 use crate::pins::pin_states;
-use crate::rel;
 use crate::runtimes::{FoundRuntimes, find_runtimes};
 use crate::sandbox::sandbox_gaps;
 use crate::site::Site;
@@ -132,7 +132,8 @@ impl<'c> Survey<'c> {
         let is_set = |name: &str| host.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
         // Only calls and runs are planned again.
-        let is_planned_again = parts.queue && (fs.exists(&rel(CALLS))? || fs.exists(&rel(RUNS))?);
+        let is_planned_again =
+            parts.queue && (fs.exists(&RelPath::of(CALLS))? || fs.exists(&RelPath::of(RUNS))?);
         let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
         let examined = if parts.tools {
             let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
@@ -190,7 +191,7 @@ impl<'c> Survey<'c> {
             offered: offered(host, config),
             now: site.now(),
             config,
-            is_catalog_there: fs.exists(&rel(CATALOG))?,
+            is_catalog_there: fs.exists(&RelPath::of(CATALOG))?,
             summaries,
             tool_issues: parts.tools.then_some(issues),
             orphans,

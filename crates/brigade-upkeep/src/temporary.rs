@@ -9,8 +9,6 @@ use std::collections::BTreeSet;
 use brigade_catalog::Catalog;
 use brigade_fs::{FileKind, Fs, RelPath, is_left};
 
-use crate::rel;
-
 /// The directory of configuration and state.
 const STATE: &str = ".brigade";
 
@@ -37,7 +35,7 @@ pub fn left_temporary(fs: &dyn Fs, catalog: &Catalog) -> Vec<RelPath> {
     for folder in folders {
         temporary_in(fs, &folder, 0, &mut found);
     }
-    temporary_in(fs, &rel(STATE), DEPTH, &mut found);
+    temporary_in(fs, &RelPath::of(STATE), DEPTH, &mut found);
     found.sort();
     found.dedup();
     found

@@ -16,7 +16,7 @@ use brigade_mcp::{answer_in_log, shown_result};
 use brigade_policy::{Blocker, Gate};
 use brigade_profile::builtin::{Definition, definition, may_start_a_program};
 use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
-use brigade_queue::{Calls as Which, Review, StoredCall, View};
+use brigade_queue::{Calls as Which, FoundReceipt, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
@@ -398,7 +398,7 @@ impl AgentCalls {
 
     /// Returns the same as it is stored.
     fn own_receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
-        let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(Result::ok);
+        let stored = self.room.queue().read()?.receipt(run.as_str())?.and_then(FoundReceipt::good);
         let caller = self.room.env.caller.as_record();
         let own = |receipt: &Receipt| {
             receipt.caller.as_deref() == Some(caller.as_str()) && self.is_here(receipt.session.as_ref())
@@ -496,7 +496,7 @@ impl AgentCalls {
         })?;
         spent.oldest = spent.oldest_at.map_or(spent.oldest, |at| now.since(at));
         for run in runs {
-            if let Some(Ok(stored)) = view.receipt(run.as_str())?
+            if let Some(FoundReceipt::Good(stored)) = view.receipt(run.as_str())?
                 && let Some(output) = &stored.receipt.output
             {
                 spent.output += output.stdout.bytes + output.stderr.bytes;

@@ -7,7 +7,7 @@ use brigade_facts::{AgentTools, command_outside, real_paths};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{PathProblem, definition, relative};
 use brigade_profile::{MINUTE, Outside, Over, ToolTraits};
-use brigade_queue::View;
+use brigade_queue::{FoundReceipt, View};
 
 use crate::agent_calls::{AgentCalls, asked_since, before};
 use crate::memory_rules;
@@ -86,7 +86,7 @@ impl AgentCalls {
         let did = |call: &Call| {
             let run = call.claim.as_ref().filter(|_| memory_rules::may_be_rejected(tool));
             let receipt = run.and_then(|claim| view.receipt(claim.run_id.as_str()).ok().flatten());
-            let receipt = receipt.and_then(Result::ok);
+            let receipt = receipt.and_then(FoundReceipt::good);
             !receipt.is_some_and(|stored| memory_rules::is_rejected(&stored.receipt))
         };
         let counts = |call: &Call| call.caller == room.env.caller && call.tool_id == tool && did(call);

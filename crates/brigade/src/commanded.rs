@@ -3,20 +3,17 @@
 
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
-use brigade_core::{Json, codes};
+use brigade_core::codes;
 use brigade_exec::{Finished, log_text};
 use brigade_mcp::ToolResult;
-use brigade_profile::builtin::{COMMAND, CommandOutput, cut_note, definition};
+use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
 
-use crate::room::{Room, rel};
+use crate::room::Room;
 use brigade_facts::Config;
-
-/// How many results a search has, where its call does not say so.
-#[cfg(feature = "builtin")]
-const RESULTS: usize = 10;
+use brigade_fs::RelPath;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const ROOM: usize = 256;
@@ -34,14 +31,13 @@ pub(crate) fn result_of(
         return provided(room, receipt, redactor);
     }
     let read = |path: &Option<String>| {
-        let file = room.fs.open(&rel(path.as_deref()?)).ok()?;
+        let file = room.fs.open(&path.as_deref()?.parse().ok()?).ok()?;
         log_text(&*file, redactor).ok()
     };
     let stdout = read(&receipt.stdout_log_path)?;
     let stderr = read(&receipt.stderr_log_path)?;
-    let asked = receipt.args.get("max_output_bytes").and_then(|most| most.to_compact().parse().ok());
-    let default = || definition(COMMAND)?.default_of("max_output_bytes")?.to_compact().parse().ok();
-    let asked: u64 = asked.or_else(default).unwrap_or(u64::MAX);
+    let asked = definition(COMMAND).map(|row| CommandArgs::read(&row.with_defaults(&receipt.args)));
+    let asked = asked.and_then(|asked| asked.max_output_bytes).unwrap_or(u64::MAX);
     let most = config.gateway(&room.host()).map_or(32 << 10, |gateway| gateway.max_result_bytes);
     let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(ROOM);
     let (out, err) = parts(&stdout, &stderr, usize::try_from(asked).unwrap_or(usize::MAX), most);
@@ -82,7 +78,7 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
     }
     let output = match receipt.tool_id.as_str() {
         SEARCH => {
-            let printed = room.fs.open(&rel(receipt.stdout_log_path.as_deref()?)).ok()?;
+            let printed = room.fs.open(&receipt.stdout_log_path.as_deref()?.parse().ok()?).ok()?;
             let printed = log_text(&*printed, redactor).ok()?;
             searched(receipt, &printed).ok()?
         }
@@ -103,9 +99,7 @@ fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
 /// Reads what a search program printed.
 #[cfg(feature = "builtin")]
 fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_builtin::Output, brigade_builtin::Failure> {
-    let query = receipt.args.get("query").and_then(Json::as_str).unwrap_or_default();
-    let most = receipt.args.get("max_results").and_then(|most| most.to_compact().parse().ok());
-    brigade_builtin::search_answer(query, most.unwrap_or(RESULTS), printed)
+    brigade_builtin::search_answer(&receipt.args, printed)
 }
 
 /// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
@@ -124,7 +118,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     let used = || -> Result<Vec<TouchedFile>, Failure> {
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
-        let log = room.fs.open(&rel(path)).map_err(disk)?;
+        let log = room.fs.open(&RelPath::composed(path)).map_err(disk)?;
         if call.tool_id == SEARCH {
             return searched(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
         }

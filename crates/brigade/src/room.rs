@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brigade_call::Paths;
 use brigade_calls::{Calls, Checkpoints};
 use brigade_facts::{Digests, Memory};
-use brigade_fs::{Fs, RelPath};
+use brigade_fs::Fs;
 use brigade_queue::JournalStore;
 use brigade_upkeep::Seams;
 
@@ -136,9 +136,4 @@ impl Paths for Room {
     fn absolute(&self, path: &str) -> String {
         self.seams.absolute(path)
     }
-}
-
-/// Parses a path constant.
-pub(crate) fn rel(path: &str) -> RelPath {
-    path.parse().expect("paths in the program stay inside the workspace")
 }

@@ -8,7 +8,7 @@ use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
 use brigade_facts::Config;
-use brigade_fs::Fs;
+use brigade_fs::{Fs, RelPath};
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
@@ -23,7 +23,7 @@ use crate::acting::Acting;
 use crate::agent_calls::Asked;
 use crate::commanded;
 use crate::late::LateWrites;
-use crate::room::{Room, rel};
+use crate::room::Room;
 
 /// Where a verified call stands before its claim.
 pub(crate) enum Stands<'a> {
@@ -134,7 +134,9 @@ pub(crate) fn attempt(
                     return Ok(Claimed::Tried(Attempt::Taken(Box::new(call.call().clone()), error)));
                 }
                 // Another process that gave up may have removed files that it created and this one found.
-                if !room.fs.exists(&rel(&paths.stdout_log))? || !room.fs.exists(&rel(&paths.stderr_log))? {
+                if !room.fs.exists(&RelPath::composed(&paths.stdout_log))?
+                    || !room.fs.exists(&RelPath::composed(&paths.stderr_log))?
+                {
                     files = RunFiles::create(fs, &run_id, &paths, drops)?;
                 }
             }

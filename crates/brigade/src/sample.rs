@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use brigade_calls::{Error, ErrorKind};
-use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind};
-
-use crate::room::rel;
+use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, RelPath};
 
 /// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +24,7 @@ impl NewFile {
 /// Writes files, replacing existing ones.
 pub(crate) fn write_files(fs: &dyn Fs, files: &[NewFile]) -> Result<(), Error> {
     for file in files {
-        let path = rel(file.path);
+        let path = RelPath::composed(file.path);
         fs.create_dir_all(&path.parent())?;
         fs.write_atomic(&path, file.text.as_bytes(), FileMode::KeepOr(0o644))?;
     }
@@ -55,7 +53,7 @@ mod tests {
     fn only_an_empty_folder_becomes_a_sample() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = make(&folder.path().join("new/sample")).unwrap();
-        assert_eq!(workspace.room.fs.read(&rel("a/b.txt"), 100).unwrap(), b"text");
+        assert_eq!(workspace.room.fs.read(&RelPath::of("a/b.txt"), 100).unwrap(), b"text");
         let again = make(&folder.path().join("new/sample"));
         assert_eq!(again.err().map(|error| error.kind()), Some(ErrorKind::Usage));
         let beneath_a_file = make(&folder.path().join("new/sample/a/b.txt/c"));

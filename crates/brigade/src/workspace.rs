@@ -26,7 +26,7 @@ use crate::projections::Projections;
 #[cfg(feature = "builtin")]
 use crate::pull_requests::PullRequests;
 use crate::registry::Registry;
-use crate::room::{Room, rel};
+use crate::room::Room;
 use crate::sample::{NewFile, make_folder, write_files};
 use crate::state::State;
 use crate::work::Work;
@@ -91,7 +91,7 @@ impl Workspace {
             return Ok(workspace);
         }
         for folder in start.ancestors() {
-            if folder == start && workspace.room.fs.exists(&rel(MARKER))? {
+            if folder == start && workspace.room.fs.exists(&RelPath::of(MARKER))? {
                 break;
             }
             if let Some(fs) = marked(folder) {
@@ -207,7 +207,7 @@ impl Workspace {
     /// # Errors
     /// Returns file errors.
     pub fn exists(&self) -> Result<bool, Error> {
-        Ok(self.room.fs.exists(&rel(MARKER))?)
+        Ok(self.room.fs.exists(&RelPath::of(MARKER))?)
     }
 
     /// Returns the absolute path of the workspace.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::de::{DeTable, DeValue};
 
+use super::rust_text::has_word;
 use super::{Finding, line_of};
 use crate::floors;
 use crate::repository::Tree;
@@ -16,6 +17,10 @@ const PUBLISHED: &[&str] = &["readme", "keywords", "categories"];
 
 /// The only crate with its own lints, and the lint that must be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
+
+/// Dependencies that no source file of their crate names, and why they are there.
+const UNNAMED: &[(&str, &str, &str)] =
+    &[("brigade-cli", "textwrap", "chooses the version that miette draws with")];
 
 /// The feature that derives JSON Schemas.
 const SCHEMAS: &str = "schemas";
@@ -32,6 +37,8 @@ enum Kind {
 #[derive(Debug)]
 struct Dependency {
     package: String,
+    /// The name in Rust code.
+    name: String,
     kind: Kind,
     line: usize,
     inherited: bool,
@@ -42,6 +49,8 @@ struct Manifest {
     path: String,
     name: String,
     dependencies: Vec<Dependency>,
+    /// The directories of its source files: its own, and those of tests elsewhere.
+    folders: Vec<String>,
     /// What its feature `schemas` enables.
     schemas: Option<Vec<String>>,
 }
@@ -139,7 +148,11 @@ impl Manifests {
             let enabled = feature.get_ref().as_array().into_iter().flatten();
             enabled.filter_map(|each| each.get_ref().as_str().map(str::to_owned)).collect()
         });
-        self.crates.push(Manifest { path: path.to_owned(), name, dependencies, schemas });
+        let own = path.trim_end_matches("Cargo.toml");
+        let tests = table.get("test").and_then(|tests| tests.get_ref().as_array()).into_iter().flatten();
+        let paths = tests.filter_map(|test| test.get_ref().as_table()?.get("path")?.get_ref().as_str());
+        let folders = std::iter::once(own.to_owned()).chain(paths.map(|path| folder_of(own, path))).collect();
+        self.crates.push(Manifest { path: path.to_owned(), name, dependencies, folders, schemas });
     }
 
     fn read_dependencies(&self, text: &str, table: &DeTable<'_>, found: &mut Vec<Dependency>) {
@@ -156,7 +169,8 @@ impl Manifests {
                     .or_else(|| renamed(value.get_ref()))
                     .unwrap_or(key.get_ref());
                 let line = line_of(text, key.span().start);
-                found.push(Dependency { package: package.to_owned(), kind, line, inherited });
+                let name = key.get_ref().replace('-', "_");
+                found.push(Dependency { package: package.to_owned(), name, kind, line, inherited });
             }
         }
     }
@@ -212,6 +226,28 @@ impl Manifests {
         found
     }
 
+    /// Lists dependencies that no source file of the crate names.
+    pub fn unused(&self, tree: &Tree) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for manifest in &self.crates {
+            let is_own = |path: &str| manifest.folders.iter().any(|folder| path.starts_with(folder.as_str()));
+            let sources: Vec<&str> =
+                tree.texts(".rs").filter(|(path, _)| is_own(path)).map(|(_, text)| text).collect();
+            let is_excused = |name: &str| {
+                UNNAMED.iter().any(|(owner, unnamed, _)| *owner == manifest.name && *unnamed == name)
+            };
+            for Dependency { package, name, line, .. } in &manifest.dependencies {
+                let is_named = sources.iter().any(|text| text.lines().any(|line| names(line, name)));
+                if !is_named && !is_excused(name) {
+                    let message =
+                        format!("no source file of `{}` names `{package}`: remove it", manifest.name);
+                    found.push(Finding::new(&manifest.path, *line, message));
+                }
+            }
+        }
+        found
+    }
+
     /// Returns the names of the workspace's crates.
     pub fn names(&self) -> BTreeSet<&str> {
         self.crates.iter().map(|manifest| manifest.name.as_str()).collect()
@@ -232,6 +268,24 @@ impl Manifests {
     fn dependencies(&self) -> impl Iterator<Item = (&Manifest, &Dependency)> {
         self.crates.iter().flat_map(|manifest| manifest.dependencies.iter().map(move |each| (manifest, each)))
     }
+}
+
+/// Returns the directory of a source file that a manifest names, relative to the directory of the manifest.
+fn folder_of(own: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = own.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.rsplit_once('/').map_or("", |(folder, _)| folder).split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/") + "/"
+}
+
+/// Returns whether a line of code has a word. Code in documentation counts.
+fn names(line: &str, word: &str) -> bool {
+    let is_comment = line.trim_start().starts_with("// ");
+    !is_comment && has_word(line, word)
 }
 
 fn sub<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<&'a DeTable<'i>> {
@@ -382,6 +436,28 @@ license.workspace = true
             read(&tree).findings(),
             [Finding::new("Cargo.toml", 2, "no crate uses `unused`: remove the row")]
         );
+    }
+
+    #[test]
+    fn a_dependency_that_no_source_file_names_is_found() {
+        let rest = format!("[dependencies]\nbrigade-fs.workspace = true\nserde.workspace = true\n{LINTS}");
+        let subject = format!("[package]\nname = \"brigade-catalog\"\n{HEAD}{rest}");
+        let tree = Tree::of(&[
+            ("Cargo.toml", ROOT),
+            ("crates/x/Cargo.toml", &subject),
+            ("crates/x/src/lib.rs", "// serde is not used\nuse brigade_fs::Fs;\n"),
+            ("tests/binary/main.rs", "use serde::Serialize;\n"),
+        ]);
+        let message = "no source file of `brigade-catalog` names `serde`: remove it";
+        assert_eq!(read(&tree).unused(&tree), [Finding::new("crates/x/Cargo.toml", 13, message)]);
+        let subject = format!("{subject}[[test]]\npath = \"../../tests/binary/main.rs\"\n");
+        let tree = Tree::of(&[
+            ("Cargo.toml", ROOT),
+            ("crates/x/Cargo.toml", &subject),
+            ("crates/x/src/lib.rs", "use brigade_fs::Fs;\n"),
+            ("tests/binary/main.rs", "use serde::Serialize;\n"),
+        ]);
+        assert_eq!(read(&tree).unused(&tree), []);
     }
 
     #[test]

@@ -28,8 +28,22 @@ const OF_OTHERS: &[&str] = &[
     "value",
 ];
 
-/// Lists whose elements belong to other programs.
-const LISTS_OF_OTHERS: &[&str] = &["mcp_content"];
+/// Objects whose members belong to users or to other programs, and lists of such objects.
+const OBJECTS_OF_OTHERS: &[&str] = &[
+    // What a script says in a checkpoint.
+    "context",
+    // Tables of tools.toml in a pack, with keys that users may add.
+    "entries",
+    // An entry in the file of an agent program.
+    "entry",
+    // What MCP servers say.
+    "error",
+    "mcp_request_payload",
+    "mcp_response_error",
+    "mcp_server",
+    "mcp_structured_content",
+    "server",
+];
 
 /// Keywords that say what a value is.
 const TYPES: &[&str] = &["$ref", "allOf", "anyOf", "const", "enum", "oneOf", "type"];
@@ -52,15 +66,15 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
 fn untyped(schema: &Value, place: &str, name: &str, found: &mut dyn FnMut(String)) {
     for (member, of_member) in entries(schema, "properties") {
         let place = format!("{place}/{member}");
-        if !is_typed(of_member) && !OF_OTHERS.contains(&member) {
+        if !is_typed(of_member, member) && !OF_OTHERS.contains(&member) {
             found(place.clone());
         }
         untyped(of_member, &place, member, found);
     }
     let is_list = schema["type"] == "array" || schema.get("items").is_some();
-    if is_list && !OF_OTHERS.contains(&name) && !LISTS_OF_OTHERS.contains(&name) {
+    if is_list && !OF_OTHERS.contains(&name) {
         let place = format!("{place}[]");
-        if !is_typed(&schema["items"]) {
+        if !is_typed(&schema["items"], name) {
             found(place.clone());
         }
         untyped(&schema["items"], &place, "", found);
@@ -68,6 +82,9 @@ fn untyped(schema: &Value, place: &str, name: &str, found: &mut dyn FnMut(String
     untyped_values(schema, place, name, found);
     for keyword in ["allOf", "anyOf", "oneOf"] {
         for alternative in schema[keyword].as_array().into_iter().flatten() {
+            if is_bare(alternative) && !is_typed(alternative, name) {
+                found(place.to_owned());
+            }
             untyped(alternative, place, name, found);
         }
     }
@@ -88,8 +105,25 @@ fn entries<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = (&'s st
     entries.map(|(name, schema)| (name.as_str(), schema))
 }
 
-fn is_typed(schema: &Value) -> bool {
-    TYPES.iter().any(|keyword| schema.get(keyword).is_some())
+/// Returns whether a schema says what the value of a member is.
+fn is_typed(schema: &Value, name: &str) -> bool {
+    let has_type = TYPES.iter().any(|keyword| schema.get(keyword).is_some());
+    has_type && (OBJECTS_OF_OTHERS.contains(&name) || OF_OTHERS.contains(&name) || !is_bare(schema))
+}
+
+/// Returns whether a schema describes an object of which it says nothing else.
+fn is_bare(schema: &Value) -> bool {
+    let types = &schema["type"];
+    let is_object =
+        types == "object" || types.as_array().is_some_and(|types| types.iter().any(|each| each == "object"));
+    let says_more =
+        ["$ref", "allOf", "anyOf", "oneOf", "properties"].iter().any(|word| schema.get(word).is_some());
+    let any_values = match schema.get("additionalProperties") {
+        None | Some(Value::Bool(true)) => true,
+        Some(Value::Object(values)) => values.is_empty(),
+        Some(_) => false,
+    };
+    is_object && !says_more && any_values
 }
 
 #[cfg(test)]
@@ -131,7 +165,22 @@ mod tests {
     #[test]
     fn what_belongs_to_others_may_be_anything() {
         check(r#"{"properties": {"args": {}, "examples": {"type": "array", "items": {}}}}"#, &[]);
-        check(r#"{"properties": {"mcp_content": {"type": ["array", "null"], "items": {}}}}"#, &[]);
-        check(r#"{"properties": {"mcp_content": {}}}"#, &["`/mcp_content` has no type"]);
+        check(
+            r#"{"properties": {"context": {"type": ["object", "null"], "additionalProperties": {}}}}"#,
+            &[],
+        );
+        check(r#"{"properties": {"entries": {"type": "array", "items": {"type": "object"}}}}"#, &[]);
+        check(r#"{"properties": {"context": {}}}"#, &["`/context` has no type"]);
+    }
+
+    #[test]
+    fn an_object_says_what_it_holds() {
+        let member = |schema: &str| format!(r#"{{"properties": {{"a": {schema}}}}}"#);
+        check(&member(r#"{"type": "object"}"#), &["`/a` has no type"]);
+        check(&member(r#"{"type": ["object", "null"], "additionalProperties": {}}"#), &["`/a` has no type"]);
+        check(&member(r#"{"type": "object", "additionalProperties": {"type": "string"}}"#), &[]);
+        check(&member(r#"{"type": "object", "additionalProperties": false}"#), &[]);
+        check(&member(r#"{"anyOf": [{"type": "object"}, {"type": "null"}]}"#), &["`/a` has no type"]);
+        check(&member(r#"{"type": "array", "items": {"type": "object"}}"#), &["`/a[]` has no type"]);
     }
 }

@@ -51,6 +51,8 @@ const BANNED: &[(&str, &str)] = &[
     ("allow(dead_code", "dead code is removed, not silenced"),
     ("expect(dead_code", "dead code is removed, not silenced"),
     ("Result<Result<", ONE_WAY),
+    ("Result<Option<Result<", ONE_WAY),
+    ("Result<Match<Result<", ONE_WAY),
     ("Result<io::Result<", ONE_WAY),
     ("Result<std::io::Result<", ONE_WAY),
 ];
@@ -195,6 +197,8 @@ mod tests {
         check("tests/tests/a.rs", "#[ignore]\n#[ignore = \"slow\"]\n", &[(1, "ignored"), (2, "ignored")]);
         check("crates/a/src/lib.rs", "#![allow( dead_code )]\n", &[(1, "dead code")]);
         check("crates/a/src/lib.rs", "fn f() -> Result<Result<A, B>, C> {}\n", &[(1, "one way to fail")]);
+        check("crates/a/src/lib.rs", "fn f() -> Result<Option<Result<A, B>>, C> {}\n", &[(1, "one way")]);
+        check("crates/a/src/lib.rs", "fn f() -> Option<Result<A, B>> {}\n", &[]);
         check("crates/a/src/lib.rs", "fn f() -> Result<io::Result<()>, C> {}\n", &[(1, "one way to fail")]);
         check("crates/a/src/lib.rs", "fn f() -> Result<ControlFlow<E>, C> {}\n", &[]);
     }

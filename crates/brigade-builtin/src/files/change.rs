@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until nobody else changes files, so that what is replaced is what was read.
 fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
-    let path: RelPath = LOCK.parse().expect("paths in the program stay inside the workspace");
+    let path = RelPath::of(LOCK);
     let holder = format!("process {}", std::process::id());
     let lock = || context.fs.lock(&path, &holder, PATIENCE);
     let locked = match lock() {

@@ -2,9 +2,12 @@
 
 use brigade_core::json::Dialect;
 use brigade_core::{Json, codes};
+use brigade_profile::builtin::{SEARCH, definition};
 use serde::Serialize;
 
+use super::search::SearchArgs;
 use crate::context::{Failure, Output};
+use crate::run::arguments;
 
 /// The longest text of one result, in bytes.
 const LONGEST: usize = 2_000;
@@ -27,11 +30,13 @@ pub(super) struct SearchRow {
 }
 
 /// Reads what a search program printed: a list of objects with `title`, `url` and `snippet`, or an object whose
-/// `results` is such a list. What is more than `most` is left out.
+/// `results` is such a list. What is more than the arguments of the call ask for is left out.
 ///
 /// # Errors
 /// Returns `provider_failed` for everything else.
-pub fn search_answer(query: &str, most: usize, printed: &str) -> Result<Output, Failure> {
+pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
+    let args = definition(SEARCH).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+    let SearchArgs { query, max_results } = arguments(&args)?;
     let failed = |what: &str| {
         let message = format!("the search program printed no list of results: {what}");
         Failure::new(codes::PROVIDER_FAILED, message)
@@ -40,10 +45,10 @@ pub fn search_answer(query: &str, most: usize, printed: &str) -> Result<Output, 
     let printed = printed.map_err(|error| failed(&error.to_string()))?;
     let list = printed.as_array().or_else(|| printed.get("results")?.as_array());
     let list = list.ok_or_else(|| failed("expected a list, or an object with `results`"))?;
-    let rows: Option<Vec<SearchRow>> = list.iter().take(most).map(row).collect();
+    let rows: Option<Vec<SearchRow>> = list.iter().take(max_results).map(row).collect();
     let rows =
         rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
-    Ok(Output::of(&SearchFound { query, results: rows, truncated: false }))
+    Ok(Output::of(&SearchFound { query: &query, results: rows, truncated: false }))
 }
 
 fn row(found: &Json) -> Option<SearchRow> {
@@ -62,7 +67,8 @@ mod tests {
 
     #[track_caller]
     fn check(printed: &str, most: usize, expect: Result<&str, &str>) {
-        let found = search_answer("q", most, printed);
+        let args = Json::parse(&format!(r#"{{"query": "q", "max_results": {most}}}"#)).unwrap();
+        let found = search_answer(&args, printed);
         let found = found.map(|output| output.structured.get("results").unwrap().to_compact());
         assert_eq!(found.as_deref().map_err(|failure| failure.code), expect, "{printed}");
     }

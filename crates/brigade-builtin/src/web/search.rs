@@ -20,10 +20,11 @@ const SNIPPET: usize = 300;
 /// How many sections are looked at for each page that is wanted, because one page may have several that fit.
 const SECTIONS_PER_PAGE: usize = 8;
 
+/// The arguments of `web.search`.
 #[derive(Deserialize)]
-struct SearchArgs {
-    query: String,
-    max_results: usize,
+pub(super) struct SearchArgs {
+    pub(super) query: String,
+    pub(super) max_results: usize,
 }
 
 /// `web.search`, where documents are searched instead of the web. A program answers the other calls.

@@ -42,7 +42,7 @@ struct ExecutionNames<'a> {
 struct StateNames<'a> {
     feedback: Option<&'a str>,
     name: &'a str,
-    visits: &'a Json,
+    visits: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -71,7 +71,7 @@ pub(super) fn scope(flow: &Flow, spec: &WorkflowSpec) -> Scope {
         state: StateNames {
             feedback: flow.feedback.as_deref(),
             name: &flow.state,
-            visits: flow.visits.get(&flow.state).unwrap_or(&Json::Null),
+            visits: flow.visits.get(&flow.state).copied(),
         },
         workflow: WorkflowNames {
             context: spec.context.as_ref().unwrap_or(&no_context),

@@ -3,7 +3,6 @@
 //! All that it knows stands in the store, so another process goes on where this one ended. What is begun is written
 //! down before: whoever takes over asks the journal of calls what became of it, and a person where nobody saw that.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -223,7 +222,7 @@ impl Engine<'_> {
         let human = from_json::<StateOutput>(&given).unwrap_or_default().response;
         let standing = Standing {
             state: flow.state.clone(),
-            visits: counts(&flow.visits),
+            visits: flow.visits.clone(),
             transitions: u64::try_from(flow.transitions).unwrap_or_default(),
         };
         // Conditions see what the state wrote.
@@ -239,12 +238,15 @@ impl Engine<'_> {
         };
         let written = match &next {
             Next::Enter { standing, feedback } => {
-                let visits =
-                    standing.visits.iter().map(|(name, count)| (name.clone(), Json::from(*count))).collect();
                 let feedback = feedback.as_ref().map(|text| self.redactor.redact_str(text));
                 let (name, transitions) = (standing.state.as_str(), standing.transitions);
                 write(
-                    Follows::State { name, visits: &visits, transitions, feedback: feedback.as_deref() },
+                    Follows::State {
+                        name,
+                        visits: &standing.visits,
+                        transitions,
+                        feedback: feedback.as_deref(),
+                    },
                     &writes,
                 )
             }
@@ -551,11 +553,6 @@ impl Engine<'_> {
 
 fn is_interrupted(task: &Execution) -> bool {
     task.status == ExecutionStatus::Failed && task.error_code.as_deref() == Some(crate::task::INTERRUPTED)
-}
-
-fn counts(visits: &Object) -> BTreeMap<String, u64> {
-    let count = |value: &Json| value.as_i64().and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
-    visits.iter().map(|(name, value)| (name.clone(), count(value))).collect()
 }
 
 fn of_task(task: &Execution) -> Outcome {

@@ -262,7 +262,7 @@ struct FlowList {
 struct FlowEvent {
     sequence: i64,
     state_name: Option<String>,
-    iteration_number: i64,
+    iteration_number: u64,
     #[serde(flatten)]
     event: EventRow,
 }

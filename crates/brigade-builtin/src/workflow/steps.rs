@@ -241,6 +241,7 @@ impl Filled<'_> {
             args: rendered,
             cwd: state.workdir.clone(),
             timeout_seconds: state.timeout.as_ref().map(|span| span.duration().as_secs().clamp(1, 600)),
+            max_output_bytes: None,
             env: state.env.iter().flat_map(|names| names.keys()).map(|name| (name.clone(), true)).collect(),
         };
         let args = to_json(&args).expect("arguments are JSON");

@@ -3,7 +3,9 @@
 use brigade_command::shell_syntax;
 use brigade_core::{Json, reasons};
 use brigade_policy::{Blocker, WebUrl, shown_label};
-use brigade_profile::builtin::{COMMAND, Fact, PathUse, Refused, allowed_url, definition, refused_arguments};
+use brigade_profile::builtin::{
+    COMMAND, CommandArgs, Fact, PathUse, Refused, allowed_url, definition, refused_arguments,
+};
 
 use crate::facts::PlanFacts;
 
@@ -50,8 +52,8 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
 /// Returns why a call names a command that only a shell would understand. Everything else that is said of such a
 /// command is said of words that no shell has read, so this reason is the first.
 pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
-    let command = args.get("command").and_then(Json::as_str).filter(|_| tool_id == COMMAND)?;
-    let found = shell_syntax(command)?;
+    let command = (tool_id == COMMAND).then(|| CommandArgs::read(args).command)?;
+    let found = shell_syntax(&command)?;
     let found = if found == "\n" { "a second line".to_owned() } else { format!("`{found}`") };
     let message = format!(
         "$.command: {found} means something to a shell alone, and no shell reads the command; quote what is plain text; \
@@ -62,9 +64,9 @@ pub fn shell_blocker(tool_id: &str, args: &Json) -> Option<Blocker> {
 
 /// Refuses values for variables, which the policy alone binds.
 fn command_blockers(args: &Json, blockers: &mut Vec<Blocker>) {
-    for (name, value) in args.get("env").and_then(Json::as_object).into_iter().flatten() {
-        if *value != Json::Bool(true) {
-            let field = format!("$.env.{}", shown_label(name));
+    for (name, is_named) in CommandArgs::read(args).env {
+        if !is_named {
+            let field = format!("$.env.{}", shown_label(&name));
             let message =
                 format!("{field}: a call names variables with `true`, and the policy gives their values");
             blockers.push(

@@ -101,6 +101,7 @@ impl schemars::JsonSchema for RunSummary {
         generator.subschema_for::<super::PolicyDecision>();
         generator.subschema_for::<super::RuntimeStatus>();
         generator.subschema_for::<super::McpRequestId>();
+        generator.subschema_for::<super::McpResponse>();
         generator.subschema_for::<super::OutputCompaction>();
         let is_shown = |name: &str| name == "kind" || RunSummary::MEMBERS.contains(&name);
         if let Some(properties) = schema.get_mut("properties").and_then(|members| members.as_object_mut()) {

@@ -74,6 +74,31 @@ fn receipts_of_every_version_are_read_and_kept_as_they_are() {
 }
 
 #[test]
+fn an_answer_of_a_server_is_typed_and_keeps_what_is_not_known() {
+    let read = |members: &str| {
+        let text = format!(r#"{{"id":"run-1","call_id":"call-1","status":"completed",{members}}}"#);
+        let receipt = Receipt::from_json(json(&text)).unwrap();
+        assert_eq!(Json::Object(receipt.to_members()), json(&text), "{members}");
+        (receipt.mcp_content, receipt.mcp_response_summary)
+    };
+    let (content, response) = read(
+        r#""mcp_content":[{"kind":"image","media_type":"image/png","bytes":3,"width":2}],
+        "mcp_response_summary":{"id":3,"jsonrpc":"2.0","result":null,"error":{"code":-1},"more":true}"#,
+    );
+    let [block] = <[ContentBlock; 1]>::try_from(content.unwrap()).unwrap();
+    assert_eq!(
+        (block.kind.as_str(), block.media_type.as_deref(), block.bytes),
+        ("image", Some("image/png"), Some(3))
+    );
+    let response = response.unwrap();
+    assert_eq!(response.id, Some(McpRequestId::Number(3)));
+    assert_eq!(response.error.map(Json::Object), Some(json(r#"{"code":-1}"#)));
+    // What another program wrote in another form stays as it is.
+    assert_eq!(read(r#""mcp_content":["text"],"mcp_response_summary":"hello""#), (None, None));
+    assert_eq!(read(r#""mcp_response_summary":{}"#), (None, Some(McpResponse::default())));
+}
+
+#[test]
 fn a_receipt_needs_little_and_keeps_everything() {
     check(
         "{\n  \"call_id\": \"c\",\n  \"exit_code\": \"none\",\n  \"id\": \"r\",\n  \"n\": 1.50,\n  \"started_at\": 7,\n  \

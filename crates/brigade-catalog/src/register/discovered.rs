@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use brigade_command::Argv;
+use brigade_core::codes::{self, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IssueType, Label, Number};
 use brigade_discovery::{
@@ -51,14 +52,16 @@ impl Registrations {
         let Definition { entry, origin, .. } = definition;
         let family = Family::of_entries().find(|family| family.as_str() == entry.family);
         let (Some(family), Ok(source)) = (family, entry.source.parse::<ToolSource>()) else {
-            let error =
-                RegisterError::new("field_invalid", "nothing can be made of a definition of this kind");
+            let error = RegisterError::new(
+                registering::FIELD_INVALID,
+                "nothing can be made of a definition of this kind",
+            );
             found.errors.push(error.field("source"));
             return found;
         };
         let Ok(tool) = Tool::new(&definition.tool_id(id), family) else {
             let message = "no id can be made of the name; give one";
-            found.errors.push(RegisterError::new("field_invalid", message).field("id"));
+            found.errors.push(RegisterError::new(registering::FIELD_INVALID, message).field("id"));
             return found;
         };
         let mut detail = SourceDetail {
@@ -86,13 +89,13 @@ impl Registrations {
                 let of_launch = definition.launch.map_or(&[][..], Launch::left_out);
                 found.errors.extend(of_launch.iter().map(|message| {
                     let field = if detail.transport == Some(Transport::Stdio) { "command" } else { "url" };
-                    RegisterError::new("definition_unclear", message.clone()).field(field)
+                    RegisterError::new(registering::DEFINITION_UNCLEAR, message.clone()).field(field)
                 }));
                 if detail.transport == Some(Transport::Stdio) {
                     runtime = found.server(definition, level, &mut tool);
                     "mcp server".to_owned()
                 } else {
-                    found.note("url_not_kept", "url".to_owned(), NEVER_CONTACTED);
+                    found.note(registering::URL_NOT_KEPT, "url".to_owned(), NEVER_CONTACTED);
                     let host =
                         entry.url_host.as_deref().map(|host| format!(" at {host}")).unwrap_or_default();
                     format!("remote mcp server{host}")
@@ -128,14 +131,14 @@ impl Registrations {
         let Definition { entry, launch, .. } = definition;
         let launch = (*launch)?;
         for (at, why) in launch.not_kept() {
-            let error = RegisterError::new("secret_in_entry", why.message());
+            let error = RegisterError::new(registering::SECRET_IN_ENTRY, why.message());
             self.errors.push(error.field(format!("command[{}]", at + 1)));
         }
         let command = launch.words().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let is_readable = Argv::parse(&command).is_ok_and(|argv| argv.words() == launch.words());
         if !is_readable {
             let message = "the words of the command cannot be written in one line";
-            self.errors.push(RegisterError::new("field_invalid", message).field("command"));
+            self.errors.push(RegisterError::new(registering::FIELD_INVALID, message).field("command"));
         }
         let runtime = Runtime::new(tool.id.as_str(), &command).ok().filter(|_| self.errors.is_empty())?;
         tool.runtime_id = Some(tool.id.to_string());
@@ -162,7 +165,7 @@ impl Registrations {
             _ => {
                 let message =
                     "the directory is not in the workspace; the server would start in the workspace";
-                self.note("cwd_not_kept", "cwd".to_owned(), message);
+                self.note(registering::CWD_NOT_KEPT, "cwd".to_owned(), message);
                 None
             }
         }
@@ -176,10 +179,10 @@ impl Registrations {
                 true => "it is no name of a variable, and no label can be made of it",
                 false => "no value is taken over; bind it under env_bindings of the policy",
             };
-            self.note("value_not_kept", format!("env.{label}"), message);
+            self.note(registering::VALUE_NOT_KEPT, format!("env.{label}"), message);
         }
         for name in &entry.header_names {
-            self.note("value_not_kept", format!("headers.{name}"), NO_HEADERS);
+            self.note(registering::VALUE_NOT_KEPT, format!("headers.{name}"), NO_HEADERS);
         }
     }
 
@@ -190,10 +193,10 @@ impl Registrations {
         for reference in &entry.unresolved {
             if of_command.contains(reference) {
                 let message = format!("`{reference}` is not expanded; write what it stands for");
-                self.note("unresolved", "command".to_owned(), &message);
+                self.note(registering::UNRESOLVED, "command".to_owned(), &message);
             } else {
                 let message = format!("`{reference}` is not expanded");
-                self.note("unresolved", String::new(), &message);
+                self.note(registering::UNRESOLVED, String::new(), &message);
             }
         }
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]
@@ -203,14 +206,14 @@ impl Registrations {
                     "mcp" => format!("choose the tools when they are imported: {}", names.join(", ")),
                     _ => format!("an entry has no place for them: {}", names.join(", ")),
                 };
-                self.note("tools_not_limited", field.to_owned(), &message);
+                self.note(registering::TOOLS_NOT_LIMITED, field.to_owned(), &message);
             }
         }
         for key in &entry.unknown_keys {
-            self.note("unknown_key", key.clone(), "an entry has no place for this key");
+            self.note(codes::UNKNOWN_KEY, key.clone(), "an entry has no place for this key");
         }
         if !origin.enabled {
-            self.note("switched_off", "enabled".to_owned(), "its file has it switched off");
+            self.note(registering::SWITCHED_OFF, "enabled".to_owned(), "its file has it switched off");
         }
     }
 }

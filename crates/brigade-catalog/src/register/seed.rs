@@ -1,5 +1,6 @@
 //! Tools in the form of a tools registry: a list under `tools`, or one tool.
 
+use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
 use super::{ADDRESS, Members, NEVER_CONTACTED, RegisterError, Registration, Registrations, is_server};
@@ -14,9 +15,9 @@ pub(super) fn read(value: &Json) -> Registrations {
         Json::Object(object) if object.contains_key("tools") => whole(object, &mut found),
         Json::Object(object) => one(object, "", &mut found),
         Json::Array(items) => list(items, "", &mut found),
-        _ => {
-            found.errors.push(RegisterError::new("file_invalid", "expected a tool, or a list under `tools`"))
-        }
+        _ => found
+            .errors
+            .push(RegisterError::new(registering::FILE_INVALID, "expected a tool, or a list under `tools`")),
     }
     found
 }
@@ -26,8 +27,10 @@ fn whole(object: &Object, found: &mut Registrations) {
     if let Some(version) = members.get("version").or_else(|| object.get("schema")) {
         let text = version.as_str().map_or_else(|| version.to_compact(), str::to_owned);
         if text.split('.').next().map(str::trim) != Some("1") {
-            let error =
-                RegisterError::new("schema_newer", "the file has a version that this version does not know");
+            let error = RegisterError::new(
+                registering::SCHEMA_NEWER,
+                "the file has a version that this version does not know",
+            );
             return found.errors.push(error.field("version"));
         }
     }
@@ -37,27 +40,33 @@ fn whole(object: &Object, found: &mut Registrations) {
                 match value.as_bool() {
                     Some(truth) => found.harness_tools = Some(truth),
                     None => {
-                        let error = RegisterError::new("field_invalid", "expected true or false");
+                        let error = RegisterError::new(registering::FIELD_INVALID, "expected true or false");
                         found.errors.push(error.field("settings.fallback_harness"));
                     }
                 }
                 continue;
             }
             let (code, message) = match name.as_str() {
-                "auto_install" => ("auto_install_ignored", "nothing is installed without an approval"),
-                "prefer_local" => ("prefer_local_ignored", "entries of the project always come first"),
+                "auto_install" => {
+                    (registering::AUTO_INSTALL_IGNORED, "nothing is installed without an approval")
+                }
+                "prefer_local" => {
+                    (registering::PREFER_LOCAL_IGNORED, "entries of the project always come first")
+                }
                 name if name.starts_with("inherit_clawdbot") => (
-                    "inherit_ignored",
+                    registering::INHERIT_IGNORED,
                     "its folders are read by discovery; `harnesses` under [registry] limits that",
                 ),
-                _ => ("unknown_key", "an entry has no place for this key"),
+                _ => (codes::UNKNOWN_KEY, "an entry has no place for this key"),
             };
             found.note(code, format!("settings.{name}"), message);
         }
     }
     match members.get("tools") {
         Some(Json::Array(items)) => list(items, "tools", found),
-        _ => found.errors.push(RegisterError::new("file_invalid", "expected a list of tools").field("tools")),
+        _ => found
+            .errors
+            .push(RegisterError::new(registering::FILE_INVALID, "expected a list of tools").field("tools")),
     }
     members.rest(found);
 }
@@ -67,14 +76,17 @@ fn list(items: &[Json], name: &str, found: &mut Registrations) {
         let prefix = format!("{name}[{}]", index + 1);
         match item {
             Json::Object(object) => one(object, &prefix, found),
-            _ => found.errors.push(RegisterError::new("file_invalid", "expected a tool").field(prefix)),
+            _ => found
+                .errors
+                .push(RegisterError::new(registering::FILE_INVALID, "expected a tool").field(prefix)),
         }
     }
 }
 
 fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     let mut members = Members::of(object, prefix);
-    let wrong = |field: String, message: &str| RegisterError::new("field_invalid", message).field(field);
+    let wrong =
+        |field: String, message: &str| RegisterError::new(registering::FIELD_INVALID, message).field(field);
     let Some(id) = members.text("id") else {
         return found.errors.push(wrong(members.field("id"), "a tool needs an id"));
     };
@@ -139,7 +151,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     tool.data = members.texts("data");
     if members.text("family").is_some_and(|word| word != family.as_str()) {
         let message = "the family follows from the type of the source";
-        found.note("family_ignored", members.field("family"), message);
+        found.note(registering::FAMILY_IGNORED, members.field("family"), message);
     }
     tool.cwd = members.text("cwd");
     tool.input_schema_path = members.text("input_schema_path");
@@ -192,7 +204,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     for name in ["ref", "fingerprint"] {
         if source.get(name).is_some() {
             let message = "it is written when a definition of an agent program is registered";
-            found.note("origin_ignored", source.field(name), message);
+            found.note(registering::ORIGIN_IGNORED, source.field(name), message);
         }
     }
     let url = (kind == ToolSource::Mcp).then(|| source.text("url")).flatten();
@@ -203,7 +215,9 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     });
     if command.is_some() && outer.is_some() && command != outer {
         let message = "another command stands under `source`";
-        found.errors.push(RegisterError::new("definition_unclear", message).field(members.field("command")));
+        found.errors.push(
+            RegisterError::new(registering::DEFINITION_UNCLEAR, message).field(members.field("command")),
+        );
     }
     let command = command.or(outer);
     let unclear_url = match (&command, &url, &detail.transport) {
@@ -217,12 +231,14 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (_, None, _) => None,
     };
     if let Some(why) = unclear_url {
-        found.errors.push(RegisterError::new("definition_unclear", why).field(source.field("url")));
+        found
+            .errors
+            .push(RegisterError::new(registering::DEFINITION_UNCLEAR, why).field(source.field("url")));
     }
     let is_remote = url.is_some();
     if is_remote {
         detail.transport = detail.transport.or(Some(Transport::Http));
-        found.note("url_not_kept", source.field("url"), NEVER_CONTACTED);
+        found.note(registering::URL_NOT_KEPT, source.field("url"), NEVER_CONTACTED);
     }
     source.rest(found);
     let mut runtime = None;
@@ -232,7 +248,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
         (ToolSource::Mcp, Some(command)) => {
             if tool.runtime_id.as_deref().is_some_and(|stated| stated != id) {
                 let message = "the command becomes a runtime with the id of the tool";
-                found.note("runtime_id_ignored", members.field("runtime_id"), message);
+                found.note(registering::RUNTIME_ID_IGNORED, members.field("runtime_id"), message);
             }
             runtime = server(&mut tool, &command);
         }
@@ -252,7 +268,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
             }
             if command.is_some() {
                 let message = "nothing is started for a tool of this kind";
-                found.note("command_ignored", members.field("command"), message);
+                found.note(registering::COMMAND_IGNORED, members.field("command"), message);
             }
         }
     }

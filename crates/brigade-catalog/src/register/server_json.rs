@@ -1,5 +1,6 @@
 //! `server.json` of the official MCP registry.
 
+use brigade_core::codes::{self, registering};
 use brigade_core::{Json, Object};
 
 use super::seed::server;
@@ -29,7 +30,9 @@ pub(super) fn read(object: &Object) -> Registrations {
     };
     let mut members = Members::of(object, "");
     let Some(name) = members.text("name") else {
-        found.errors.push(RegisterError::new("field_invalid", "a server needs a name").field("name"));
+        found
+            .errors
+            .push(RegisterError::new(registering::FIELD_INVALID, "a server needs a name").field("name"));
         return found;
     };
     let short = name.rsplit('/').next().unwrap_or(&name).to_owned();
@@ -40,7 +43,9 @@ pub(super) fn read(object: &Object) -> Registrations {
     let _ = members.get("$schema");
     let base = |id: &str, transport: Transport, found: &mut Registrations| {
         let Ok(tool) = Tool::new(&id_of_name(id), Family::Mcp) else {
-            found.errors.push(RegisterError::new("field_invalid", "the name is no usable id").field("name"));
+            found.errors.push(
+                RegisterError::new(registering::FIELD_INVALID, "the name is no usable id").field("name"),
+            );
             return None;
         };
         let source = SourceDetail {
@@ -56,7 +61,7 @@ pub(super) fn read(object: &Object) -> Registrations {
     for (index, object) in members.objects("packages") {
         let prefix = format!("packages[{index}]");
         if is_taken {
-            found.note("package_ignored", prefix, "an earlier package is taken");
+            found.note(registering::PACKAGE_IGNORED, prefix, "an earlier package is taken");
             continue;
         }
         let mut package = Members::of(object, prefix.clone());
@@ -81,21 +86,23 @@ pub(super) fn read(object: &Object) -> Registrations {
             Some("sse") => Transport::Sse,
             Some(_) | None => {
                 let message = "expected how the server is reached: streamable-http, sse or http";
-                let error = RegisterError::new("definition_unclear", message);
+                let error = RegisterError::new(registering::DEFINITION_UNCLEAR, message);
                 found.errors.push(error.field(remote.field("type")));
                 Transport::Http
             }
         };
         if !remote.text("url").is_some_and(|url| is_server(&url)) {
-            found.errors.push(RegisterError::new("definition_unclear", ADDRESS).field(remote.field("url")));
+            found.errors.push(
+                RegisterError::new(registering::DEFINITION_UNCLEAR, ADDRESS).field(remote.field("url")),
+            );
         }
         let is_first = found.tools.is_empty();
         let id = if is_first { short.clone() } else { format!("{short}-remote-{index}") };
         if let Some(tool) = base(&id, transport, &mut found) {
-            found.note("url_not_kept", remote.field("url"), NEVER_CONTACTED);
+            found.note(registering::URL_NOT_KEPT, remote.field("url"), NEVER_CONTACTED);
             for (name, _) in named(&mut remote, "headers", "header") {
                 let field = format!("{}.{name}", remote.field("headers"));
-                found.note("value_not_kept", field, NO_HEADERS);
+                found.note(registering::VALUE_NOT_KEPT, field, NO_HEADERS);
             }
             remote.rest(&mut found);
             found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
@@ -104,7 +111,7 @@ pub(super) fn read(object: &Object) -> Registrations {
     members.rest(&mut found);
     if found.tools.is_empty() && found.errors.is_empty() {
         let message = "no package is of npm or PyPI, and there is no remote";
-        found.errors.push(RegisterError::new("package_unsupported", message).field("packages"));
+        found.errors.push(RegisterError::new(registering::PACKAGE_UNSUPPORTED, message).field("packages"));
     }
     found.name_tool(&id_of_name(&short));
     found
@@ -121,7 +128,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         "npm" => ("npx -y", Index::Npm, "https://registry.npmjs.org"),
         "pypi" => ("uvx", Index::PyPi, "https://pypi.org"),
         _ => {
-            found.note("package_ignored", field, "only packages of npm and PyPI are taken");
+            found.note(registering::PACKAGE_IGNORED, field, "only packages of npm and PyPI are taken");
             return None;
         }
     };
@@ -130,7 +137,11 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         package.fault("transport.type", "expected text in quotes");
     }
     if transport.and_then(Json::as_str).is_some_and(|word| word != "stdio") {
-        found.note("package_ignored", package.field("transport"), "only servers over stdio are started");
+        found.note(
+            registering::PACKAGE_IGNORED,
+            package.field("transport"),
+            "only servers over stdio are started",
+        );
         return None;
     }
     // The program would ask the public registry for the name, where it is somebody else's, or nobody's.
@@ -144,32 +155,32 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
         if stated.is_some() && package.text(key).is_none_or(|url| url.trim_end_matches('/') != public) {
             let message = "the package is of another registry than the public one, which is not taken; \
                            write the command that asks its registry by hand";
-            let error = RegisterError::new("package_unsupported", message);
+            let error = RegisterError::new(registering::PACKAGE_UNSUPPORTED, message);
             found.errors.push(error.field(package.field(key)));
             return None;
         }
     }
     let Some(identifier) = identifier.filter(|name| of.is_name(name)) else {
         let message = format!("a package needs a plain name, {}", of.form());
-        let error = RegisterError::new("field_invalid", message);
+        let error = RegisterError::new(registering::FIELD_INVALID, message);
         found.errors.push(error.field(package.field("identifier")));
         return None;
     };
     let Some(pinned) = stated.as_deref().or(version).filter(|version| of.is_version(version)) else {
-        let error = RegisterError::new("version_not_pinned", "a package needs one exact version");
+        let error = RegisterError::new(registering::VERSION_NOT_PINNED, "a package needs one exact version");
         found.errors.push(error.field(package.field("version")));
         return None;
     };
     if package.get("version").is_none() {
         let message =
             "the package names no version, so that of the server is taken; compare it with the package";
-        found.note("version_of_server", package.field("version"), message);
+        found.note(registering::VERSION_OF_SERVER, package.field("version"), message);
     }
     // A hint that says what is started anyway.
     for key in ["runtimeHint", "runtime_hint"] {
         if package.text(key).is_some_and(|hint| !program.starts_with(&hint)) {
             let message = format!("the package is started with `{program}`");
-            found.note("unknown_key", package.field(key), &message);
+            found.note(codes::UNKNOWN_KEY, package.field(key), &message);
         }
     }
     let mut command = format!("{program} {identifier}@{pinned}");
@@ -193,7 +204,7 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                 Some(value) if is_secret && !value.contains('{') => {
                     let message = "the argument is a secret, which no entry may hold; \
                                    let the server read it from a variable";
-                    found.errors.push(RegisterError::new("secret_in_entry", message).field(field));
+                    found.errors.push(RegisterError::new(registering::SECRET_IN_ENTRY, message).field(field));
                 }
                 Some(value) if !value.contains('{') => {
                     let words = option.into_iter().chain([value]);
@@ -203,17 +214,23 @@ fn command_of(package: &mut Members<'_>, version: Option<&str>, found: &mut Regi
                 None if is_wrong => {}
                 Some(_) => {
                     let message = "its value has variables, which are not known; add it to the command";
-                    found.note("argument_missing", field, message);
+                    found.note(registering::ARGUMENT_MISSING, field, message);
                 }
-                None => {
-                    found.note("argument_missing", field, "its value is not known; add it to the command")
-                }
+                None => found.note(
+                    registering::ARGUMENT_MISSING,
+                    field,
+                    "its value is not known; add it to the command",
+                ),
             }
         }
     }
     if package.get("runtimeArguments").is_some() || package.get("runtime_arguments").is_some() {
         let field = package.field("runtimeArguments");
-        found.note("runtime_arguments_ignored", field, "options of the launcher are not taken over");
+        found.note(
+            registering::RUNTIME_ARGUMENTS_IGNORED,
+            field,
+            "options of the launcher are not taken over",
+        );
     }
     Some(command)
 }
@@ -225,7 +242,7 @@ fn variables(package: &mut Members<'_>, found: &mut Registrations) -> Vec<String
         for (name, variable) in named(package, key, "variable") {
             if variable.get("value").is_some() || variable.get("default").is_some() {
                 let field = format!("{}.{name}", package.field(key));
-                found.note("value_not_kept", field, "bind it under env_bindings of the policy");
+                found.note(registering::VALUE_NOT_KEPT, field, "bind it under env_bindings of the policy");
             }
             names.push(name.to_owned());
         }

@@ -13,7 +13,7 @@ fn read(file: &str, text: &str) -> Registrations {
 fn tools_of_a_registry_become_entries_that_wait_for_a_review() {
     let found = read("tools-registry.yaml", SEED);
     assert_eq!(found.errors, []);
-    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     assert_eq!(
         notes,
         [("auto_install_ignored", "settings.auto_install"), ("unknown_key", "filesystem.colour")]
@@ -50,7 +50,7 @@ fn packages_of_the_mcp_registry_are_pinned() {
     let command = |package: &str| {
         let found = read("server.json", &text(package));
         let runtime = found.tools.first().and_then(|found| found.runtime.clone());
-        (runtime.map(|runtime| runtime.command), found.errors.first().map(|error| error.code))
+        (runtime.map(|runtime| runtime.command), found.errors.first().map(|error| error.code.as_str()))
     };
     let npm = r#"{"registryType":"npm","identifier":"@x/weather","version":"1.0.2","packageArguments":[{"type":"positional","value":"a b"}],"environmentVariables":[{"name":"API_KEY","isSecret":true}]}"#;
     assert_eq!(command(npm), (Some("npx -y @x/weather@1.0.2 'a b'".to_owned()), None));
@@ -65,7 +65,7 @@ fn packages_of_the_mcp_registry_are_pinned() {
     assert_eq!(command(pypi), (Some("uvx weather@1.2.3".to_owned()), None));
     // The version of the server need not be that of the package.
     let notes = |package: &str| {
-        read("server.json", &text(package)).notes.iter().map(|note| note.code).collect::<Vec<_>>()
+        read("server.json", &text(package)).notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>()
     };
     assert_eq!((notes(npm), notes(pypi)), (vec![], vec!["version_of_server"]));
     for bad in ["latest", "^1.0", "1 2"] {
@@ -107,7 +107,7 @@ fn headers_of_a_remote_are_noted_by_their_names() {
             "headers":[{"name":"X-Key","value":"hunter2","isSecret":true},{"name":"X-Org"}]}]}"#,
     );
     assert_eq!(found.errors, []);
-    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     let kept = ["b.remotes[1].headers.X-Key", "b.remotes[1].headers.X-Org"];
     let kept = kept.map(|field| ("value_not_kept", field));
     assert_eq!(notes, [&[("url_not_kept", "b.remotes[1].url")], &kept[..]].concat());
@@ -123,7 +123,8 @@ fn keys_of_the_mcp_registry_without_a_place_are_noted() {
             "identifier":"b","version":"1.0.0","fileSha256":"00","runtimeHint":"npx"}]},"_meta":{}}"#,
     );
     assert_eq!((found.errors.len(), found.tools[0].tool.name.as_str()), (0, "B"));
-    let mut notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let mut notes: Vec<_> =
+        found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     notes.sort_unstable();
     let fields =
         ["b._meta", "b.icons", "b.packages[1].fileSha256", "b.repository", "b.status", "b.websiteUrl"];
@@ -142,7 +143,7 @@ fn a_package_of_another_registry_is_never_looked_for_in_the_public_one() {
         let errors: Vec<_> = found
             .errors
             .iter()
-            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .map(|error| (error.code.as_str(), error.field.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(errors, [("package_unsupported", "b.packages[1].registryBaseUrl")], "{base}");
         assert!(found.tools.is_empty());
@@ -161,7 +162,7 @@ fn what_is_broken_or_newer_says_where() {
         ("a.yaml", "tools: []\n", "nothing_to_register"),
     ] {
         let found = read(file, text);
-        assert_eq!(found.errors.first().map(|error| error.code), Some(code), "{text}");
+        assert_eq!(found.errors.first().map(|error| error.code.as_str()), Some(code), "{text}");
     }
 }
 
@@ -187,7 +188,7 @@ fn values_of_another_type_are_told_and_never_dropped() {
         let errors: Vec<_> = found
             .errors
             .iter()
-            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .map(|error| (error.code.as_str(), error.field.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(errors, [("field_invalid", field)], "{line}");
     }
@@ -203,7 +204,7 @@ fn servers_of_files_have_a_command_or_an_address() {
         let errors: Vec<_> = found
             .errors
             .iter()
-            .map(|error| (error.code, error.field.as_deref().unwrap_or_default()))
+            .map(|error| (error.code.as_str(), error.field.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(errors, expect, "{source}");
         found
@@ -218,7 +219,7 @@ fn servers_of_files_have_a_command_or_an_address() {
     check("transport: stdio, url: 'https://h/mcp'", &[("field_invalid", "a.source.command")]);
     for source in ["transport: sse, url: 'https://{tenant}.h/mcp'", "url: 'https://h/mcp?k=v'"] {
         let found = check(source, &[]);
-        assert_eq!(found.notes.iter().map(|note| note.code).collect::<Vec<_>>(), ["url_not_kept"]);
+        assert_eq!(found.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["url_not_kept"]);
         assert_eq!((found.tools[0].runtime.is_none(), found.tools[0].tool.runs_in()), (true, None));
     }
     let twice = read("a.yaml", "id: a\ncommand: jq\nsource: {type: cli, command: yq}\n");
@@ -237,7 +238,11 @@ fn wrong_shapes_of_the_mcp_registry_are_told() {
     };
     let fields = |text: &str| {
         let found = read("server.json", text);
-        assert!(found.errors.iter().all(|error| error.code == "field_invalid"), "{:?}", found.errors);
+        assert!(
+            found.errors.iter().all(|error| error.code.as_str() == "field_invalid"),
+            "{:?}",
+            found.errors
+        );
         found.errors.into_iter().filter_map(|error| error.field).collect::<Vec<_>>()
     };
     for (member, field) in [
@@ -321,7 +326,7 @@ fn every_field_of_an_entry_has_a_place_in_other_forms() {
     assert_eq!((tool.auth_label.as_deref(), tool.mcp_server_id.as_deref()), (Some("gh"), Some("ms")));
     assert_eq!((tool.requires_runtime, &tool.supported_harnesses[..]), (true, &["claude".to_owned()][..]));
     let other = read("a.yaml", "id: a\nfamily: mcp\nsource: {type: cli, command: jq, ref: x}\n");
-    let notes: Vec<_> = other.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let notes: Vec<_> = other.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     assert_eq!(notes, [("family_ignored", "a.family"), ("origin_ignored", "a.source.ref")]);
 }
 
@@ -340,7 +345,8 @@ fn a_command_that_is_no_text_is_refused_once() {
     }
     let package = r#"{"name":"a/b","version":"1.0.0","packages":[{"registryType":"npm","identifier":"b","registryBaseUrl":4}]}"#;
     let found = read("server.json", package);
-    let errors: Vec<_> = found.errors.iter().map(|error| (error.code, error.field.as_deref())).collect();
+    let errors: Vec<_> =
+        found.errors.iter().map(|error| (error.code.as_str(), error.field.as_deref())).collect();
     assert_eq!(errors, [("field_invalid", Some("b.packages[1].registryBaseUrl"))]);
 }
 
@@ -359,7 +365,7 @@ fn a_key_that_stands_twice_is_told_with_its_place() {
     ] {
         let found = read(file, text);
         let errors: Vec<_> =
-            found.errors.iter().map(|error| (error.code, error.line, error.column)).collect();
+            found.errors.iter().map(|error| (error.code.as_str(), error.line, error.column)).collect();
         assert_eq!(errors, [("file_invalid", Some(place.0), Some(place.1))], "{text}");
         assert!(found.tools.is_empty(), "{text}");
     }
@@ -381,7 +387,10 @@ fn an_id_that_is_a_secret_is_refused_and_not_named() {
         let found = read(file, &text);
         let told = format!("{:?} {:?}", found.errors, found.notes);
         assert!(!told.contains("CNRY"), "{told}");
-        assert_eq!(found.errors.iter().any(|error| error.code == "secret_in_entry"), !text.contains("id: a"));
+        assert_eq!(
+            found.errors.iter().any(|error| error.code.as_str() == "secret_in_entry"),
+            !text.contains("id: a")
+        );
     }
 }
 
@@ -390,7 +399,7 @@ fn what_an_entry_has_a_place_for_is_taken_over() {
     let text = "version: '1.0'\nsettings: {fallback_harness: false}\ntools:\n- id: yq\n  source: {type: cli, command: yq}\n  version_command: yq --version\n  cost: {per_call: 0.002, unit: USD}\n  timeout: 2.5\n  risk_class: read\n  enabled: true\n  approval_mode: never\n- id: h\n  source: {type: harness, provider: claude}\n  enabled: false\n";
     let found = read("a.yaml", text);
     assert_eq!((&found.errors[..], found.harness_tools), (&[][..], Some(false)));
-    let notes: Vec<_> = found.notes.iter().map(|note| (note.code, note.field.as_str())).collect();
+    let notes: Vec<_> = found.notes.iter().map(|note| (note.code.as_str(), note.field.as_str())).collect();
     assert_eq!(notes, [("enabled_ignored", "yq.enabled"), ("approval_mode_ignored", "yq.approval_mode")]);
     let [yq, native] = &found.tools[..] else { panic!("{:?}", found.tools) };
     let cost = yq.tool.cost.as_deref().unwrap();
@@ -415,7 +424,7 @@ fn a_package_is_one_version_of_one_name() {
         );
         let found =
             read("server.json", &format!(r#"{{"name":"io.x/w","version":"1.0.0","packages":[{package}]}}"#));
-        (found.errors.iter().map(|error| error.code).collect::<Vec<_>>(), found.tools.len())
+        (found.errors.iter().map(|error| error.code.as_str()).collect::<Vec<_>>(), found.tools.len())
     };
     for (registry, names) in [
         (

@@ -158,7 +158,7 @@ impl Parts<'_> {
             }
             Refusal::Resume { checkpoint, run } => {
                 // The state of the checkpoint is the only blocker.
-                let is_checkpoint = run.call.is_none() && std::error::Error::source(error).is_some();
+                let is_checkpoint = run.call.is_none() && !error.is_about_request();
                 Refused::Resume(Box::new(ResumeRefused {
                     schema: Id::default(),
                     target,

@@ -11,7 +11,7 @@ use brigade_kitchen::prd::{Lints, Prd, Reading, ValidPrd, read};
 use brigade_policy::{Blocker, Failure};
 
 use crate::journal::{PrdJournal, Recorded};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 
 /// The directories that PRDs are looked for in, in this order; the empty one is the workspace.
 const DIRECTORIES: [&str; 3] = ["brigade/tasks", "tasks", ""];
@@ -248,7 +248,9 @@ impl Kitchen<'_> {
 
     /// Lists the links to the last PRD that was planned.
     pub(crate) fn latest(&self) -> impl Iterator<Item = RelPath> {
-        let link = |directory| rel(directory).join(LATEST).expect("a file name in a directory is a path");
+        let link = |directory| {
+            RelPath::composed(directory).join(LATEST).expect("a file name in a directory is a path")
+        };
         DIRECTORIES
             .iter()
             .map(move |directory| link(directory))
@@ -259,7 +261,7 @@ impl Kitchen<'_> {
     pub(crate) fn candidates(&self) -> Result<Vec<Candidate>, FsError> {
         let mut found = Vec::new();
         for directory in DIRECTORIES {
-            let directory = rel(directory);
+            let directory = RelPath::composed(directory);
             let entries = match self.fs.list_dir(&directory) {
                 Ok(entries) => entries,
                 Err(error) if error.is_not_found() => continue,

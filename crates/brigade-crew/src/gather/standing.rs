@@ -13,7 +13,7 @@ use brigade_policy::Failure;
 use super::{Configuration, Crew, PrdSearch};
 use crate::journal::seen::Source;
 use crate::journal::{JournalFault, Recorded};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::lock::{Holder, ServiceLock};
 use crate::projections::{self, Foreign, UnusableState};
 
@@ -155,7 +155,7 @@ impl Kitchen<'_> {
     /// Tells where the tasks of a PRD are worked on.
     fn workplace_of(&self, crew: &Crew, prd: &ValidPrd) -> Result<Workplace, Failure> {
         let has_branch = prd.branch_name.is_some() && crew.settings.worktrees == Switch::On;
-        Ok(if has_branch && self.fs.exists(&rel(".git"))? {
+        Ok(if has_branch && self.fs.exists(&RelPath::of(".git"))? {
             Workplace::Worktrees
         } else {
             Workplace::InPlace

@@ -299,8 +299,8 @@ impl<'e> Floor<'e> {
         self.record(records)
     }
 
-    pub(super) fn process(&self) -> Json {
-        Json::from(self.lock.process().to_string())
+    pub(super) fn process(&self) -> Option<String> {
+        Some(self.lock.process().to_string())
     }
 
     fn end_service(mut self) -> Result<ServiceReport, ServeError> {

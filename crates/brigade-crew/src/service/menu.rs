@@ -16,7 +16,7 @@ use brigade_redact::SecretValue;
 use crate::approve::refused;
 use crate::attempt::Cook;
 use crate::gather::{KITCHEN_TOML, PrdSearch, SHELL_CONFIGS};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::service::MissingProgram;
 
 /// What is served, read once between two tasks.
@@ -118,7 +118,7 @@ impl Stamps {
     pub(crate) fn of(kitchen: &Kitchen<'_>, prd: &RelPath) -> Stamps {
         let chef = Tier::ALL.map(|tier| format!("brigade/chef/{}", role_file(tier)));
         let named = [SHELL_CONFIGS[0], SHELL_CONFIGS[1], KITCHEN_TOML, ".brigade/tools/policy.toml"];
-        let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(rel);
+        let paths = named.into_iter().chain(chef.iter().map(String::as_str)).map(RelPath::composed);
         let configuration = paths.map(|path| stamp(kitchen, &path)).collect();
         Stamps { configuration, prd: stamp(kitchen, prd) }
     }

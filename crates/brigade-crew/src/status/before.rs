@@ -10,7 +10,7 @@ use brigade_policy::Failure;
 use crate::gather::{Configuration, PRD_LIMIT, PrdSearch, Standing, taken_alone};
 use crate::journal::quarantined;
 use crate::journal::seen::{Kind, STATUS};
-use crate::kitchen::{Kitchen, rel};
+use crate::kitchen::Kitchen;
 use crate::lock::ServiceLock;
 use crate::paths::PrdFiles;
 use crate::service::done_work;
@@ -58,7 +58,7 @@ impl Kitchen<'_> {
         let Some(ready) = crew.ready() else { return Ok(None) };
         let settings = ready.tiers().of_all_settings();
         let refused = self.against_commands(configuration, &crew.settings).map(|refused| !refused.is_empty());
-        let has_git = self.fs.exists(&rel(".git"))?;
+        let has_git = self.fs.exists(&RelPath::of(".git"))?;
         let version = env!("CARGO_PKG_VERSION");
         // A status names the path of its PRD, and another PRD may have the same name.
         Ok(Some(format!("{version} {settings} {refused:?} {has_git} {path}")))

@@ -1,146 +1,287 @@
 //! The provenance of a row, in the envelope that other parts of Brigade read.
 
-use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, Json, Object};
-use serde::Serialize;
+use brigade_core::{Extra, Fingerprint, record};
+use serde::{Deserialize, Serialize};
 
 use super::{INBOX_SOURCE, PRODUCER};
 
-/// Where a text comes from.
-#[derive(Serialize)]
-struct Envelope<'a> {
-    #[serde(flatten)]
-    form: Versioned,
-    attribution: &'static str,
-    captured_at: &'a str,
-    collection_id: String,
-    hashes: Hashes,
-    ingested_at: &'a str,
-    item_id: &'a str,
-    locator: Locator,
-    modality: &'static str,
-    origin: &'static str,
-    redaction: Redaction,
-    repository: Repository,
-    session: Session,
-    source: Source,
-    trust: Trust<'a>,
+/// Where the text of a row comes from, in the envelope that other parts of Brigade read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct Provenance {
+    /// The form of the envelope.
+    pub schema: String,
+    /// Its version.
+    pub schema_version: u64,
+    /// How the origin is known: `observed`.
+    pub attribution: String,
+    /// When the text was written.
+    pub captured_at: String,
+    /// The collection that the text belongs to.
+    pub collection_id: String,
+    /// The hashes of the text.
+    pub hashes: ProvenanceHashes,
+    /// When the row was added.
+    pub ingested_at: String,
+    /// The key of the issue.
+    pub item_id: String,
+    /// Where the text is found.
+    pub locator: ProvenanceLocator,
+    /// What kind of text it is.
+    pub modality: String,
+    /// Who wrote what the text says.
+    pub origin: String,
+    /// What was masked.
+    pub redaction: ProvenanceRedaction,
+    /// The repository.
+    pub repository: ProvenanceRepository,
+    /// The session of an agent that it comes from.
+    pub session: ProvenanceSession,
+    /// The program that wrote the row.
+    pub source: ProvenanceSource,
+    /// How far the text is trusted.
+    pub trust: ProvenanceTrust,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
+
+record!(Provenance);
+
+/// The hashes of a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceHashes {
+    /// The hash of the text.
+    pub content: Option<Fingerprint>,
+    /// Its algorithm.
+    pub content_algorithm: Option<String>,
+    /// What is hashed.
+    pub content_scope: Option<String>,
+    /// The hash of what the text was made of, if that is known.
+    pub raw: Option<Fingerprint>,
+    /// Its algorithm.
+    pub raw_algorithm: Option<String>,
+    /// What is hashed.
+    pub raw_scope: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceHashes);
+
+/// Where a text is found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceLocator {
+    /// `uri`.
+    pub kind: String,
+    /// The URI.
+    pub value: String,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceLocator);
+
+/// What was masked in a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceRedaction {
+    /// The form.
+    pub schema: String,
+    /// Its version.
+    pub schema_version: u64,
+    /// How many secrets were masked.
+    pub count: u64,
+    /// What found them.
+    pub detectors: Vec<String>,
+    /// Who wrote what was masked.
+    pub origin: String,
+    /// The rules.
+    pub policy_version: String,
+    /// `clean` if nothing had to be masked.
+    pub status: String,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceRedaction);
+
+/// The repository of a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceRepository {
+    /// Its id; `unknown` if it has none.
+    pub id: String,
+    /// The revision.
+    pub revision: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceRepository);
+
+/// The session that a text comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceSession {
+    /// The agent program.
+    pub harness: Option<String>,
+    /// Its id.
+    pub id: Option<String>,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceSession);
+
+/// The program that wrote a row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceSource {
+    /// The kind of its rows.
+    pub kind: String,
+    /// The command.
+    pub producer: String,
+    /// The part of Brigade that keeps the row.
+    pub system: String,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceSource);
+
+/// How far a text is trusted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceTrust {
+    /// When that was decided.
+    pub assigned_at: String,
+    /// Who decided.
+    pub assigned_by: String,
+    /// Whether it instructs agents.
+    pub injection: ProvenanceInjection,
+    /// `untrusted` for what anyone may have written.
+    pub label: String,
+    /// The rules.
+    pub trust_policy: ProvenanceForm,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceTrust);
+
+/// Instructions to agents that were found in a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceInjection {
+    /// How many there are.
+    pub count: u64,
+    /// What found them.
+    pub rules: Vec<String>,
+    /// `pending` if nobody has looked yet.
+    pub status: String,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
+}
+
+record!(ProvenanceInjection);
 
 /// The name and version of a form.
-#[derive(Serialize)]
-struct Versioned {
-    schema: &'static str,
-    schema_version: u64,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(remote = "Self", default)]
+pub struct ProvenanceForm {
+    /// The name.
+    pub schema: String,
+    /// The version.
+    pub schema_version: u64,
+    /// Members that this version does not know.
+    #[serde(skip)]
+    pub extra: Extra,
 }
 
-#[derive(Serialize)]
-struct Hashes {
-    content: Fingerprint,
-    content_algorithm: &'static str,
-    content_scope: &'static str,
-    raw: Option<Fingerprint>,
-    raw_algorithm: Option<&'static str>,
-    raw_scope: Option<&'static str>,
-}
+record!(ProvenanceForm);
 
-#[derive(Serialize)]
-struct Locator {
-    kind: &'static str,
-    value: String,
-}
-
-#[derive(Serialize)]
-struct Redaction {
-    #[serde(flatten)]
-    form: Versioned,
-    count: u64,
-    detectors: [&'static str; 0],
-    origin: &'static str,
-    policy_version: &'static str,
-    status: &'static str,
-}
-
-#[derive(Serialize)]
-struct Repository {
-    id: &'static str,
-    revision: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct Session {
-    harness: Option<&'static str>,
-    id: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct Source {
-    kind: &'static str,
-    producer: &'static str,
-    system: &'static str,
-}
-
-#[derive(Serialize)]
-struct Trust<'a> {
-    assigned_at: &'a str,
-    assigned_by: String,
-    injection: Injection,
-    label: &'static str,
-    trust_policy: Versioned,
-}
-
-#[derive(Serialize)]
-struct Injection {
-    count: u64,
-    rules: [&'static str; 0],
-    status: &'static str,
-}
-
-/// Returns the provenance of the text: files of the workspace, which anyone may have written. The text has not been
-/// checked for instructions to agents.
-pub(super) fn provenance(text: &str, key: &str, id: &str, at: &str) -> Object {
-    const REDACTION: &str = "brigade.evidence-redaction.v1";
-    let versioned = |schema| Versioned { schema, schema_version: 1 };
-    let envelope = Envelope {
-        form: versioned("brigade.provenance-envelope.v1"),
-        attribution: "observed",
-        captured_at: at,
-        collection_id: format!("work-inbox:{INBOX_SOURCE}"),
-        hashes: Hashes {
-            content: Fingerprint::of_bytes(text.as_bytes()),
-            content_algorithm: "sha256",
-            content_scope: "item.text.utf8.v1",
-            raw: None,
-            raw_algorithm: None,
-            raw_scope: None,
-        },
-        ingested_at: at,
-        item_id: key,
-        locator: Locator { kind: "uri", value: format!("work-import:{id}") },
-        modality: "tool-output",
-        origin: "workspace",
-        redaction: Redaction {
-            form: versioned(REDACTION),
-            count: 0,
-            detectors: [],
-            origin: "workspace",
-            policy_version: REDACTION,
-            // The texts of issues never hold secrets.
-            status: "clean",
-        },
-        repository: Repository { id: "unknown", revision: None },
-        session: Session { harness: None, id: None },
-        source: Source { kind: INBOX_SOURCE, producer: PRODUCER, system: "work-inbox" },
-        trust: Trust {
-            assigned_at: at,
-            assigned_by: format!("ingest:{PRODUCER}"),
-            injection: Injection { count: 0, rules: [], status: "pending" },
-            label: "untrusted",
-            trust_policy: versioned("brigade.trust-policy.v1"),
-        },
-    };
-    match to_json(&envelope) {
-        Ok(Json::Object(members)) => members,
-        _ => unreachable!("an envelope is an object"),
+impl Provenance {
+    /// Describes a text that tells of files of the workspace, which anyone may have written. The text has not been
+    /// checked for instructions to agents.
+    pub(super) fn of(text: &str, key: &str, id: &str, at: &str) -> Provenance {
+        const REDACTION: &str = "brigade.evidence-redaction.v1";
+        let at = at.to_owned();
+        let extra = Extra::default;
+        Provenance {
+            schema: "brigade.provenance-envelope.v1".to_owned(),
+            schema_version: 1,
+            attribution: "observed".to_owned(),
+            captured_at: at.clone(),
+            collection_id: format!("work-inbox:{INBOX_SOURCE}"),
+            hashes: ProvenanceHashes {
+                content: Some(Fingerprint::of_bytes(text.as_bytes())),
+                content_algorithm: Some("sha256".to_owned()),
+                content_scope: Some("item.text.utf8.v1".to_owned()),
+                ..ProvenanceHashes::default()
+            },
+            ingested_at: at.clone(),
+            item_id: key.to_owned(),
+            locator: ProvenanceLocator {
+                kind: "uri".to_owned(),
+                value: format!("work-import:{id}"),
+                extra: extra(),
+            },
+            modality: "tool-output".to_owned(),
+            origin: "workspace".to_owned(),
+            redaction: ProvenanceRedaction {
+                schema: REDACTION.to_owned(),
+                schema_version: 1,
+                origin: "workspace".to_owned(),
+                policy_version: REDACTION.to_owned(),
+                // The texts of issues never hold secrets.
+                status: "clean".to_owned(),
+                ..ProvenanceRedaction::default()
+            },
+            repository: ProvenanceRepository { id: "unknown".to_owned(), ..ProvenanceRepository::default() },
+            session: ProvenanceSession::default(),
+            source: ProvenanceSource {
+                kind: INBOX_SOURCE.to_owned(),
+                producer: PRODUCER.to_owned(),
+                system: "work-inbox".to_owned(),
+                extra: extra(),
+            },
+            trust: ProvenanceTrust {
+                assigned_at: at,
+                assigned_by: format!("ingest:{PRODUCER}"),
+                injection: ProvenanceInjection {
+                    status: "pending".to_owned(),
+                    ..ProvenanceInjection::default()
+                },
+                label: "untrusted".to_owned(),
+                trust_policy: ProvenanceForm {
+                    schema: "brigade.trust-policy.v1".to_owned(),
+                    schema_version: 1,
+                    extra: extra(),
+                },
+                extra: extra(),
+            },
+            extra: extra(),
+        }
     }
 }

@@ -187,6 +187,21 @@ fn a_row_has_the_shape_of_the_inbox() {
     assert_eq!(Json::Object(row.to_members()), expect);
 }
 
+#[test]
+fn a_provenance_of_another_form_stays_as_it_is() {
+    for provenance in [
+        r#"{"schema": "brigade.provenance-envelope.v1", "hashes": {"content": "0123", "salt": null}, "trust": {"label": "x", "by": 7}}"#,
+        r#"{"hashes": "none", "session": null}"#,
+        r#"["workspace"]"#,
+        "null",
+    ] {
+        let row =
+            Json::parse(&format!(r#"{{"id": "x", "metadata": {{"provenance": {provenance}}}}}"#)).unwrap();
+        let read = InboxItem::from_members(row.as_object().cloned().unwrap()).unwrap();
+        assert_eq!(Json::Object(read.to_members()), row, "{provenance}");
+    }
+}
+
 fn any_status() -> impl Strategy<Value = RowStatus> {
     prop::sample::select(&[RowStatus::Open, RowStatus::Dismissed, RowStatus::Closed][..])
 }

@@ -53,11 +53,10 @@ impl Life {
                 }
             }
             Record::Revoked { .. } => self.approval = None,
-            Record::ServiceStarted { service, process, branch, .. } => {
+            Record::ServiceStarted { service, branch, .. } => {
                 self.history.started_at.get_or_insert(at);
                 self.service = Some(ServiceLife {
                     id: service.clone(),
-                    process: process.clone(),
                     started_at: at,
                     ended: None,
                     reason: None,
@@ -85,13 +84,13 @@ impl Life {
                 life.worktree = worktree.clone();
                 self.event(task, at, "started", None);
             }
-            Record::AttemptStarted { task, run, tier, attempt, process } => {
+            Record::AttemptStarted { task, run, tier, attempt, .. } => {
                 self.gate_is_open = false;
                 let life = self.tasks.entry(task.clone()).or_default();
                 life.tier = Some(*tier);
                 life.attempts = *attempt;
                 life.interrupted = false;
-                life.stage = Stage::Attempting { run: run.clone(), process: process.clone(), since: at };
+                life.stage = Stage::Attempting { run: run.clone(), since: at };
                 life.runs.push(AttemptRun {
                     number: *attempt,
                     run: run.clone(),

@@ -301,7 +301,7 @@ records! {
         service: String,
         /// Who it is, as the process crate writes it.
         #[serde(default)]
-        process: Json,
+        process: Option<String>,
         /// Whether failures are decided without a person.
         #[serde(default)]
         walkaway: bool,
@@ -349,7 +349,7 @@ records! {
         attempt: u64,
         /// Who it is, as the process crate writes it.
         #[serde(default)]
-        process: Json,
+        process: Option<String>,
     }
     /// An attempt ended.
     AttemptEnded = "attempt_ended" {

@@ -5,7 +5,7 @@ use crate::layout;
 
 /// The layout of the bytes and the rules of the fold. A change of either takes the next number, so that no cache of an
 /// older program is read as if it were of this one.
-const LAYOUT: u32 = 8;
+const LAYOUT: u32 = 9;
 
 impl Life {
     /// Writes the life as bytes that only a program of the same layout reads.

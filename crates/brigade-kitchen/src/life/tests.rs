@@ -54,13 +54,8 @@ impl Book {
     fn begin(&mut self, task: &str) -> RunId {
         let Step::Attempt { tier, number } = self.step(task) else { panic!("{:?}", self.step(task)) };
         let run: RunId = format!("{task}-{number}").parse().unwrap();
-        let record = Record::AttemptStarted {
-            task: id(task),
-            run: run.clone(),
-            tier,
-            attempt: number,
-            process: Json::Null,
-        };
+        let record =
+            Record::AttemptStarted { task: id(task), run: run.clone(), tier, attempt: number, process: None };
         self.write(record);
         run
     }
@@ -112,7 +107,7 @@ impl Book {
     /// A service begins.
     fn serve(&mut self) {
         let service = format!("s-{}", self.lines.len());
-        let (process, walkaway, branch, total) = (Json::Null, false, None, 1);
+        let (process, walkaway, branch, total) = (None, false, None, 1);
         self.write(Record::ServiceStarted { service, process, walkaway, branch, total });
     }
 

@@ -49,7 +49,7 @@ fn journal() -> Vec<Line> {
         run: run.parse().unwrap(),
         tier,
         attempt,
-        process: Json::Null,
+        process: None,
     };
     let records = vec![
         Record::Approved {
@@ -61,7 +61,7 @@ fn journal() -> Vec<Line> {
         },
         Record::ServiceStarted {
             service: "s1".to_owned(),
-            process: Json::Null,
+            process: None,
             walkaway: true,
             branch: Some("feature/login".to_owned()),
             total: 4,

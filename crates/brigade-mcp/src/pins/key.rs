@@ -154,8 +154,10 @@ fn is_plain(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use brigade_fs::RelPath;
+
     use super::*;
-    use crate::pins::{PINS, rel};
+    use crate::pins::PINS;
 
     #[test]
     fn plain_names_are_file_names_and_others_are_distinguished() {
@@ -174,7 +176,7 @@ mod tests {
         different.dedup();
         assert_eq!(different.len(), names.len(), "different names never share a file");
         for name in &names {
-            assert!(rel(PINS).join(name).is_ok() && name.len() < 255, "{name}");
+            assert!(RelPath::of(PINS).join(name).is_ok() && name.len() < 255, "{name}");
             assert!(!name.starts_with('.') && !name.contains(['/', '\0']), "{name}");
         }
         assert_ne!(file_name("a--b", "c", None), file_name("a", "b--c", None));

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{ServerCommand, has_own_place, server_file_name};
 use super::store::PinRecord;
-use super::{PINS, PinStore, is_newer, parse, rel};
+use super::{PINS, PinStore, is_newer, parse};
 
 /// The schema id of the files.
 const SCHEMA: &str = "brigade.mcp_listing.v1";
@@ -159,7 +159,7 @@ impl PinStore<'_> {
     /// # Errors
     /// When the disk fails.
     pub fn servers(&self, catalog: &Catalog, pins: &[PinRecord]) -> Result<Vec<ServerState>, FsError> {
-        let folder = rel(PINS).join(SERVERS).expect("it is a name");
+        let folder = RelPath::of(PINS).join(SERVERS).expect("it is a name");
         let entries = match self.fs.list_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
@@ -234,7 +234,7 @@ enum Found {
 }
 
 fn path_of(server: &str, variant: Option<&str>) -> RelPath {
-    let folder = rel(PINS).join(SERVERS).expect("it is a name");
+    let folder = RelPath::of(PINS).join(SERVERS).expect("it is a name");
     folder.join(&server_file_name(server, variant)).expect("the name was made to be a file name")
 }
 

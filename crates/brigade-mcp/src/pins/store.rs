@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use super::key::{McpTool, ServerCommand, has_own_place};
-use super::{PINS, PinStore, is_newer, parse, rel};
+use super::{PINS, PinStore, is_newer, parse};
 use crate::pin::{Pin, PinError};
 
 /// The schema id of the files.
@@ -134,14 +134,14 @@ impl PinStore<'_> {
     /// # Errors
     /// When the disk fails.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
-        self.fs.create_dir_all(&rel(PINS))?;
+        self.fs.create_dir_all(&RelPath::of(PINS))?;
         let text = to_json(record).expect("a pin is JSON").to_pretty();
         self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }
 
 fn path_of(tool: &McpTool) -> RelPath {
-    rel(PINS).join(&tool.file_name()).expect("the name was made to be a file name")
+    RelPath::of(PINS).join(&tool.file_name()).expect("the name was made to be a file name")
 }
 
 #[cfg(test)]

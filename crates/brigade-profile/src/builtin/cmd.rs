@@ -1,9 +1,12 @@
 //! Commands and test suites.
 
+use std::time::Duration;
+
 use brigade_catalog::Seconds;
 use brigade_command::Argv;
 use brigade_core::json::{from_json, to_json};
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::*;
 
@@ -14,21 +17,54 @@ pub const COMMAND: &str = "cmd.run";
 pub const MOST_SECONDS: f64 = 600.0;
 
 /// What a command is asked for: the arguments of [`COMMAND`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CommandArgs {
     /// Words in POSIX quotes.
+    #[serde(deserialize_with = "or_default")]
     pub command: String,
     /// More words, each as it is.
+    #[serde(deserialize_with = "texts")]
     pub args: Vec<String>,
     /// The directory that it runs in.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
     pub cwd: Option<String>,
     /// How long it may take.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
     pub timeout_seconds: Option<u64>,
-    /// Variables that the policy binds, each with `true`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// How much of its output is returned.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
+    pub max_output_bytes: Option<u64>,
+    /// Variables that the policy binds, each with `true`. Everything else is read as `false`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "flags")]
     pub env: BTreeMap<String, bool>,
+}
+
+impl CommandArgs {
+    /// Reads the arguments of a call. A member of another type is left out, because the schema refuses it: the other
+    /// reasons against the call are found, too.
+    pub fn read(json: &Json) -> CommandArgs {
+        from_json(json).unwrap_or_default()
+    }
+}
+
+/// Reads a member, or leaves it out if it has another type.
+fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Ok(from_json(&Json::deserialize(from)?).unwrap_or_default())
+}
+
+/// Reads the texts of a list.
+fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let list = Json::deserialize(from)?;
+    let texts = list.as_array().into_iter().flatten().filter_map(Json::as_str);
+    Ok(texts.map(str::to_owned).collect())
+}
+
+/// Reads which members of an object are `true`.
+fn flags<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, bool>, D::Error> {
+    let object = Json::deserialize(from)?;
+    let members = object.as_object().into_iter().flatten();
+    Ok(members.map(|(name, value)| (name.clone(), *value == Json::Bool(true))).collect())
 }
 
 /// What a command printed and how it ended: the structured result of [`COMMAND`].
@@ -72,32 +108,29 @@ pub fn command_entry(
     most: Option<Seconds>,
 ) -> Option<Tool> {
     let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
-    let command = args.get("command").and_then(Json::as_str).unwrap_or_default();
-    let more = args.get("args").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+    let CommandArgs { command, args, cwd, timeout_seconds, env, .. } = CommandArgs::read(args);
     // Text that is not a command line is refused when it is parsed. Nothing is left out: a word with NUL, which no
     // command line can have, stays in it.
-    let whole = match Argv::parse(command) {
-        Ok(mut argv) => match more.into_iter().try_for_each(|word| argv.push(word)) {
+    let whole = match Argv::parse(&command) {
+        Ok(mut argv) => match args.iter().try_for_each(|word| argv.push(word)) {
             Ok(()) => argv.to_string(),
             Err(_) => format!("{argv} \0"),
         },
-        Err(_) => command.to_owned(),
+        Err(_) => command,
     };
     let mut effects = entry.effects.clone();
     effects.extend(granted.iter().cloned());
     effects.sort();
     effects.dedup();
-    let asked = args.get("timeout_seconds").and_then(|seconds| seconds.to_compact().parse::<f64>().ok());
     let most = most.map_or(MOST_SECONDS, |most| most.get().min(MOST_SECONDS));
+    let asked = timeout_seconds.map(|seconds| Duration::from_secs(seconds).as_secs_f64());
     let timeout = asked.unwrap_or(most).clamp(1.0, MOST_SECONDS);
-    let cwd = args.get("cwd").and_then(Json::as_str).and_then(|path| relative(path, root));
-    let labels =
-        args.get("env").and_then(Json::as_object).into_iter().flatten().map(|(name, _)| name.clone());
+    let cwd = cwd.and_then(|path| relative(&path, root));
     Some(Tool {
         command: Some(whole),
         cwd: cwd.filter(|path| !path.is_empty()),
         timeout: Seconds::new(timeout).ok(),
-        env_labels: labels.collect(),
+        env_labels: env.into_keys().collect(),
         effects,
         ..entry.clone()
     })

@@ -124,6 +124,27 @@ fn a_command_runs_with_all_its_words_or_not_at_all() {
 }
 
 #[test]
+fn arguments_of_a_command_are_read_as_they_are_written() {
+    let args = CommandArgs {
+        command: "make".to_owned(),
+        args: vec!["all".to_owned()],
+        cwd: Some("src".to_owned()),
+        timeout_seconds: Some(5),
+        max_output_bytes: None,
+        env: BTreeMap::from([("TOKEN".to_owned(), true)]),
+    };
+    let text = r#"{"args":["all"],"command":"make","cwd":"src","env":{"TOKEN":true},"timeout_seconds":5}"#;
+    assert_eq!(brigade_core::json::to_json(&args).unwrap().to_compact(), text);
+    assert_eq!(CommandArgs::read(&Json::parse(text).unwrap()), args);
+    // What the schema refuses hides nothing else.
+    let wrong = r#"{"args":["all",5],"command":"make","cwd":7,"env":{"TOKEN":"x"},"timeout_seconds":"5"}"#;
+    let read = CommandArgs::read(&Json::parse(wrong).unwrap());
+    assert_eq!((read.command.as_str(), read.args, read.cwd), ("make", vec!["all".to_owned()], None));
+    assert_eq!((read.timeout_seconds, read.env["TOKEN"]), (None, false));
+    assert_eq!(CommandArgs::read(&Json::Null), CommandArgs::default());
+}
+
+#[test]
 fn results_are_read_as_they_are_written() {
     let rejected = MemoryAdded::rejected("it holds a secret");
     let text = rejected.to_json().to_compact();

@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 use super::layout;
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, InLedger, RunList, StoredReceipt, Taken,
+    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, InLedger, RunList, StoredReceipt, Taken,
 };
 
 /// The maximum size of a receipt, in bytes.
@@ -88,9 +88,14 @@ pub(crate) fn files(fs: &dyn Fs) -> Result<Vec<RelPath>, FsError> {
 }
 
 /// Reads the receipt of a run. Returns `None` if there is no file.
-pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, FsError> {
+pub(crate) fn read_one(fs: &dyn Fs, run: &str) -> Result<Option<FoundReceipt>, FsError> {
     match receipt_path(run) {
-        Some(path) if fs.exists(&path)? => Ok(Some(read_receipt(&path, fs.read(&path, RECEIPT_LIMIT)))),
+        Some(path) if fs.exists(&path)? => {
+            Ok(Some(match read_receipt(&path, fs.read(&path, RECEIPT_LIMIT)) {
+                Ok(stored) => FoundReceipt::Good(Box::new(stored)),
+                Err(bad) => FoundReceipt::Bad(bad),
+            }))
+        }
         Some(_) | None => Ok(None),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn is_forgotten(state: &State, entry: &LedgerEntry) -> Result<bool, Q
 
 /// Reads the receipt of an entry, if its hash matches.
 fn sound_receipt(state: &State, entry: &LedgerEntry) -> Option<StoredReceipt> {
-    let receipt = receipts::read_one(&**state.place().fs(), &entry.run_id).ok()??.ok()?;
+    let receipt = receipts::read_one(&**state.place().fs(), &entry.run_id).ok()??.good()?;
     (receipt.sha256 == entry.sha256).then_some(receipt)
 }
 

@@ -15,7 +15,7 @@ use super::{approved, checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
     BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundListed,
-    ListedCall, Order, Records, RunList, Snapshot, StoredCall, StoredReceipt, Verification,
+    FoundReceipt, ListedCall, Order, Records, RunList, Snapshot, StoredCall, Verification,
 };
 
 /// Returns the code of a status. All statuses of other programs share one.
@@ -240,7 +240,7 @@ impl Snapshot for State {
         }
     }
 
-    fn receipt(&self, run: &str) -> Result<Option<Result<StoredReceipt, BadReceipt>>, QueueError> {
+    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
         Ok(receipts::read_one(&**self.place().fs(), run)?)
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brigade_catalog::{Catalog, Level, Tool};
-use brigade_core::{ErrorKind, codes};
+use brigade_core::{ErrorKind, IssueType, codes};
 use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, why_unsafe};
 use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, NewFile, RelPath, write_together};
@@ -12,7 +12,6 @@ use brigade_policy::Failure;
 use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
 
 use super::{LIMIT, RegisterRequest, refusal};
-use crate::rel;
 use crate::report::RegisterErrorRow;
 
 /// The files of a level.
@@ -51,10 +50,10 @@ impl Target {
                 level: request.level,
                 fs: Some(seams.fs.clone()),
                 folder: seams.fs.root().to_owned(),
-                catalog: rel(CATALOG),
-                registered: beside(&rel(RUNTIMES)),
-                runtimes: rel(RUNTIMES),
-                lock: rel(brigade_upkeep::CATALOG_LOCK),
+                catalog: RelPath::of(CATALOG),
+                registered: beside(&RelPath::of(RUNTIMES)),
+                runtimes: RelPath::of(RUNTIMES),
+                lock: RelPath::of(brigade_upkeep::CATALOG_LOCK),
                 shown: Shown {
                     catalog: CATALOG.to_owned(),
                     runtimes: RUNTIMES.to_owned(),
@@ -64,7 +63,7 @@ impl Target {
             });
         }
         let folder = seams.config_folder()?.join("brigade");
-        let (catalog, runtimes) = (rel("tools.toml"), rel("tools/runtimes.toml"));
+        let (catalog, runtimes) = (RelPath::of("tools.toml"), RelPath::of("tools/runtimes.toml"));
         let [catalog_path, runtimes_path] =
             [&catalog, &runtimes].map(|path| folder.join(path.as_path()).display().to_string());
         let fs: Option<Arc<dyn Fs>> = match DiskFs::open(&folder) {
@@ -79,7 +78,7 @@ impl Target {
             catalog,
             registered: beside(&runtimes),
             runtimes,
-            lock: rel("tools/catalog.lock"),
+            lock: RelPath::of("tools/catalog.lock"),
             shown: Shown {
                 config_path: catalog_path.clone(),
                 catalog: catalog_path,
@@ -126,7 +125,7 @@ impl Target {
             let why = why_unsafe(&fs.metadata(path).ok()?)?;
             let message = format!("{}; {} first", why.message(), why.remedy());
             let file = Some(self.folder.join(path.as_path()).display().to_string());
-            Some(RegisterErrorRow { file, ..refusal("user_catalog_unsafe", String::new(), &message) })
+            Some(RegisterErrorRow { file, ..refusal(IssueType::UserCatalogUnsafe, String::new(), &message) })
         };
         [&self.catalog, &self.runtimes, &self.registered].into_iter().filter_map(row).collect()
     }

@@ -1,10 +1,8 @@
 //! `tools register`.
 
+use brigade_core::codes::registering;
 use brigade_core::{Exit, Hint, Report, SchemaId};
 use serde::{Deserialize, Serialize};
-
-/// The code of a file that is named and cannot be read: the command line is wrong.
-pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
 
 /// `tools register`: the tools that were added to a catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,7 +34,8 @@ impl Report for RegisterReport {
     const SCHEMA: &'static str = "brigade.register.v1";
 
     fn exit(&self) -> Exit {
-        let is_misuse = |error: &RegisterErrorRow| error.code == FILE_UNREADABLE;
+        // A file that is named and cannot be read: the command line is wrong.
+        let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
         match self.errors.iter().any(is_misuse) {
             true => Exit::Usage,
             false if self.errors.is_empty() => Exit::Done,

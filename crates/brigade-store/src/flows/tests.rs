@@ -62,7 +62,8 @@ fn a_transition_is_whole_and_belongs_to_one_process() {
     answer().unwrap();
     assert_eq!(answer().unwrap_err().code_word(), "not_waiting");
     // While it is paused nothing follows, and of what would nothing is written.
-    let (writes, visits, outcome) = (object(r#"{"b": 2}"#), object(r#"{"A": 1, "B": 1}"#), Json::from("out"));
+    let (writes, outcome) = (object(r#"{"b": 2}"#), Json::from("out"));
+    let visits = BTreeMap::from([("A".to_owned(), 1), ("B".to_owned(), 1)]);
     let transit = |next| Transit { outcome: &outcome, writes: &writes, human: Some("yes"), next };
     let to_b = Follows::State { name: "B", visits: &visits, transitions: 1, feedback: Some("told") };
     store.pause_flow(Some("ada"), id, true, now).unwrap();

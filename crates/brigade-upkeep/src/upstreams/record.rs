@@ -16,7 +16,6 @@ use brigade_process::{Enforcement, ProcessIdentity};
 use brigade_redact::Redactor;
 
 use super::server_id;
-use crate::rel;
 use crate::report::UpstreamStart;
 use crate::seams::Seams;
 
@@ -37,7 +36,7 @@ pub(super) struct Paths {
 
 impl Paths {
     fn of(id: &str) -> Paths {
-        let path = |end: &str| rel(&format!("{STARTS}/{id}{end}"));
+        let path = |end: &str| RelPath::composed(&format!("{STARTS}/{id}{end}"));
         Paths {
             id: id.to_owned(),
             record: path(".json"),
@@ -69,7 +68,7 @@ pub(super) fn new_id(now: Timestamp) -> io::Result<String> {
 /// Creates the logs of a start, and removes what is left of old ones.
 pub(super) fn logs(seams: &Seams, id: &str) -> Result<(Logs, Paths), Failure> {
     let fs = &*seams.fs;
-    fs.create_dir_all(&rel(STARTS))?;
+    fs.create_dir_all(&RelPath::of(STARTS))?;
     sweep(fs);
     let paths = Paths::of(id);
     let logs = Logs { stdout: fs.create(&paths.stdout, 0o600)?, stderr: fs.create(&paths.stderr, 0o600)? };
@@ -78,7 +77,7 @@ pub(super) fn logs(seams: &Seams, id: &str) -> Result<(Logs, Paths), Failure> {
 
 /// Removes the oldest records of servers that have ended.
 fn sweep(fs: &dyn Fs) {
-    let entries = fs.list_dir(&rel(STARTS)).unwrap_or_default();
+    let entries = fs.list_dir(&RelPath::of(STARTS)).unwrap_or_default();
     let mut ids: Vec<&str> =
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".stdout.log")).collect();
     ids.sort_unstable();

@@ -9,7 +9,7 @@ use brigade_calls::{Attempt, Error, ErrorKind, Refusal};
 use brigade_core::{CallId, Json, Timestamp};
 use brigade_facts::Config;
 use brigade_policy::{CallKind, Failure};
-use brigade_queue::{LockedQueue, OnDuplicate, Review, View};
+use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
 use brigade_upkeep::gather;
 use brigade_upkeep::gather::Planned;
 
@@ -336,6 +336,6 @@ fn unseen_like(view: &View<'_>, call: &Call) -> Result<Option<CallId>, Error> {
     };
     let run = last.call.claim.as_ref().map(|claim| claim.run_id.as_str());
     let receipt = run.map(|run| view.receipt(run)).transpose()?.flatten();
-    let is_seen = matches!(receipt, Some(Ok(stored)) if stored.receipt.failure.is_some());
+    let is_seen = matches!(receipt, Some(FoundReceipt::Good(stored)) if stored.receipt.failure.is_some());
     Ok((!is_seen).then_some(last.call.id))
 }

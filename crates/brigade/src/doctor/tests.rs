@@ -4,11 +4,11 @@ use brigade_call::{CALLS, RUNS};
 use brigade_calls::{ArgsSource, Request};
 use brigade_core::json::to_json;
 use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
+use brigade_fs::RelPath;
 
 use super::*;
 use crate::env::Env;
 use crate::report::IssueReport;
-use crate::room::rel;
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 
@@ -123,9 +123,9 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = workspace(folder.path(), TOOLS);
     approved(&workspace);
-    let (tools, calls) = (rel(".brigade/tools"), rel(CALLS));
+    let (tools, calls) = (RelPath::of(".brigade/tools"), RelPath::of(CALLS));
     workspace.room.fs.append_durable(&calls, b"not a call\n").unwrap();
-    for (path, mode) in [(&rel(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
+    for (path, mode) in [(&RelPath::of(".brigade"), 0o755), (&tools, 0o755), (&calls, 0o644)] {
         workspace.room.fs.set_mode(path, mode).unwrap();
     }
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
@@ -168,7 +168,7 @@ fn a_brief_names_the_next_command_and_changes_nothing() {
     assert_eq!(brief.oldest_pending_call.unwrap().id, id);
     approved(&workspace);
     assert_eq!(workspace.doctor().brief().unwrap().next_command.step(), Some(&NextStep::RunNext));
-    assert!(!workspace.room.fs.exists(&rel(".brigade/work")).unwrap());
+    assert!(!workspace.room.fs.exists(&RelPath::of(".brigade/work")).unwrap());
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn a_changed_receipt_breaks_the_chain_and_a_lost_log_is_missed() {
     let id = run.receipt.id.as_str();
     assert_eq!(run.receipt.status.as_str(), "completed", "{run:?}");
     check(&workspace, &["policy policy_missing"]);
-    let receipt = rel(&format!("{RUNS}/{}.json", id));
+    let receipt = RelPath::composed(&format!("{RUNS}/{}.json", id));
     workspace.room.fs.append_durable(&receipt, b"\n").unwrap();
-    workspace.room.fs.remove(&rel(&format!("{RUNS}/{}.stdout.log", id))).unwrap();
+    workspace.room.fs.remove(&RelPath::composed(&format!("{RUNS}/{}.stdout.log", id))).unwrap();
     check(&workspace, &["policy policy_missing", "- run_ledger_broken", "greet run_missing_log"]);
     let list = workspace.catalog().list().unwrap();
     assert_eq!(marks(&list), ["policy policy_missing", "greet run_missing_log"]);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use brigade::codes::reasons;
 use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
@@ -111,7 +112,7 @@ fn command_line(argv: &[String]) -> Option<Text> {
 /// Returns whether a blocker is an error of the entry that leaves open what a field says. A syntax error has no field.
 fn hides(blocker: &BlockerDetail, field: &str) -> bool {
     let is_its = blocker.field.as_deref().is_none_or(|broken| broken == field);
-    blocker.code.as_deref() == Some("invalid_entry") && is_its
+    blocker.code.as_deref() == Some(reasons::INVALID_ENTRY.as_str()) && is_its
 }
 
 /// Shows the contract of a plan or a stored call.

@@ -1,5 +1,6 @@
 //! Registrations of tools.
 
+use brigade::codes::registering;
 use brigade::core::Place;
 use brigade::{Fault, RegisterReport};
 
@@ -42,10 +43,10 @@ impl View for RegisterReport {
             let message = format!("{of}{field}{}", error.message);
             page.trouble.fault(Fault::new(error.code.clone(), message).at(place));
         }
-        if self.errors.iter().any(|error| error.code == "ref_unknown") {
+        if self.errors.iter().any(|error| error.code == registering::REF_UNKNOWN.as_str()) {
             page.next("brigade tools discover");
         }
-        if self.errors.iter().any(|error| error.code == "id_taken") {
+        if self.errors.iter().any(|error| error.code == registering::ID_TAKEN.as_str()) {
             page.note("`--id ID` registers it under another id, and `--replace` replaces what is there");
         }
         for note in &self.notes {
