@@ -1,6 +1,7 @@
 //! The rows of the table.
 
-use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value};
+use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
+use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -29,6 +30,8 @@ const fn row(names: &'static [&'static str], role: Role) -> Row {
         files: &[],
         ends: &[],
         hooks: &[],
+        writes: Writes::Nothing,
+        outputs: ("", &[]),
         password: Password::None,
         stores_secrets: false,
         versioned: false,
@@ -125,6 +128,15 @@ impl Row {
         Row { hooks, ..self }
     }
 
+    const fn writes(self, writes: Writes) -> Row {
+        Row { writes, ..self }
+    }
+
+    /// Short and long options whose value is a file to write.
+    const fn outputs(self, short: &'static str, long: &'static [&'static str]) -> Row {
+        Row { outputs: (short, long), ..self }
+    }
+
     const fn password(self, password: Password) -> Row {
         Row { password, ..self }
     }
@@ -157,20 +169,6 @@ const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 /// The names of justfiles, in the cases that people write them.
 pub(crate) const JUSTFILES: &[&str] =
     &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
-
-const NPM_VALUED: &[&str] = &[
-    "--cache",
-    "--call",
-    "--globalconfig",
-    "--include",
-    "--loglevel",
-    "--omit",
-    "--package",
-    "--prefix",
-    "--registry",
-    "--userconfig",
-    "--workspace",
-];
 
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
@@ -425,7 +423,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     wrapper(&["gstdbuf", "stdbuf"]).valued("ioe", &["--input", "--output", "--error"]),
     wrapper_after(1, &["taskset"]),
-    wrapper(&["time"]).valued("fo", &["--format", "--output"]),
+    wrapper(&["time"]).valued("fo", &["--format", "--output"]).outputs("o", &["--output"]),
     wrapper_after(1, &["gtimeout", "timeout"]).valued("sk", &["--signal", "--kill-after"]),
     wrapper(&["tini"]).valued("pe", &[]),
     wrapper(&["unshare"])
@@ -549,13 +547,13 @@ pub(super) const ROWS: &[Row] = &[
             ],
         )])
         .finds(Finds::Debugged),
-    wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", super::PARALLEL_VALUED).hooks(&[hook(
+    wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", PARALLEL_VALUED).hooks(&[hook(
         Value::File,
         "a",
         &["--arg-file"],
     )]),
     launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
-    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
+    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
         Value::Output,
         "o",
         &["--output"],
@@ -626,12 +624,13 @@ pub(super) const ROWS: &[Row] = &[
     other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
     // Names of go's options have one dash or two.
     other(&["go"])
-        .valued("", super::GO_VALUED)
+        .valued("", GO_VALUED)
         .hooks(&[hook(
             Value::Command,
             "",
             &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"],
         )])
+        .outputs("", &["-o", "--o"])
         .finds(Finds::Go)
         .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
@@ -651,10 +650,13 @@ pub(super) const ROWS: &[Row] = &[
         "gfortran",
     ])
     .valued("BILDUolx", &[])
+    .outputs("o", &["--output"])
     .finds(Finds::Compiler)
     .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
-    other(&["ar", "as", "javac", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "nm", "objdump"])
+    other(&["ar", "javac", "nm", "objdump"]).finds(Finds::OptionFiles),
+    other(&["as", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld"])
+        .outputs("o", &["--output"])
         .finds(Finds::OptionFiles),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
@@ -665,7 +667,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
     other(&["sqlite3"])
-        .valued("", super::SQLITE_VALUED)
+        .valued("", SQLITE_VALUED)
         .hooks(&[hook(Value::File, "", &["--init", "-init"])])
         .ends_of_code(&[".sql"])
         .finds(Finds::DotCommands),
@@ -678,13 +680,24 @@ pub(super) const ROWS: &[Row] = &[
     other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
     other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
-    other(&["gsort", "sort"]).hooks(&[hook(Value::Command, "", &["--compress-program"])]),
-    other(&["ginstall", "install"]).hooks(&[hook(Value::Command, "", &["--strip-program"])]),
+    other(&["gsort", "sort"]).valued("kotST", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
+        Value::Command,
+        "",
+        &["--compress-program"],
+    )]),
+    other(&["ginstall", "install"])
+        .valued("gmoSt", &["--group", "--mode", "--owner", "--suffix", "--target-directory"])
+        .writes(Writes::Last)
+        .hooks(&[hook(Value::Command, "", &["--strip-program"])]),
+    other(&["cp", "mv"]).valued("St", &["--suffix", "--target-directory"]).writes(Writes::Last),
+    other(&["mkdir", "rmdir", "shred", "tee", "touch", "truncate"])
+        .valued("dmrst", &["--mode"])
+        .writes(Writes::Operands),
     other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]),
     // Other programs: removal of files, and passwords on the command line.
-    row(&["grm", "rm"], Role::Remove),
+    row(&["grm", "rm"], Role::Remove).writes(Writes::Operands),
     other(&["ssh"]).password(Password::OtherShort),
-    other(&["curl"]).password(Password::User),
+    other(&["curl"]).outputs("o", &["--output"]).password(Password::User),
     other(&["sshpass"]).password(Password::Short),
     other(&["mariadb", "mariadb-dump", "mysql", "mysqladmin", "mysqldump"]).password(Password::ShortAttached),
 ];
