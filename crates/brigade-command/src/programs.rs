@@ -396,6 +396,10 @@ pub(crate) const PYTHON_CODE: &[&str] = &[
     "tox.ini",
 ];
 
+/// What builds read that say what to do, and sources of what they build.
+pub(crate) const BUILD_ENDS: &[&str] =
+    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
+
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
 ///
 /// ```

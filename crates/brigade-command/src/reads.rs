@@ -295,11 +295,16 @@ impl<'f> Finder<'f> {
 impl Finder<'_> {
     /// Finds the files of one command. `outer` is the working directory of the whole command line.
     fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
-        if let Some(script) = script::script_of(&command.words) {
+        let is_shell = Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell);
+        let script = script::script_of(&command.words);
+        // Behind an option that is not known, each word may be the script.
+        for word in
+            command.words[1..].iter().filter(|word| is_shell && script.is_none_or(|it| it.word == **word))
+        {
+            self.note_shell_script(&self.directory.join(word), reads);
+        }
+        if let Some(script) = script {
             let path = self.directory.join(script.word);
-            if Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell) {
-                self.note_shell_script(&path, reads);
-            }
             if let Some(known) = Program::of(&command.words[0]) {
                 let options = |name| started::options_of_first_line(name, &path, self.files);
                 match known.row().finds {

@@ -160,10 +160,6 @@ pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 pub(crate) const JAVASCRIPT_ENDS: &[&str] =
     &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
-/// What builds read that say what to do, and sources of what they build.
-const BUILD_ENDS: &[&str] =
-    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
-
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 /// The names of justfiles, in the cases that people write them.
@@ -613,7 +609,7 @@ pub(super) const ROWS: &[Row] = &[
         "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
         "ninja", "sbt", "scons", "stack", "zig",
     ])
-    .ends_of_code(BUILD_ENDS)
+    .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
     other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
@@ -654,9 +650,7 @@ pub(super) const ROWS: &[Row] = &[
     .finds(Finds::Compiler)
     .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
-    other(&["ar", "javac", "nm", "objdump"]).finds(Finds::OptionFiles),
-    other(&["as", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld"])
-        .outputs("o", &["--output"])
+    other(&["ar", "as", "javac", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "nm", "objdump"])
         .finds(Finds::OptionFiles),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
@@ -685,13 +679,14 @@ pub(super) const ROWS: &[Row] = &[
         "",
         &["--compress-program"],
     )]),
-    other(&["ginstall", "install"])
-        .valued("gmoSt", &["--group", "--mode", "--owner", "--suffix", "--target-directory"])
-        .writes(Writes::Last)
-        .hooks(&[hook(Value::Command, "", &["--strip-program"])]),
+    other(&["ginstall", "install"]).valued("gmoSt", &[]).writes(Writes::Last).hooks(&[hook(
+        Value::Command,
+        "",
+        &["--strip-program"],
+    )]),
     other(&["cp", "mv"]).valued("St", &["--suffix", "--target-directory"]).writes(Writes::Last),
     other(&["mkdir", "rmdir", "shred", "tee", "touch", "truncate"])
-        .valued("dmrst", &["--mode"])
+        .valued("dmrst", &[])
         .writes(Writes::Operands),
     other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]),
     // Other programs: removal of files, and passwords on the command line.

@@ -221,6 +221,8 @@ fn a_script_of_a_shell_that_loads_code_is_named() {
     for text in [". ./lib.sh", "source lib.sh", "if true; then ./bin/x; fi", "cd a && python3 -m pkg", "make"]
     {
         assert_eq!(finders("sh run.sh", text), ["run.sh"], "{text}");
+        // Whether it is the script or the value of an option, only the shell knows.
+        assert_eq!(finders("bash --rcfile rc -i run.sh", text), ["run.sh"], "{text}");
     }
     for text in ["echo ran >> ran.txt", "cat data.csv | sort", ""] {
         assert!(finders("bash run.sh", text).is_empty(), "{text}");
