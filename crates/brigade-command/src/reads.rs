@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
 use crate::only_reads::only_looks;
-use crate::programs::{Finds, Program, Role, Writes, is_code_name, long_values};
+use crate::programs::{Finds, Program, Role, is_code_name, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
@@ -37,7 +37,7 @@ pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
 pub use search::keeps_databases;
 pub use unbound::never_bound;
-use words::{is_git, messages, names_in, only_written, outputs, parts_of, quoted_in};
+use words::{is_git, looks, messages, names_in, only_written, outputs, parts_of, plain_path, quoted_in};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
@@ -371,13 +371,7 @@ impl Finder<'_> {
         };
         let of_first = |test: &dyn Fn(&str) -> bool| command.words.first().is_some_and(|word| test(word));
         let is_unknown = of_first(&|word| Program::of(word).is_none() && (!only_looks(word) || is_own(word)));
-        let is_writer = |word: &str| {
-            Program::of(word).is_some_and(|known| known.row().writes == Writes::Operands)
-                && !word.contains('/')
-        };
-        let only_looks = !runs_code
-            && !command.feeds
-            && of_first(&|word| (only_looks(word) || is_writer(word)) && !is_own(word));
+        let only_looks = looks(command) && !of_first(&is_own);
         let mut outputs = outputs(&command.words);
         outputs.retain(|_, output| !is_own(output.program));
         let (mut behind_interpreter, mut behind_shell) = (false, false);
@@ -419,7 +413,7 @@ impl Finder<'_> {
                 let mut parts = parts_of(word);
                 if behind_shell && of_code.iter().any(|words| words.contains(&at)) {
                     let written = only_written(word);
-                    parts.retain(|part| !written.contains(Path::new(&**part)));
+                    parts.retain(|part| !written.contains(&plain_path(Path::new(&**part))));
                 }
                 let paths =
                     directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));

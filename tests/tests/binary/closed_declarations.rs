@@ -43,6 +43,7 @@ fn what_a_recipe_writes_is_data() {
     };
     site.workspace.write("Makefile", recipe(""));
     site.workspace.write("run.sh", "echo true\n");
+    site.workspace.write("out/.keep", "");
     completes_twice(&site);
     let id = site.approved("tool", "{}");
     site.workspace.write("out/x.sh", "changed\n");

@@ -109,8 +109,8 @@ fn code_that_a_package_maps() {
     let files = [("package.json", package), ("lib/h.mjs", ""), ("lib/r.cjs", ""), ("bin/t.js", SCRIPT)];
     code("node --import #h bin/t.js", &files, "lib/h.mjs", "evil()\n");
     code("node -r me/r bin/t.js", &files, "lib/r.cjs", "evil()\n");
-    code("node -r me/r bin/t.js", &files, "package.json", "{}");
-    let options = [&files[..], &[("vars", "NODE_OPTIONS=--import=#h\n")]].concat();
+    code("node -r me/r bin/t.js", &files, "package.json", &format!("{package}\n"));
+    let options = [&files[..], &[("vars", "NODE_OPTIONS='--import=#h'\n")]].concat();
     code("node --env-file=vars bin/t.js", &options, "lib/h.mjs", "evil()\n");
 }
 

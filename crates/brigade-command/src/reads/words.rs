@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Json;
 
+use crate::only_reads::only_looks;
 use crate::programs::{Program, Role, Row, Writes};
 use crate::risk::{self, Standing, Started};
 
@@ -176,19 +177,44 @@ pub(super) fn outputs(words: &[String]) -> BTreeMap<usize, Output<'_>> {
     found
 }
 
-/// Lists the names that stand in a text for a shell only as what its commands write.
+/// Returns a path without `.`, so that it is the same however it is spelled.
+pub(super) fn plain_path(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Tells whether a command only looks at what its words name, or writes it, and nothing else gets what it prints. A
+/// program of the workspace with such a name may do anything.
+pub(super) fn looks(command: &Started) -> bool {
+    let runs_code = |word: &String| Program::of(word).is_some_and(Program::runs_code);
+    let writes = |word: &str| {
+        Program::of(word).is_some_and(|known| known.row().writes == Writes::Operands) && !word.contains('/')
+    };
+    !command.feeds
+        && command.words.first().is_some_and(|word| only_looks(word) || writes(word))
+        && !command.words.iter().any(runs_code)
+}
+
+/// Lists the names that stand in a text for a shell only as what its commands write, and where they look at that.
 pub(super) fn only_written(text: &str) -> BTreeSet<PathBuf> {
     let starts = risk::starts(&["sh".to_owned(), "-c".to_owned(), text.to_owned()]);
-    let commands = starts.commands.iter().skip(1).filter(|command| !command.is_tail);
-    let by_commands = commands.filter(|command| command.standing != Standing::Guessed).flat_map(|command| {
-        outputs(&command.words).into_values().map(|output| PathBuf::from(output.name)).collect::<Vec<_>>()
-    });
+    let is_one = |command: &&Started| !command.is_tail && command.standing != Standing::Guessed;
+    let commands: Vec<&Started> = starts.commands.iter().skip(1).filter(is_one).collect();
+    let by_commands = commands.iter().flat_map(|command| outputs(&command.words).into_values());
+    let by_commands = by_commands.map(|output| PathBuf::from(output.name));
     let mut times: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for name in starts.written.iter().cloned().chain(by_commands) {
-        *times.entry(name).or_default() += 1;
+        *times.entry(plain_path(&name)).or_default() += 1;
     }
+    let looked_at = |name: &str| -> usize {
+        let words = commands.iter().filter(|command| looks(command)).flat_map(|command| {
+            let outputs = outputs(&command.words);
+            let words = command.words.iter().enumerate();
+            words.filter(move |(at, _)| !outputs.contains_key(at)).map(|(_, word)| word)
+        });
+        words.map(|word| word.matches(name).count()).sum()
+    };
     let is_only = |(name, times): &(PathBuf, usize)| {
-        name.to_str().is_some_and(|name| text.matches(name).count() <= *times)
+        name.to_str().is_some_and(|name| text.matches(name).count() <= times + looked_at(name))
     };
     times.into_iter().filter(is_only).map(|(name, _)| name).collect()
 }
