@@ -459,7 +459,7 @@ impl Finder<'_> {
                 }
             }
             Finds::PythonPackages => self.python_packages(args, reads),
-            Finds::JavaScript => self.javascript(args, reads),
+            Finds::JavaScript => self.javascript(known, args, reads),
             Finds::Packages => self.packages(known.name, args, reads),
             Finds::Make => self.make(known, args, reads),
             Finds::Just => self.just(known, args, reads),

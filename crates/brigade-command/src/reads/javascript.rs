@@ -9,7 +9,7 @@ use super::chain::TEXT_LIMIT;
 use super::script::PACKAGE_VERBS;
 use super::{Finder, NotBound, Reads};
 use crate::argv::Argv;
-use crate::programs::{JAVASCRIPT_ENDS, is_long, long_values};
+use crate::programs::{JAVASCRIPT_ENDS, Program, is_long, long_values};
 
 /// Options that name code to run before the script.
 const PRELOADING: &[&str] =
@@ -62,12 +62,16 @@ pub(super) fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 
 impl Finder<'_> {
     /// Finds scripts by names without extension and by directories.
-    pub(super) fn javascript(&self, args: &[String], reads: &mut Reads) {
-        self.options_of_environment(args, reads);
-        self.scripts(args, reads);
+    pub(super) fn javascript(&self, known: Program, args: &[String], reads: &mut Reads) {
+        self.options_of_environment(known, args, reads);
+        self.scripts(known, args, reads);
     }
 
-    fn scripts(&self, args: &[String], reads: &mut Reads) {
+    fn scripts(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let verbs = match known.name {
+            "node" | "nodejs" => &["inspect"][..],
+            _ => &["run", "x", "test", "watch", "inspect"],
+        };
         let mut operands = 0;
         let mut preloads_next = false;
         let mut tests = false;
@@ -94,7 +98,7 @@ impl Finder<'_> {
             let preloads = preloads || preloaded.is_some();
             let path = self.directory.join(name);
             reads.code.extend(with_ends(&path));
-            if !preloads && matches!(name, "run" | "x" | "test" | "watch" | "inspect") {
+            if !preloads && verbs.contains(&name) {
                 continue;
             }
             if preloads && !name.starts_with(['.', '/']) {
@@ -109,13 +113,17 @@ impl Finder<'_> {
             }
             operands += usize::from(!preloads && self.is_script(&path));
         }
+        // Code in the command belongs to the package of the working directory.
+        if operands == 0 {
+            self.nearest_package(&self.directory.join("any"), reads);
+        }
         if tests && operands == 0 {
             self.tree(&self.directory, &script_ends().collect::<Vec<_>>(), reads);
         }
     }
 
     /// Reads the options that files of variables set.
-    fn options_of_environment(&self, args: &[String], reads: &mut Reads) {
+    fn options_of_environment(&self, known: Program, args: &[String], reads: &mut Reads) {
         for file in ENVIRONMENTS.iter().flat_map(|option| long_values(args, option)) {
             let file = self.directory.join(file);
             let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
@@ -127,7 +135,7 @@ impl Finder<'_> {
                     && let Ok(options) = Argv::parse(&format!("node {value}"))
                 {
                     // Further files of variables are not among them.
-                    self.scripts(options.args(), reads);
+                    self.scripts(known, options.args(), reads);
                 }
             }
             reads.code.insert(file);

@@ -1,7 +1,10 @@
 //! Finds the files of make and just, and follows their recipes.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use brigade_core::Glob;
 
 use super::chain::{Chain, Link, TEXT_LIMIT, programs_of};
 use super::recipes::{Language, Recipes, plain_name};
@@ -295,8 +298,12 @@ impl Finder<'_> {
             sources.push(name);
             let folders = path.parent().into_iter().chain(directories.iter().map(PathBuf::as_path));
             let folders: Vec<&Path> = folders.collect();
-            for name in &found.loads {
-                waiting.extend(folders.iter().map(|folder| folder.join(name)));
+            let filled = found.loads.iter().filter(|name| name.contains('$'));
+            let filled: Vec<String> =
+                filled.flat_map(|line| filled::readings(&found, language, line, &directories[0])).collect();
+            let words = filled.iter().flat_map(|line| line.split_whitespace());
+            for name in found.loads.iter().map(String::as_str).chain(words) {
+                waiting.extend(folders.iter().flat_map(|folder| self.matching(folder, name)));
             }
         }
         if sources.is_empty() {
@@ -346,6 +353,8 @@ impl Finder<'_> {
             }
         }
         if language == Language::Make {
+            // What no recipe makes may be made by a rule of make.
+            made.extend(wanted.iter().map(|name| (*name).to_owned()));
             made.extend(found.loads.iter().cloned());
             made.extend(
                 read.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
@@ -382,6 +391,20 @@ impl Finder<'_> {
             self.bind_all(&found, language, &directories, reads);
         }
         is_plain && !found.beside.iter().any(|line| line.contains("fallback"))
+    }
+
+    /// Lists the files that a name of an included file means in a directory: itself, or what it matches as a pattern.
+    fn matching(&self, folder: &Path, name: &str) -> Vec<PathBuf> {
+        let path = folder.join(name);
+        let (Some(around), Some(last)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else {
+            return Vec::new();
+        };
+        if !last.contains(['*', '?', '[', '%']) {
+            return vec![path];
+        }
+        let pattern = Glob::new(&last.replace('%', "*"));
+        let names = self.files.list(around).into_iter().map(|entry| entry.name);
+        names.filter(|name| pattern.matches(name)).map(|name| around.join(name)).collect()
     }
 
     /// Binds what any line of files of recipes may start, from each of the directories.

@@ -328,9 +328,19 @@ impl Recipes {
             let mut words = plain.split_whitespace();
             match words.next().unwrap_or_default() {
                 "export" | "unexport" if !plain.contains('$') => {}
-                "include" | "-include" | "sinclude" | "load" | "-load" => {
-                    self.loads.extend(words.map(|word| word.split('(').next().unwrap_or(word).to_owned()));
+                first @ ("include" | "-include" | "sinclude" | "load" | "-load") => {
+                    let rest = plain[first.len()..].trim_start();
+                    // A function such as `$(wildcard …)` has names among its words.
+                    let ends = |c: char| c.is_whitespace() || (rest.contains('$') && "(){}".contains(c));
+                    let names = rest.split(ends).map(|word| word.split('(').next().unwrap_or(word));
+                    self.loads.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+                    self.loads.extend(Some(rest.to_owned()).filter(|rest| rest.contains('$')));
                     self.is_plain = false;
+                }
+                "vpath" => {
+                    self.is_plain = false;
+                    let folders = words.skip(1).collect::<Vec<_>>().join(" ").replace(':', " ");
+                    self.places.push(("VPATH".to_owned(), folders));
                 }
                 _ => self.is_plain = false,
             }

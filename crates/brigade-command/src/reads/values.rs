@@ -35,7 +35,8 @@ impl Values<'_> {
             rest = after;
             let inner = inner.trim();
             let known = self.variables.get(inner).map(String::as_str);
-            let text = known.or_else(|| plain_text(inner)).or_else(|| {
+            let just = Some("just").filter(|_| inner == "just_executable()");
+            let text = known.or_else(|| plain_text(inner)).or(just).or_else(|| {
                 let is_directory = matches!(inner, "justfile_directory()" | "invocation_directory()");
                 directory.to_str().filter(|_| is_directory)
             });

@@ -64,6 +64,19 @@ fn names_that_a_package_maps_are_followed() {
 }
 
 #[test]
+fn what_a_script_loads_by_its_text_is_followed() {
+    let files = Fake::new(&["c.awk", "run.js"], &[]).with("a.awk", "@include \"b\"\nBEGIN {}\n");
+    let files = files.with("b.awk", "  @include \"c.awk\"\n@include \"a.awk\"\n").with("package.json", "{}");
+    for command in ["gawk -f a.awk", "gawk -i b -f x.awk", "nice gawk --file=a.awk"] {
+        check_bound(command, &files, "c.awk");
+    }
+    // The first word behind node is no verb, and code in the command has a package, too.
+    for command in ["node run", "node -e 1", "node -p 'require(\"#h\")'"] {
+        check_bound(command, &files, "package.json");
+    }
+}
+
+#[test]
 fn a_finder_that_somebody_wrote_is_followed() {
     let site = ".venv/lib/python3.12/site-packages";
     let files = |line: &str, finder: &str| {
@@ -119,6 +132,15 @@ fn a_program_in_a_variable_of_a_recipe_is_followed() {
         let noted = reads("make", &make(text)).chain.finders;
         assert!(noted.contains("Makefile: go"), "{text}: {noted:?}");
     }
+    for text in [
+        "include *.mk\ngo:\n\ttrue\n",
+        "F = a\ninclude $(F).mk\ngo:\n\ttrue\n",
+        "-include $(wildcard a*.mk)\n",
+    ] {
+        check_bound("make", &make(text), "a.mk");
+    }
+    check_bound("make", &make("vpath %.sh sub\ngo: run.sh\n\tsh $<\n"), "sub");
+    check_bound("make run", &make(""), "run.sh");
     check_bound("make P=node", &make("go:\n\t$(P) run\n"), "run.js");
     check_bound("env P=node make", &make("go:\n\t$(P) run\n"), "run.js");
     check_bound("make", &make("P = $(P2)\nP2 = $(P)\ngo:\n\t$(P) run.py\n"), "run.py");
@@ -127,6 +149,7 @@ fn a_program_in_a_variable_of_a_recipe_is_followed() {
         ("n := 'node'\ngo:\n  {{n}} run\n", "run.js"),
         ("go n='node':\n  {{ n }} run\n", "run.js"),
         ("export N := 'node'\ngo:\n  $N run\n", "run.js"),
+        ("go:\n  {{just_executable()}} more\nmore:\n  sh run.sh\n", "run.sh"),
         ("go:\n  sh {{justfile_directory()}}/run.sh\n", "run.sh"),
     ] {
         check_bound("just go", &just(text), file);
