@@ -9,7 +9,7 @@ use super::make::with_variables;
 use super::script::code_of_arguments;
 use super::{Files, Finder, Kind, Reads, Seen};
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role};
+use crate::programs::{Finds, Program, Role, Value, long_values, short_values};
 use crate::risk::{self, Risk, Standing, Started};
 
 /// The maximum length of a chain of commands, and their maximum number.
@@ -328,15 +328,27 @@ fn has_dot_command(line: &str) -> bool {
     name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
-/// Notes what finds code by itself: a program of the workspace, an interpreter, or what builds.
+/// Tells whether an option gives a program a file with commands, which may load or start more: `vim -S FILE`.
+fn reads_commands(known: Program, args: &[String]) -> bool {
+    let row = known.row();
+    row.hooks.iter().filter(|hook| hook.value == Value::File).any(|hook| {
+        let mut short = hook.short.chars().map(|option| short_values(&row.spelling, args, option));
+        let mut long = hook.long.iter().map(|option| long_values(args, option));
+        short.any(|values| !values.is_empty()) || long.any(|values| !values.is_empty())
+    })
+}
+
+/// Notes what finds code by itself: a program of the workspace, an interpreter, what builds, or what reads commands
+/// from a file.
 pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
-    let Some(first) = words.first() else { return };
+    let Some((first, args)) = words.split_first() else { return };
     let known = Program::of(first);
+    let is_told = |known: Program| known.role() == Role::Other && reads_commands(known, args);
     let finds = known.is_some_and(|known| {
         // A shell, make and package managers start what their text says.
         let is_read = matches!(known.role(), Role::Shell)
             || matches!(known.row().finds, Finds::Make | Finds::Just | Finds::Packages);
-        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
+        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing || is_told(known))
     });
     let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
     if finds || is_own {

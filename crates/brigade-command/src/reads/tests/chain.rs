@@ -133,6 +133,17 @@ fn what_texts_of_the_workspace_start_is_followed() {
         check_chain(command, &files, &[], &[], &[program]);
     }
     check_chain("./bin/wrap run.js", &files, &[], &[], &["./bin/wrap"]);
+    // What a file of commands starts is not read.
+    for (command, finders) in [
+        ("vim -es -S v.vim", &["vim"][..]),
+        ("sed -n -f x.sed d.txt", &["sed"]),
+        ("sed -n --file=x.sed", &["sed"]),
+        ("emacs --script x.el", &["emacs"]),
+        ("sed p d.txt", &[]),
+        ("parallel -a list gzip", &[]),
+    ] {
+        check_chain(command, &files, &[], &[], finders);
+    }
 }
 
 #[test]
