@@ -464,11 +464,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     launcher(&["c8", "concurrently", "dotenvx", "env-cmd", "nyc"]),
     launcher(&[
-        "bear", "bwrap", "ccache", "cgexec", "chpst", "conda", "cpulimit", "direnv", "distcc", "doppler",
-        "dotenv", "enosys", "envdir", "faketime", "firejail", "fnm", "guix", "ltrace", "mise", "mold", "nix",
-        "nsjail", "op", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
-        "screen", "sem", "setlock", "tmux", "toolbox", "torify", "torsocks", "trickle", "unbuffer", "uv",
-        "volta", "xterm", "xvfb-run",
+        "authbind", "bear", "bwrap", "ccache", "cgexec", "chamber", "chpst", "conda", "cpulimit", "devbox",
+        "direnv", "distcc", "doppler", "dotenv", "enosys", "envchain", "envdir", "faketime", "firejail",
+        "fnm", "guix", "icecc", "lckdo", "lldb", "ltrace", "mise", "mispipe", "mold", "niceload", "nix",
+        "nsjail", "op", "pee", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
+        "screen", "sem", "setlock", "sops", "teller", "tmux", "toolbox", "torify", "torsocks", "trickle",
+        "unbuffer", "uv", "uvx", "volta", "xterm", "xvfb-run", "zrun",
     ]),
     launcher(&[
         "apptainer",
@@ -498,6 +499,7 @@ pub(super) const ROWS: &[Row] = &[
         "systemd-cat",
         "systemd-inhibit",
         "systemd-run",
+        "watchexec",
     ]),
     launcher(&["start-stop-daemon"])
         .valued(

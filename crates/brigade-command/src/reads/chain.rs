@@ -17,7 +17,7 @@ const DEPTH: usize = 4;
 const MOST: usize = 100;
 
 /// The maximum number of commands that are followed, whether they are shown or not.
-const MOST_FOLLOWED: usize = 1000;
+const MOST_FOLLOWED: usize = 2000;
 
 /// The largest text that is read.
 pub(super) const TEXT_LIMIT: u64 = 1 << 20;
@@ -236,7 +236,7 @@ pub(super) fn programs_of(text: &str) -> Vec<String> {
 
 /// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by
 /// text that it puts together, from standard input, or by a variable that changes what is found.
-fn starts_unnamed(words: &[String]) -> bool {
+pub(super) fn starts_unnamed(words: &[String]) -> bool {
     const CHANGING: [&str; 7] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs"];
     const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
     let text = words.last().map(String::as_str).unwrap_or_default();

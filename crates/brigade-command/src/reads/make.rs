@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::Glob;
 
-use super::chain::{Chain, Link, TEXT_LIMIT, programs_of};
+use super::chain::{Chain, Link, TEXT_LIMIT, programs_of, starts_unnamed};
 use super::recipes::{Language, Recipes, plain_name};
 use super::script::OF_MAKE;
 use super::values::Values;
@@ -432,9 +432,14 @@ impl Finder<'_> {
         for text in &found.beside {
             reads.chain.files.extend(self.named_there(text, directories, is_code));
         }
-        // What a recipe makes is no code, unless something runs it.
+        // What a recipe makes is no code, unless something runs it, also by a name such as `$<`.
+        let runs_unnamed = found.lines.iter().any(|line| {
+            let filled = filled::readings(found, language, &line.command, self.files.root());
+            filled.into_iter().any(|command| starts_unnamed(&["sh".to_owned(), "-c".to_owned(), command]))
+        });
+        let named = if runs_unnamed { &mut reads.chain.files } else { &mut reads.chain.looked_at };
         for text in &found.rules {
-            reads.chain.looked_at.extend(self.named_there(text, directories, is_code));
+            named.extend(self.named_there(text, directories, is_code));
         }
         let made = found.by_name.iter().filter(|(_, recipe)| !recipe.lines.is_empty());
         let made = made.flat_map(|(name, _)| directories.iter().map(move |directory| directory.join(name)));

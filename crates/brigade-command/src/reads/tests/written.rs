@@ -29,6 +29,7 @@ fn what_is_only_written_is_not_bound() {
         "rm -f out/x; touch out/x",
         // What a command only looks at is none, either.
         "test -f out/x || sh x.sh > out/x",
+        "[ -f out/x ] || sh x.sh > out/x",
         "sh x.sh > out/x\ncat out/x\nls out",
         "gcc -o out/x x.c && wc -c ./out/x",
         "sh x.sh > out/y.sh && cat out/y.sh; test -f out/y.sh && rm ./out/y.sh",
@@ -79,6 +80,10 @@ fn what_is_written_and_run_is_bound() {
     let found = reads("make", &files).chain.files;
     let has = |file: &str| found.contains(&Path::new("/work").join(file));
     assert_eq!((has("out/x"), has("run.sh"), has("x.c")), (false, true, true), "{found:?}");
+    // A pattern may run what another recipe makes.
+    let text = "all: a.done\n%.done: %.sh\n\tsh $<\na.sh: a.in\n\tdate > a.sh\n";
+    let found = reads("make", &Fake::new(&["a.sh"], &[]).with("Makefile", text)).chain.files;
+    assert!(found.contains(Path::new("/work/a.sh")), "{found:?}");
 }
 
 #[test]
