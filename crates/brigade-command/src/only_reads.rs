@@ -26,6 +26,7 @@ const fn row(
 
 /// Programs. Whatever is not here may change something: an option, or a program.
 const PROGRAMS: &[Row] = &[
+    row("[", "abcdefghkLnOprsSuwxzG", "", &[]),
     row("basename", "az", "s", &["multiple", "suffix", "zero"]),
     row("cat", "AbeEnstTv", "", &["number", "number-nonblank", "show-all", "show-ends", "show-tabs"]),
     row("cmp", "bls", "in", &["bytes", "print-bytes", "silent", "quiet", "verbose"]),

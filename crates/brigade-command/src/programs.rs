@@ -4,11 +4,13 @@
 //! all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or without a
 //! version (`/usr/bin/python3.11`).
 
+mod options;
 mod table;
 
 use std::borrow::Cow;
 use std::path::Path;
 
+pub(crate) use options::SQLITE_VALUED;
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
 /// The names of Python itself, without a version. IPython reads its options in another way.
@@ -37,6 +39,10 @@ pub(crate) struct Row {
     /// How names of files with code for it end.
     pub(crate) ends: &'static [&'static str],
     pub(crate) hooks: &'static [Hook],
+    /// Which operands only name what the program writes.
+    pub(crate) writes: Writes,
+    /// Short and long options whose value does.
+    pub(crate) outputs: (&'static str, &'static [&'static str]),
     pub(crate) password: Password,
     /// Whether `--secret` names a secret that is stored elsewhere.
     pub(crate) stores_secrets: bool,
@@ -167,6 +173,17 @@ pub(crate) enum Finds {
     Debugged,
     /// Scripts and libraries that commands such as `.read` of sqlite3 name.
     DotCommands,
+}
+
+/// Which operands only name what a program writes, makes or removes. It runs nothing of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// None.
+    Nothing,
+    /// All.
+    Operands,
+    /// The last one.
+    Last,
 }
 
 /// Options that make a program run something.
@@ -379,102 +396,9 @@ pub(crate) const PYTHON_CODE: &[&str] = &[
     "tox.ini",
 ];
 
-/// The options of `go build`, `go run` and `go test` whose value is the next word.
-pub(crate) const GO_VALUED: &[&str] = &[
-    "-bench",
-    "-benchtime",
-    "-blockprofile",
-    "-count",
-    "-covermode",
-    "-coverpkg",
-    "-coverprofile",
-    "-cpu",
-    "-cpuprofile",
-    "-exec",
-    "-fuzz",
-    "-fuzztime",
-    "-list",
-    "-memprofile",
-    "-modfile",
-    "-o",
-    "-outputdir",
-    "-overlay",
-    "-p",
-    "-parallel",
-    "-run",
-    "-shuffle",
-    "-skip",
-    "-tags",
-    "-timeout",
-    "-toolexec",
-];
-
-/// The options of sqlite3 whose value is the next word. They have one dash or two.
-pub(crate) const SQLITE_VALUED: &[&str] = &[
-    "--cmd",
-    "--escape",
-    "--heap",
-    "--init",
-    "--lookaside",
-    "--maxsize",
-    "--mmap",
-    "--newline",
-    "--nonce",
-    "--nullvalue",
-    "--pagecache",
-    "--separator",
-    "--sorterref",
-    "--threadsafe",
-    "--vfs",
-    "-cmd",
-    "-escape",
-    "-heap",
-    "-init",
-    "-lookaside",
-    "-maxsize",
-    "-mmap",
-    "-newline",
-    "-nonce",
-    "-nullvalue",
-    "-pagecache",
-    "-separator",
-    "-sorterref",
-    "-threadsafe",
-    "-vfs",
-];
-
-/// The options of GNU parallel whose value is the next word.
-pub(crate) const PARALLEL_VALUED: &[&str] = &[
-    "--arg-file",
-    "--basefile",
-    "--block",
-    "--colsep",
-    "--delay",
-    "--delimiter",
-    "--env",
-    "--halt",
-    "--jobs",
-    "--joblog",
-    "--load",
-    "--max-args",
-    "--max-procs",
-    "--memfree",
-    "--nice",
-    "--profile",
-    "--recend",
-    "--recstart",
-    "--results",
-    "--retries",
-    "--return",
-    "--sshlogin",
-    "--sshloginfile",
-    "--tagstring",
-    "--timeout",
-    "--tmpdir",
-    "--transferfile",
-    "--wd",
-    "--workdir",
-];
+/// What builds read that say what to do, and sources of what they build.
+pub(crate) const BUILD_ENDS: &[&str] =
+    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
 
 /// Tells whether a file, by its name alone, holds code for a known program: `lib/a.py`, `package.json`, `Makefile`.
 ///

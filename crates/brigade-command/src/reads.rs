@@ -5,6 +5,7 @@
 
 mod chain;
 mod environment;
+mod filled;
 mod found_files;
 mod installed;
 mod javascript;
@@ -14,6 +15,7 @@ mod python;
 mod recipes;
 mod script;
 mod search;
+mod specifiers;
 mod started;
 mod unbound;
 mod values;
@@ -35,7 +37,7 @@ pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
 pub use search::keeps_databases;
 pub use unbound::never_bound;
-use words::{is_git, messages, names_in, parts_of, quoted_in};
+use words::{is_git, looks, messages, names_in, only_written, outputs, parts_of, plain_path, quoted_in};
 
 /// The maximum number of tests that are bound one by one.
 const MOST_TESTS: usize = 1024;
@@ -138,6 +140,10 @@ pub struct Reads {
     pub missing: Option<String>,
     /// What the command starts besides itself, as far as texts of the workspace say it.
     pub chain: Chain,
+    /// Files that only programs name which look at what their words name, and run nothing of it.
+    looked_at: BTreeSet<PathBuf>,
+    /// What programs and shells write. Where nothing else names it, it is no code.
+    written: BTreeSet<PathBuf>,
     /// The words behind executed programs, which are words of what the first line of such a program starts.
     behind: BTreeMap<PathBuf, BTreeSet<Vec<String>>>,
 }
@@ -194,6 +200,8 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     follow(argv.words(), directory, files, &mut reads);
     started::first_lines(directory, files, &mut reads);
     started::chosen_versions(directory, files, &mut reads);
+    reads.named.extend(&reads.looked_at - &reads.written);
+    reads.chain.settle(files);
     // What something else names, too, is bound in any case.
     let is_named =
         |path: &PathBuf| [&reads.named, &reads.scripts, &reads.code].iter().any(|paths| paths.contains(path));
@@ -221,6 +229,7 @@ pub fn what_arguments_start(argv: &Argv, reviewed: usize, directory: &Path, file
         reads.chain.arguments = arguments.to_vec();
         follow(words, directory, files, &mut reads);
         started::first_lines(directory, files, &mut reads);
+        reads.chain.settle(files);
         reads.chain
     };
     let known = chain(entry, &[]);
@@ -251,7 +260,9 @@ fn is_of_a_process(path: &str) -> bool {
 
 /// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
-    for (at, command) in risk::started(words).iter().enumerate() {
+    let starts = risk::starts(words);
+    reads.written.extend(starts.written.iter().map(|path| directory.join(path)));
+    for (at, command) in starts.commands.iter().enumerate() {
         let own = script::own_directory(&command.words);
         let finder = Finder::new(files, directory.join(&command.directory).join(own));
         finder.command(command, directory, reads);
@@ -260,7 +271,7 @@ fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Rea
         }
         started::executed(&command.words, &finder.directory, files, reads);
     }
-    if risk::is_unread(words) {
+    if starts.is_unread {
         reads.unbound.insert(NotBound::Option("--split-string"));
     }
 }
@@ -284,11 +295,16 @@ impl<'f> Finder<'f> {
 impl Finder<'_> {
     /// Finds the files of one command. `outer` is the working directory of the whole command line.
     fn command(&self, command: &Started, outer: &Path, reads: &mut Reads) {
-        if let Some(script) = script::script_of(&command.words) {
+        let is_shell = Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell);
+        let script = script::script_of(&command.words);
+        // Behind an option that is not known, each word may be the script.
+        for word in
+            command.words[1..].iter().filter(|word| is_shell && script.is_none_or(|it| it.word == **word))
+        {
+            self.note_shell_script(&self.directory.join(word), reads);
+        }
+        if let Some(script) = script {
             let path = self.directory.join(script.word);
-            if Program::of(&command.words[0]).is_some_and(|known| known.role() == Role::Shell) {
-                self.note_shell_script(&path, reads);
-            }
             if let Some(known) = Program::of(&command.words[0]) {
                 let options = |name| started::options_of_first_line(name, &path, self.files);
                 match known.row().finds {
@@ -334,6 +350,7 @@ impl Finder<'_> {
                 reads.code.append(&mut found.code);
                 reads.environments.append(&mut found.environments);
                 reads.databases.append(&mut found.databases);
+                reads.chain.append(found.chain);
                 finder.chain(known, &command.words[..at], args, reads);
                 is_launched |= known.role() == Role::Launcher;
                 if is_certain {
@@ -352,11 +369,12 @@ impl Finder<'_> {
             started::find(word, &self.directory, self.files)
                 .is_some_and(|path| started::is_of_workspace(&path, self.files))
         };
-        let is_unknown = command
-            .words
-            .first()
-            .is_some_and(|word| Program::of(word).is_none() && (!only_looks(word) || is_own(word)));
-        let mut behind_interpreter = false;
+        let of_first = |test: &dyn Fn(&str) -> bool| command.words.first().is_some_and(|word| test(word));
+        let is_unknown = of_first(&|word| Program::of(word).is_none() && (!only_looks(word) || is_own(word)));
+        let only_looks = looks(command) && !of_first(&is_own);
+        let mut outputs = outputs(&command.words);
+        outputs.retain(|_, output| !is_own(output.program));
+        let (mut behind_interpreter, mut behind_shell) = (false, false);
         // Programs in the language of awk and SQLite stand without an option, and name what they write.
         let mut behind_language = false;
         let of_code = LazyCell::new(|| risk::words_of_code(&command.words));
@@ -369,15 +387,34 @@ impl Finder<'_> {
             if messages.contains(&at) {
                 continue;
             }
+            if let Some(output) = outputs.get(&at) {
+                reads.written.extend(directories.iter().map(|directory| directory.join(output.name)));
+                continue;
+            }
             // The program itself is bound separately.
-            let found = if runs_code && at != 0 { &mut reads.scripts } else { &mut reads.named };
+            let found = match (runs_code && at != 0, only_looks && at != 0) {
+                (true, _) => &mut reads.scripts,
+                (false, true) => &mut reads.looked_at,
+                (false, false) => &mut reads.named,
+            };
             for name in names_in(word) {
                 found.extend(directories.iter().map(|directory| directory.join(&*name)));
+            }
+            // Only the program that fills in a variable knows what stands behind it: `$(DIR)/x.sh`.
+            if word.contains('$') {
+                let parts = parts_of(word);
+                let names = parts.iter().map(|part| part.trim_start_matches('/'));
+                let paths = names.flat_map(|name| directories.iter().map(move |folder| folder.join(name)));
+                found.extend(paths.filter(|path| self.is_file(path)));
             }
             // So may a part of it, also of a program that is not known.
             if at != 0 && (runs_code || is_unknown) {
                 let is_text = is_unknown || behind_interpreter || word.contains(char::is_whitespace);
-                let parts = parts_of(word);
+                let mut parts = parts_of(word);
+                if behind_shell && of_code.iter().any(|words| words.contains(&at)) {
+                    let written = only_written(word);
+                    parts.retain(|part| !written.contains(&plain_path(Path::new(&**part))));
+                }
                 let paths =
                     directories.iter().flat_map(|folder| parts.iter().map(|part| folder.join(&**part)));
                 // A text also says what is read and written; its code is what looks like code.
@@ -392,6 +429,7 @@ impl Finder<'_> {
                 }
             }
             let known = Program::of(word);
+            behind_shell |= known.is_some_and(|known| known.role() == Role::Shell);
             behind_interpreter |= known.is_some_and(|known| known.interpreter().is_some());
             behind_language |=
                 known.is_some_and(|known| matches!(known.row().finds, Finds::Awk | Finds::DotCommands));
@@ -421,7 +459,7 @@ impl Finder<'_> {
                 }
             }
             Finds::PythonPackages => self.python_packages(args, reads),
-            Finds::JavaScript => self.javascript(args, reads),
+            Finds::JavaScript => self.javascript(known, args, reads),
             Finds::Packages => self.packages(known.name, args, reads),
             Finds::Make => self.make(known, args, reads),
             Finds::Just => self.just(known, args, reads),

@@ -37,8 +37,8 @@ pub use device::raw_devices;
 pub(crate) use git::subcommand_at;
 pub use linked::behind_links;
 pub(crate) use shell_text::is_separator;
-pub(crate) use starts::words_of_code;
 pub use starts::{StartedCommand, started_commands};
+pub(crate) use starts::{is_unread, started, starts, words_of_code};
 pub(crate) use wrapper::{changed_directory, is_env, sets_variable};
 
 /// One reason why a command line is high-risk.
@@ -206,17 +206,6 @@ pub fn inline_code(risks: &[Risk], words: usize) -> impl Iterator<Item = &Risk> 
     risks.iter().filter(move |risk| matches!(risk, Risk::InlineCode { end, .. } if *end < words))
 }
 
-/// Lists the commands that a command line starts, in the order they are found: itself, then commands after wrappers, in
-/// texts that a program splits or passes to a shell, and in settings.
-pub(crate) fn started(words: &[String]) -> Vec<Started> {
-    Reading::of(words).started
-}
-
-/// Tells whether a command line has a command in a text that cannot be read before the run.
-pub(crate) fn is_unread(words: &[String]) -> bool {
-    Reading::of(words).is_unread
-}
-
 /// A command that a command line starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
@@ -228,6 +217,8 @@ pub(crate) struct Started {
     pub(crate) standing: Standing,
     /// Whether its words are the last words of the command before it.
     pub(crate) is_tail: bool,
+    /// Whether another command, or a file, may get its output.
+    pub(crate) feeds: bool,
 }
 
 /// How certain it is that a command starts.
@@ -277,6 +268,12 @@ struct Reading {
     trying: Trying,
     /// Whether this is the reading of a command with data in place of some words.
     has_data: bool,
+    /// Whether redirections of output are left out of the words of commands.
+    leaves_outputs: bool,
+    /// What shells send output to.
+    written: Vec<PathBuf>,
+    /// Whether something else may get the output of the next command.
+    feeds: bool,
 }
 
 impl Reading {
@@ -285,8 +282,11 @@ impl Reading {
     }
 
     fn with(words: &[String], has_data: bool) -> Reading {
-        let words = numbered(words);
-        let mut reading = Reading {
+        Reading::new(has_data).read(words)
+    }
+
+    fn new(has_data: bool) -> Reading {
+        Reading {
             risks: Vec::new(),
             started: Vec::new(),
             is_unread: false,
@@ -295,9 +295,15 @@ impl Reading {
             depth: 0,
             trying: Trying::OneCommand,
             has_data,
-        };
-        reading.words(&words);
-        reading
+            leaves_outputs: false,
+            written: Vec::new(),
+            feeds: false,
+        }
+    }
+
+    fn read(mut self, words: &[String]) -> Reading {
+        self.words(&numbered(words));
+        self
     }
 
     /// Judges words, some of which may be shell syntax.
@@ -360,6 +366,7 @@ impl Reading {
                 directory: self.directory.clone(),
                 standing: self.standing,
                 is_tail,
+                feeds: self.feeds,
             });
         }
         self.program(words);
@@ -574,18 +581,27 @@ impl Reading {
             self.standing = Standing::Moved;
         }
         let parsed = shell_text::parse(&text.text);
+        let feeds = self.feeds;
+        let all_feed = feeds || parsed.sends_output_on();
         for command in &parsed.commands {
-            let words: Vec<Word> =
-                command.words.iter().map(|word| Word { text: word.clone(), at: text.at }).collect();
+            if self.standing != Standing::Guessed {
+                self.written.extend(command.targets().map(|target| self.directory.join(target)));
+            }
+            self.feeds = all_feed || command.is_kept();
+            let is_left = |at: &usize| self.leaves_outputs && command.outputs.contains(at);
+            let words = command.words.iter().enumerate().filter(|(at, _)| !is_left(at));
+            let words: Vec<Word> = words.map(|(_, word)| Word { text: word.clone(), at: text.at }).collect();
             let words = wrapper::skip_shell_syntax(&words);
             self.command(words);
             if command.piped {
                 self.pipe_target(words);
             }
         }
+        self.feeds = true;
         for inner in parsed.substitutions {
             self.shell_text(&Word { text: inner, at: text.at });
         }
+        self.feeds = feeds;
         self.standing = standing;
         self.depth -= 1;
     }

@@ -31,6 +31,30 @@ fn completes_twice(site: &Site) {
     }
 }
 
+/// Issue 12: what a recipe wrote was bound as code, so a closed run could not write it again.
+#[test]
+fn what_a_recipe_writes_is_data() {
+    let lines = "effects = [\"local-read\", \"local-write\"]\ndata = [\"out/**\"]";
+    let site = site("make -s go", lines);
+    let recipe = |more: &str| {
+        format!(
+            "go:\n\t@mkdir -p out\n\t@sh run.sh > out/x.sh && cat out/x.sh\n\t@sh run.sh | tee out/y >/dev/null\n{more}"
+        )
+    };
+    site.workspace.write("Makefile", recipe(""));
+    site.workspace.write("run.sh", "echo true\n");
+    site.workspace.write("out/.keep", "");
+    completes_twice(&site);
+    let id = site.approved("tool", "{}");
+    site.workspace.write("out/x.sh", "changed\n");
+    assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "true");
+    // Something runs it.
+    site.workspace.write("Makefile", recipe("\t@sh ./out/x.sh\n"));
+    let id = site.approved("tool", "{}");
+    site.workspace.write("out/x.sh", "changed\n");
+    site.run_call(&id).refused("out/x.sh");
+}
+
 /// Issue 12: what the kernel refused was listed as written, and nothing was said of it.
 #[test]
 fn what_a_run_may_not_write_or_read_back_is_said_with_the_way_out() {

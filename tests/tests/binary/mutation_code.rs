@@ -102,6 +102,38 @@ fn code_that_node_finds_by_a_part_of_its_name() {
     code("node --require=./lib/hook bin/t.js", &preloaded, "lib/hook.js", "evil()\n");
 }
 
+/// Issue 12: names that `package.json` maps to files were not followed.
+#[test]
+fn code_that_a_package_maps() {
+    let package = r##"{"name": "me", "imports": {"#h": {"default": "./lib/h.mjs"}}, "exports": {"./*": "./lib/*.cjs"}}"##;
+    let files = [("package.json", package), ("lib/h.mjs", ""), ("lib/r.cjs", ""), ("bin/t.js", SCRIPT)];
+    code("node --import #h bin/t.js", &files, "lib/h.mjs", "evil()\n");
+    code("node -r me/r bin/t.js", &files, "lib/r.cjs", "evil()\n");
+    code("node -r me/r bin/t.js", &files, "package.json", &format!("{package}\n"));
+    let options = [&files[..], &[("vars", "NODE_OPTIONS='--import=#h'\n")]].concat();
+    code("node --env-file=vars bin/t.js", &options, "lib/h.mjs", "evil()\n");
+}
+
+/// Issue 12: the program of a recipe may stand in a variable.
+#[test]
+fn code_behind_a_variable_of_a_recipe() {
+    let makefile = "PY ?= python3\n1:\n\t@$(PY) -Bm pkg\n";
+    let files = [("Makefile", makefile), ("pkg/__init__.py", ""), ("pkg/__main__.py", PYTHON)];
+    code("make -s", &files, "pkg/__main__.py", "print('evil')\n");
+}
+
+/// A file of recipes that is too long to be followed is bound, and what it leads to is said to be open.
+#[test]
+fn a_makefile_that_is_too_long_to_be_followed() {
+    let long = format!("#{}\n{MAKEFILE}", "x".repeat(1 << 20));
+    code("make -s", &[("Makefile", &long)], "Makefile", &long.replace("ran", "evil"));
+    let site = site();
+    site.workspace.replace(CATALOG, "sh bin/tool.sh", "make -s");
+    site.workspace.write("Makefile", &long);
+    let plan = site.json(["call", "plan", "tool", "--args", ARGS]).expect(0);
+    assert!(plan["bound_code"]["notes"].to_string().contains("`Makefile` loads code"), "{plan:#}");
+}
+
 #[test]
 fn files_that_are_glued_to_options_or_read_by_default() {
     let config = [("conf.json", "{}\n")];

@@ -1,6 +1,7 @@
 //! The rows of the table.
 
-use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value};
+use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
+use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -29,6 +30,8 @@ const fn row(names: &'static [&'static str], role: Role) -> Row {
         files: &[],
         ends: &[],
         hooks: &[],
+        writes: Writes::Nothing,
+        outputs: ("", &[]),
         password: Password::None,
         stores_secrets: false,
         versioned: false,
@@ -125,6 +128,15 @@ impl Row {
         Row { hooks, ..self }
     }
 
+    const fn writes(self, writes: Writes) -> Row {
+        Row { writes, ..self }
+    }
+
+    /// Short and long options whose value is a file to write.
+    const fn outputs(self, short: &'static str, long: &'static [&'static str]) -> Row {
+        Row { outputs: (short, long), ..self }
+    }
+
     const fn password(self, password: Password) -> Row {
         Row { password, ..self }
     }
@@ -148,29 +160,11 @@ pub(crate) const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so"];
 pub(crate) const JAVASCRIPT_ENDS: &[&str] =
     &[".js", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".mts", ".cts"];
 
-/// What builds read that say what to do, and sources of what they build.
-const BUILD_ENDS: &[&str] =
-    &[".bazel", ".bzl", ".cs", ".fs", ".gradle", ".kt", ".kts", ".ninja", ".sbt", ".zig", "pom.xml"];
-
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 /// The names of justfiles, in the cases that people write them.
 pub(crate) const JUSTFILES: &[&str] =
     &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
-
-const NPM_VALUED: &[&str] = &[
-    "--cache",
-    "--call",
-    "--globalconfig",
-    "--include",
-    "--loglevel",
-    "--omit",
-    "--package",
-    "--prefix",
-    "--registry",
-    "--userconfig",
-    "--workspace",
-];
 
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
@@ -425,7 +419,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     wrapper(&["gstdbuf", "stdbuf"]).valued("ioe", &["--input", "--output", "--error"]),
     wrapper_after(1, &["taskset"]),
-    wrapper(&["time"]).valued("fo", &["--format", "--output"]),
+    wrapper(&["time"]).valued("fo", &["--format", "--output"]).outputs("o", &["--output"]),
     wrapper_after(1, &["gtimeout", "timeout"]).valued("sk", &["--signal", "--kill-after"]),
     wrapper(&["tini"]).valued("pe", &[]),
     wrapper(&["unshare"])
@@ -470,11 +464,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     launcher(&["c8", "concurrently", "dotenvx", "env-cmd", "nyc"]),
     launcher(&[
-        "bear", "bwrap", "ccache", "cgexec", "chpst", "conda", "cpulimit", "direnv", "distcc", "doppler",
-        "dotenv", "enosys", "envdir", "faketime", "firejail", "fnm", "guix", "ltrace", "mise", "mold", "nix",
-        "nsjail", "op", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
-        "screen", "sem", "setlock", "tmux", "toolbox", "torify", "torsocks", "trickle", "unbuffer", "uv",
-        "volta", "xterm", "xvfb-run",
+        "authbind", "bear", "bwrap", "ccache", "cgexec", "chamber", "chpst", "conda", "cpulimit", "devbox",
+        "direnv", "distcc", "doppler", "dotenv", "enosys", "envchain", "envdir", "faketime", "firejail",
+        "fnm", "guix", "icecc", "lckdo", "lldb", "ltrace", "mise", "mispipe", "mold", "niceload", "nix",
+        "nsjail", "op", "pee", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
+        "screen", "sem", "setlock", "sops", "teller", "tmux", "toolbox", "torify", "torsocks", "trickle",
+        "unbuffer", "uv", "uvx", "volta", "xterm", "xvfb-run", "zrun",
     ]),
     launcher(&[
         "apptainer",
@@ -504,6 +499,7 @@ pub(super) const ROWS: &[Row] = &[
         "systemd-cat",
         "systemd-inhibit",
         "systemd-run",
+        "watchexec",
     ]),
     launcher(&["start-stop-daemon"])
         .valued(
@@ -549,13 +545,13 @@ pub(super) const ROWS: &[Row] = &[
             ],
         )])
         .finds(Finds::Debugged),
-    wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", super::PARALLEL_VALUED).hooks(&[hook(
+    wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", PARALLEL_VALUED).hooks(&[hook(
         Value::File,
         "a",
         &["--arg-file"],
     )]),
     launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
-    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
+    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
         Value::Output,
         "o",
         &["--output"],
@@ -615,7 +611,7 @@ pub(super) const ROWS: &[Row] = &[
         "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
         "ninja", "sbt", "scons", "stack", "zig",
     ])
-    .ends_of_code(BUILD_ENDS)
+    .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
     other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
@@ -626,12 +622,13 @@ pub(super) const ROWS: &[Row] = &[
     other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
     // Names of go's options have one dash or two.
     other(&["go"])
-        .valued("", super::GO_VALUED)
+        .valued("", GO_VALUED)
         .hooks(&[hook(
             Value::Command,
             "",
             &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"],
         )])
+        .outputs("", &["-o", "--o"])
         .finds(Finds::Go)
         .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
@@ -651,6 +648,7 @@ pub(super) const ROWS: &[Row] = &[
         "gfortran",
     ])
     .valued("BILDUolx", &[])
+    .outputs("o", &["--output"])
     .finds(Finds::Compiler)
     .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
@@ -665,7 +663,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["ex", "gvim", "nvim", "vi", "view", "vim", "vimdiff"]).hooks(&[hook(Value::File, "SUsu", &[])]),
     other(&["psql"]).hooks(&[hook(Value::File, "f", &["--file"])]),
     other(&["sqlite3"])
-        .valued("", super::SQLITE_VALUED)
+        .valued("", SQLITE_VALUED)
         .hooks(&[hook(Value::File, "", &["--init", "-init"])])
         .ends_of_code(&[".sql"])
         .finds(Finds::DotCommands),
@@ -678,13 +676,25 @@ pub(super) const ROWS: &[Row] = &[
     other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
     other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
-    other(&["gsort", "sort"]).hooks(&[hook(Value::Command, "", &["--compress-program"])]),
-    other(&["ginstall", "install"]).hooks(&[hook(Value::Command, "", &["--strip-program"])]),
+    other(&["gsort", "sort"]).valued("kotST", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
+        Value::Command,
+        "",
+        &["--compress-program"],
+    )]),
+    other(&["ginstall", "install"]).valued("gmoSt", &[]).writes(Writes::Last).hooks(&[hook(
+        Value::Command,
+        "",
+        &["--strip-program"],
+    )]),
+    other(&["cp", "mv"]).valued("St", &["--suffix", "--target-directory"]).writes(Writes::Last),
+    other(&["mkdir", "rmdir", "shred", "tee", "touch", "truncate"])
+        .valued("dmrst", &[])
+        .writes(Writes::Operands),
     other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]),
     // Other programs: removal of files, and passwords on the command line.
-    row(&["grm", "rm"], Role::Remove),
+    row(&["grm", "rm"], Role::Remove).writes(Writes::Operands),
     other(&["ssh"]).password(Password::OtherShort),
-    other(&["curl"]).password(Password::User),
+    other(&["curl"]).outputs("o", &["--output"]).password(Password::User),
     other(&["sshpass"]).password(Password::Short),
     other(&["mariadb", "mariadb-dump", "mysql", "mysqladmin", "mysqldump"]).password(Password::ShortAttached),
 ];

@@ -1,14 +1,15 @@
 //! Commands that programs start because a text of the workspace says so: scripts of `package.json`, and recipes of make
 //! and just. The texts are read, and nothing is run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::filled::for_shell;
 use super::make::with_variables;
 use super::script::code_of_arguments;
-use super::{Files, Finder, Reads};
+use super::{Files, Finder, Kind, Reads, Seen};
 use crate::argv::Argv;
-use crate::programs::{Finds, Program, Role};
+use crate::programs::{Finds, Program, Role, Value, long_values, short_values};
 use crate::risk::{self, Risk, Standing, Started};
 
 /// The maximum length of a chain of commands, and their maximum number.
@@ -16,7 +17,7 @@ const DEPTH: usize = 4;
 const MOST: usize = 100;
 
 /// The maximum number of commands that are followed, whether they are shown or not.
-const MOST_FOLLOWED: usize = 1000;
+const MOST_FOLLOWED: usize = 2000;
 
 /// The largest text that is read.
 pub(super) const TEXT_LIMIT: u64 = 1 << 20;
@@ -47,8 +48,14 @@ pub struct Chain {
     pub finders: BTreeSet<String>,
     /// Arguments of the call that choose the code which a command runs behind which a text puts them.
     pub chosen: BTreeSet<String>,
+    /// Files that only programs name which look at what their words name.
+    pub(super) looked_at: BTreeSet<PathBuf>,
+    /// What commands write.
+    pub(super) written: BTreeSet<PathBuf>,
     /// The last words of the command, which are arguments of a call.
     pub(super) arguments: Vec<String>,
+    /// Variables that are set for these commands.
+    pub(super) variables: BTreeMap<String, String>,
     depth: usize,
     /// What was followed, from which directory, and whether it was only bound.
     followed: BTreeSet<(Link, PathBuf, bool)>,
@@ -81,9 +88,21 @@ impl Chain {
     pub(super) fn append(&mut self, mut other: Chain) {
         self.starts.append(&mut other.starts);
         self.add(std::mem::take(&mut other.files), std::mem::take(&mut other.may_be_data));
+        self.looked_at.append(&mut other.looked_at);
+        self.written.append(&mut other.written);
         self.environments.append(&mut other.environments);
         self.finders.append(&mut other.finders);
         self.chosen.append(&mut other.chosen);
+    }
+
+    /// Adds the files that commands only look at, and that none of them writes. Directories are no files.
+    pub(super) fn settle(&mut self, files: &dyn Files) {
+        let is_folder = |path: &PathBuf| match files.look(path) {
+            Seen::Inside { kind, .. } | Seen::Outside(kind) => kind == Some(Kind::Folder),
+            Seen::Nowhere => false,
+        };
+        let looked_at = &std::mem::take(&mut self.looked_at) - &std::mem::take(&mut self.written);
+        self.add(looked_at.into_iter().filter(|path| !is_folder(path)).collect(), BTreeSet::new());
     }
 
     /// Adds files, and says which of them may be data. What is bound in any case for one command stays so for all.
@@ -120,6 +139,13 @@ impl Chain {
         if !is_readable || starts_unnamed(&words) {
             self.finders.insert(by.clone());
         }
+        let filled = for_shell(&link.command, &self.variables, directory);
+        if filled != link.command {
+            let is_unseen = std::mem::replace(&mut self.is_unseen, true);
+            let filled = Link { by, command: filled };
+            self.follow_with(filled, arguments, is_readable, directory, files);
+            self.is_unseen = is_unseen;
+        }
         self.follow_words(link, &words, arguments, is_readable, directory, files);
     }
 
@@ -142,11 +168,14 @@ impl Chain {
         nested.chain.depth = self.depth + 1;
         nested.chain.is_unseen = self.is_unseen;
         nested.chain.arguments = arguments.to_vec();
+        nested.chain.variables.clone_from(&self.variables);
         nested.chain.starts = std::mem::take(&mut self.starts);
         nested.chain.followed = std::mem::take(&mut self.followed);
         nested.chain.all_followed = std::mem::take(&mut self.all_followed);
         super::follow(words, directory, files, &mut nested);
         let Reads { named, scripts, code, databases, settings, environments, unbound, chain, .. } = nested;
+        self.looked_at.extend(nested.looked_at.into_iter().chain(chain.looked_at));
+        self.written.extend(nested.written.into_iter().chain(chain.written));
         self.starts = chain.starts;
         self.followed = chain.followed;
         self.all_followed = chain.all_followed;
@@ -207,7 +236,7 @@ pub(super) fn programs_of(text: &str) -> Vec<String> {
 
 /// Tells whether a text starts what only the shell finds out: by a pattern of names, a variable or a substitution, by
 /// text that it puts together, from standard input, or by a variable that changes what is found.
-fn starts_unnamed(words: &[String]) -> bool {
+pub(super) fn starts_unnamed(words: &[String]) -> bool {
     const CHANGING: [&str; 7] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs"];
     const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
     let text = words.last().map(String::as_str).unwrap_or_default();
@@ -243,7 +272,13 @@ impl Finder<'_> {
     /// Notes a script of a shell whose text loads or starts further code. The script is bound, and that is not, but for
     /// databases of SQLite: they can start commands themselves, and do not look like code.
     pub(super) fn note_shell_script(&self, script: &Path, reads: &mut Reads) {
-        let Some(text) = self.files.read(script, TEXT_LIMIT) else { return };
+        let Some(text) = self.files.read(script, TEXT_LIMIT) else {
+            // It is bound, and what it starts is not known.
+            if self.is_file(script) && !self.files.head(script, 1).is_empty() {
+                reads.chain.finders.insert(self.shown(script));
+            }
+            return;
+        };
         let words = ["sh".to_owned(), "-c".to_owned(), String::from_utf8_lossy(&text).into_owned()];
         let commands = risk::started(&words);
         let commands = commands.get(1..).unwrap_or_default();
@@ -293,15 +328,27 @@ fn has_dot_command(line: &str) -> bool {
     name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
-/// Notes what finds code by itself: a program of the workspace, an interpreter, or what builds.
+/// Tells whether an option gives a program a file with commands, which may load or start more: `vim -S FILE`.
+fn reads_commands(known: Program, args: &[String]) -> bool {
+    let row = known.row();
+    row.hooks.iter().filter(|hook| hook.value == Value::File).any(|hook| {
+        let mut short = hook.short.chars().map(|option| short_values(&row.spelling, args, option));
+        let mut long = hook.long.iter().map(|option| long_values(args, option));
+        short.any(|values| !values.is_empty()) || long.any(|values| !values.is_empty())
+    })
+}
+
+/// Notes what finds code by itself: a program of the workspace, an interpreter, what builds, or what reads commands
+/// from a file.
 pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
-    let Some(first) = words.first() else { return };
+    let Some((first, args)) = words.split_first() else { return };
     let known = Program::of(first);
+    let is_told = |known: Program| known.role() == Role::Other && reads_commands(known, args);
     let finds = known.is_some_and(|known| {
         // A shell, make and package managers start what their text says.
         let is_read = matches!(known.role(), Role::Shell)
             || matches!(known.row().finds, Finds::Make | Finds::Just | Finds::Packages);
-        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing)
+        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing || is_told(known))
     });
     let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
     if finds || is_own {

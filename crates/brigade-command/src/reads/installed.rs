@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::chain::TEXT_LIMIT;
+use super::words::quoted_in;
 use super::{Files, Finder, Kind, Reads, Seen};
 use crate::programs::{Finds, Program};
 
@@ -15,9 +17,6 @@ const START: [&str; 2] = ["sitecustomize", "usercustomize"];
 
 /// How a module is called in which setuptools says where modules are that it did not copy.
 const EDITABLE: &str = "__editable___";
-
-/// The largest text that is read.
-const TEXT_LIMIT: u64 = 64 << 10;
 
 /// How the second line of a script begins that a shell runs first, because the path of its Python is too long for a
 /// first line.
@@ -64,6 +63,7 @@ impl Finder<'_> {
         let packages = packages_of(program, self.files);
         reads.environments.extend(packages.iter().cloned());
         let mut imported = BTreeSet::from(START.map(str::to_owned));
+        let mut named = BTreeSet::new();
         for folder in &packages {
             for entry in self.files.list(folder) {
                 if entry.name.ends_with(".pth") {
@@ -74,7 +74,10 @@ impl Finder<'_> {
                     for line in lines {
                         match imports_of(line) {
                             found if found.is_empty() => self.packages.push(folder.join(line.trim_end())),
-                            found => imported.extend(found),
+                            found => {
+                                imported.extend(found);
+                                named.extend(self.named_by_code(folder, line));
+                            }
                         }
                     }
                     reads.code.insert(path);
@@ -87,12 +90,23 @@ impl Finder<'_> {
         let inside = inside.collect();
         self.packages = inside;
         self.beside = program.parent().map(Path::to_owned);
-        let finders = imported.iter().filter(|module| module.starts_with(EDITABLE));
-        let finders =
-            finders.flat_map(|name| packages_of(program, self.files).into_iter().map(move |it| (it, name)));
-        let mapped =
-            finders.flat_map(|(folder, name)| mapped_by(&self.text(&folder.join(format!("{name}.py")))));
-        let mapped: Vec<_> = mapped.filter(|(_, path)| self.inside(path).is_some()).collect();
+        let mut mapped = Vec::new();
+        for folder in packages_of(program, self.files) {
+            for name in &imported {
+                if name.starts_with(EDITABLE) {
+                    mapped.extend(mapped_by(&self.text(&folder.join(format!("{name}.py")))));
+                } else {
+                    named.extend(self.named_by_finder(&folder, name));
+                }
+            }
+        }
+        // What a finder of another kind names may be a module, or a directory of modules.
+        for path in named {
+            self.packages.extend(path.parent().map(Path::to_owned));
+            self.packages.push(path.clone());
+            reads.chain.files.insert(path);
+        }
+        mapped.retain(|(_, path)| self.inside(path).is_some());
         for (module, path) in mapped {
             match path.parent().filter(|_| path.ends_with(&module)) {
                 Some(folder) => self.packages.push(folder.to_owned()),
@@ -111,6 +125,33 @@ impl Finder<'_> {
             let found: BTreeSet<String> = text.lines().flat_map(imports_of).collect();
             found.iter().for_each(|module| self.installed_module(module, reads));
         }
+    }
+
+    /// Lists what a module that Python imports at each start names, if that changes where modules are found.
+    fn named_by_finder(&self, packages: &Path, module: &str) -> BTreeSet<PathBuf> {
+        const CHANGING: [&str; 5] = ["addsitedir", "meta_path", "path_hooks", "spec_from", "sys.path"];
+        let path = packages.join(module.replace('.', "/"));
+        let mut found = BTreeSet::new();
+        for file in [path.with_extension("py"), path.join("__init__.py")] {
+            let text = self.text(&file);
+            if CHANGING.iter().any(|name| text.contains(name)) {
+                found.extend(self.named_by_code(file.parent().unwrap_or(packages), &text));
+            }
+        }
+        found
+    }
+
+    /// Lists the files and directories of the workspace that texts in quotes name, from the directory of the code, from
+    /// the workspace and from the working directory. Those that hold the code itself are left out.
+    fn named_by_code(&self, folder: &Path, text: &str) -> BTreeSet<PathBuf> {
+        let from = [folder, self.files.root(), &self.directory];
+        let own = self.inside(folder);
+        let is_other = |path: &PathBuf| {
+            self.inside(path).is_some_and(|real| own.as_ref().is_none_or(|own| !own.starts_with(&real)))
+        };
+        let names: BTreeSet<_> = text.lines().flat_map(quoted_in).collect();
+        let paths = names.iter().flat_map(|name| from.map(|folder| folder.join(&**name)));
+        paths.filter(|path| self.is_there(path) && is_other(path)).collect()
     }
 
     fn text(&self, path: &Path) -> String {

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use brigade_core::{Dialect, Json};
 
+use super::chain::TEXT_LIMIT;
 use super::script::PACKAGE_VERBS;
 use super::{Finder, NotBound, Reads};
-use crate::programs::{JAVASCRIPT_ENDS, is_long};
-
-/// The largest `package.json` that is read.
-const PACKAGE_LIMIT: u64 = 1 << 20;
+use crate::argv::Argv;
+use crate::programs::{JAVASCRIPT_ENDS, Program, is_long, long_values};
 
 /// Options that name code to run before the script.
 const PRELOADING: &[&str] =
-    &["--require", "--import", "--loader", "--experimental-loader", "--preload", "-r"];
+    &["--require", "--import", "--loader", "--experimental-loader", "--preload", "--test-reporter", "-r"];
+
+/// Options that name a file of variables, one of which may hold more options.
+const ENVIRONMENTS: &[&str] = &["--env-file", "--env-file-if-exists"];
 
 /// Extensions that JavaScript interpreters try, unordered.
 fn script_ends() -> impl Iterator<Item = &'static str> {
@@ -50,7 +52,7 @@ fn full_name(name: &str) -> &str {
 }
 
 /// Lists a path with each of these extensions.
-fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
     script_ends().map(|end| {
         let mut path = path.to_owned().into_os_string();
         path.push(end);
@@ -60,7 +62,16 @@ fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 
 impl Finder<'_> {
     /// Finds scripts by names without extension and by directories.
-    pub(super) fn javascript(&self, args: &[String], reads: &mut Reads) {
+    pub(super) fn javascript(&self, known: Program, args: &[String], reads: &mut Reads) {
+        self.options_of_environment(known, args, reads);
+        self.scripts(known, args, reads);
+    }
+
+    fn scripts(&self, known: Program, args: &[String], reads: &mut Reads) {
+        let verbs = match known.name {
+            "node" | "nodejs" => &["inspect"][..],
+            _ => &["run", "x", "test", "watch", "inspect"],
+        };
         let mut operands = 0;
         let mut preloads_next = false;
         let mut tests = false;
@@ -87,16 +98,11 @@ impl Finder<'_> {
             let preloads = preloads || preloaded.is_some();
             let path = self.directory.join(name);
             reads.code.extend(with_ends(&path));
-            if !preloads && matches!(name, "run" | "x" | "test" | "watch" | "inspect") {
+            if !preloads && verbs.contains(&name) {
                 continue;
             }
-            // A name that does not start with `.` or `/` is an installed package.
             if preloads && !name.starts_with(['.', '/']) {
-                for folder in self.upwards(&self.directory) {
-                    let installed = folder.join("node_modules").join(name);
-                    reads.code.extend(with_ends(&installed));
-                    self.package(&installed, reads);
-                }
+                self.specifier(name, &self.directory, reads);
             }
             // Words after the script are its arguments.
             if preloads || operands == 0 {
@@ -107,21 +113,46 @@ impl Finder<'_> {
             }
             operands += usize::from(!preloads && self.is_script(&path));
         }
+        // Code in the command belongs to the package of the working directory.
+        if operands == 0 {
+            self.nearest_package(&self.directory.join("any"), reads);
+        }
         if tests && operands == 0 {
             self.tree(&self.directory, &script_ends().collect::<Vec<_>>(), reads);
         }
     }
 
-    /// Finds the `package.json` of a script, and nearer places where one may appear.
-    fn nearest_package(&self, script: &Path, reads: &mut Reads) {
+    /// Reads the options that files of variables set.
+    fn options_of_environment(&self, known: Program, args: &[String], reads: &mut Reads) {
+        for file in ENVIRONMENTS.iter().flat_map(|option| long_values(args, option)) {
+            let file = self.directory.join(file);
+            let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
+            for line in String::from_utf8_lossy(&text).lines() {
+                let line = line.trim_start().trim_start_matches("export ");
+                let Some((name, value)) = line.split_once('=') else { continue };
+                let value = value.trim().trim_matches(['"', '\'', '`']);
+                if name.trim() == "NODE_OPTIONS"
+                    && let Ok(options) = Argv::parse(&format!("node {value}"))
+                {
+                    // Further files of variables are not among them.
+                    self.scripts(known, options.args(), reads);
+                }
+            }
+            reads.code.insert(file);
+        }
+    }
+
+    /// Finds the `package.json` of a script, and nearer places where one may appear. Returns its directory.
+    pub(super) fn nearest_package<'p>(&self, script: &'p Path, reads: &mut Reads) -> Option<&'p Path> {
         for folder in self.upwards(script).skip(1) {
             let package = folder.join("package.json");
             let is_there = self.is_there(&package);
             reads.code.insert(package);
             if is_there {
-                break;
+                return Some(folder);
             }
         }
+        None
     }
 
     /// Reads the words of a package manager: other directories, and programs of installed packages.
@@ -237,7 +268,7 @@ impl Finder<'_> {
     /// is replaced. One that is there and cannot be read is named.
     pub(super) fn package_at(&self, folder: &Path, reads: &mut Reads) -> Option<Json> {
         let path = folder.join("package.json");
-        let text = self.files.read(&path, PACKAGE_LIMIT);
+        let text = self.files.read(&path, TEXT_LIMIT);
         let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let package = text.and_then(|text| Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok());
         if package.is_none() && self.is_any(&path) {
@@ -252,7 +283,7 @@ impl Finder<'_> {
     }
 
     /// Records a directory as a script, and the entry point in its `package.json`.
-    fn package(&self, folder: &Path, reads: &mut Reads) {
+    pub(super) fn package(&self, folder: &Path, reads: &mut Reads) {
         reads.code.insert(folder.to_owned());
         reads.code.insert(folder.join("package.json"));
         let package = self.package_at(folder, reads);

@@ -1,14 +1,17 @@
 //! Finds the files of make and just, and follows their recipes.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::chain::{Chain, Link, TEXT_LIMIT, programs_of};
+use brigade_core::Glob;
+
+use super::chain::{Chain, Link, TEXT_LIMIT, programs_of, starts_unnamed};
 use super::recipes::{Language, Recipes, plain_name};
 use super::script::OF_MAKE;
 use super::values::Values;
 use super::words::{names_in, parts_of};
-use super::{Finder, Kind, NotBound, Reads, Seen};
+use super::{Finder, Kind, NotBound, Reads, Seen, filled};
 use crate::programs::{JUSTFILES, Program, is_code_name, long_values, short_values};
 use crate::risk::sets_variable;
 
@@ -44,7 +47,7 @@ const PLAIN_OPTIONS: &[&str] = &[
 ];
 
 /// Ends of files of code that builds make and read, and nothing else executes.
-const OBJECTS: &[&str] = &[".a", ".class", ".d", ".h", ".lo", ".o", ".pyc", ".rlib"];
+pub(super) const OBJECTS: &[&str] = &[".a", ".class", ".d", ".h", ".lo", ".o", ".pyc", ".rlib"];
 
 /// Ends of files from which make makes those without them by its own rules. It does so with makefiles, too.
 const MAKES: [&str; 13] = [".C", ".S", ".c", ".cc", ".cpp", ".f", ".l", ".m", ".p", ".r", ".s", ".sh", ".y"];
@@ -58,6 +61,8 @@ struct Asked<'a> {
     directories: Vec<PathBuf>,
     /// The words among them that are arguments of a call.
     arguments: &'a [String],
+    /// The words that set variables.
+    set: &'a [String],
     /// Whether no option and no variable changes what runs, and where.
     is_plain: bool,
 }
@@ -72,7 +77,7 @@ pub(super) fn with_variables(known: Program, before: &[String], args: &[String])
                 Some(format!("--{}={value}", name.to_ascii_lowercase().replace('_', "-")))
             }
             _ if !is_just && name == "MAKEFILES" => Some(format!("--file={value}")),
-            _ => None,
+            _ => Some(word.clone()),
         }
     };
     before.iter().filter_map(option).chain(args.iter().cloned()).collect()
@@ -117,6 +122,7 @@ impl Finder<'_> {
             let link = Link { by: name.to_owned(), command };
             let mut chain = Chain::default();
             chain.follow(link, true, directory, self.files);
+            chain.settle(self.files);
             reads.code.extend(chain.files);
         }
     }
@@ -153,7 +159,8 @@ impl Finder<'_> {
         let recipes = operands(args).map(plain_name).collect();
         let is_plain = files.len() < 2 && directories.len() < 2;
         let arguments = &reads.chain.arguments_of(args);
-        let asked = Asked { language: Language::Make, files, recipes, directories, arguments, is_plain };
+        let set = args;
+        let asked = Asked { language: Language::Make, files, recipes, directories, arguments, set, is_plain };
         self.follow_recipes(asked, reads);
     }
 
@@ -191,20 +198,22 @@ impl Finder<'_> {
                 operands(args).collect(),
                 is_plain,
                 &directories,
-                arguments,
+                (args, arguments),
                 reads,
             );
         }
         // `sub/build` is the recipe `build` of another directory.
         for (folder, recipe) in operands(args).filter_map(|word| word.rsplit_once('/')) {
             let start = self.directory.join(folder);
-            self.justfile_above(&start, vec![recipe], is_plain, &directories, arguments, reads);
+            self.justfile_above(&start, vec![recipe], is_plain, &directories, (args, arguments), reads);
         }
         if !files.is_empty() {
             let own = files.iter().filter_map(|file| file.parent()).map(Path::to_owned);
             directories.splice(0..0, own.chain([self.directory.clone()]));
             let recipes = operands(args).collect();
-            let asked = Asked { language: Language::Just, files, recipes, directories, arguments, is_plain };
+            let set = args;
+            let asked =
+                Asked { language: Language::Just, files, recipes, directories, arguments, set, is_plain };
             self.follow_recipes(asked, reads);
         } else if !is_plain && !found_all {
             reads.chain.finders.insert("just".to_owned());
@@ -219,7 +228,7 @@ impl Finder<'_> {
         recipes: Vec<&str>,
         is_plain: bool,
         others: &[PathBuf],
-        arguments: &[String],
+        (set, arguments): (&[String], &[String]),
         reads: &mut Reads,
     ) -> bool {
         let mut is_found = false;
@@ -245,6 +254,7 @@ impl Finder<'_> {
                 recipes: recipes.clone(),
                 directories,
                 arguments,
+                set,
                 is_plain,
             };
             if self.follow_recipes(asked, reads) {
@@ -256,7 +266,7 @@ impl Finder<'_> {
 
     /// Follows recipes of these files. Returns whether these run, and none of files in directories above.
     fn follow_recipes(&self, asked: Asked<'_>, reads: &mut Reads) -> bool {
-        let Asked { language, files, recipes: wanted, mut directories, arguments, is_plain } = asked;
+        let Asked { language, files, recipes: wanted, mut directories, arguments, set, is_plain } = asked;
         let all = (files.clone(), directories.clone());
         // Whatever recipe is asked for, it was followed with all others.
         if reads.chain.is_unseen && arguments.is_empty() && reads.chain.all_followed.contains(&all) {
@@ -288,12 +298,21 @@ impl Finder<'_> {
             sources.push(name);
             let folders = path.parent().into_iter().chain(directories.iter().map(PathBuf::as_path));
             let folders: Vec<&Path> = folders.collect();
-            for name in &found.loads {
-                waiting.extend(folders.iter().map(|folder| folder.join(name)));
+            let filled = found.loads.iter().filter(|name| name.contains('$'));
+            let filled: Vec<String> =
+                filled.flat_map(|line| filled::readings(&found, language, line, &directories[0])).collect();
+            let words = filled.iter().flat_map(|line| line.split_whitespace());
+            for name in found.loads.iter().map(String::as_str).chain(words) {
+                waiting.extend(folders.iter().flat_map(|folder| self.matching(folder, name)));
             }
         }
         if sources.is_empty() {
             return false;
+        }
+        for (name, value) in
+            set.iter().filter_map(|word| word.split_once('=')).filter(|it| !it.0.starts_with('-'))
+        {
+            found.add_value(name.trim_end_matches([':', '+', '?', '!']), value, false);
         }
         let names = |name: &str| found.by_name.contains_key(name).then(|| name.to_owned());
         let mut waiting: Vec<String> = wanted.iter().filter_map(|name| names(name)).collect();
@@ -311,7 +330,9 @@ impl Finder<'_> {
         let mut made: BTreeSet<String> = waiting.iter().cloned().collect();
         let mut seen = BTreeSet::new();
         while let Some(name) = waiting.pop() {
-            let Some(recipe) = found.by_name.get(&name).filter(|_| seen.insert(name)) else { continue };
+            let Some(recipe) = found.by_name.get(&name).filter(|_| seen.insert(name.clone())) else {
+                continue;
+            };
             made.extend(recipe.needs.iter().cloned());
             waiting.extend(recipe.needs.iter().cloned());
             reads.chain.chosen.extend(values.chosen(recipe.lines.iter()));
@@ -319,6 +340,11 @@ impl Finder<'_> {
                 let link = Link { by: line.by.clone(), command: line.command.clone() };
                 let is_readable = !language.has_variables(&line.command);
                 reads.chain.follow(link, is_readable, &directories[0], self.files);
+                let command = recipe.without_names(&name, &line.command);
+                for command in filled::readings(&found, language, &command, &directories[0]) {
+                    let link = Link { by: line.by.clone(), command };
+                    reads.chain.follow_unseen(link, &directories[0], self.files);
+                }
                 // The first line of a script says what it is run with.
                 if let Some(command) = line.command.strip_prefix("#!") {
                     let link = Link { by: line.by.clone(), command: command.to_owned() };
@@ -327,6 +353,8 @@ impl Finder<'_> {
             }
         }
         if language == Language::Make {
+            // What no recipe makes may be made by a rule of make.
+            made.extend(wanted.iter().map(|name| (*name).to_owned()));
             made.extend(found.loads.iter().cloned());
             made.extend(
                 read.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
@@ -365,6 +393,20 @@ impl Finder<'_> {
         is_plain && !found.beside.iter().any(|line| line.contains("fallback"))
     }
 
+    /// Lists the files that a name of an included file means in a directory: itself, or what it matches as a pattern.
+    fn matching(&self, folder: &Path, name: &str) -> Vec<PathBuf> {
+        let path = folder.join(name);
+        let (Some(around), Some(last)) = (path.parent(), path.file_name().and_then(OsStr::to_str)) else {
+            return Vec::new();
+        };
+        if !last.contains(['*', '?', '[', '%']) {
+            return vec![path];
+        }
+        let pattern = Glob::new(&last.replace('%', "*"));
+        let names = self.files.list(around).into_iter().map(|entry| entry.name);
+        names.filter(|name| pattern.matches(name)).map(|name| around.join(name)).collect()
+    }
+
     /// Binds what any line of files of recipes may start, from each of the directories.
     fn bind_all(&self, found: &Recipes, language: Language, directories: &[PathBuf], reads: &mut Reads) {
         let lines = found.lines.iter().map(|line| (line.by.as_str(), line.command.as_str()));
@@ -376,18 +418,32 @@ impl Finder<'_> {
                 programs.extend(programs_of(command));
             }
             for directory in directories {
-                let link = Link { by: by.to_owned(), command: command.to_owned() };
-                reads.chain.follow_unseen(link, directory, self.files);
+                let filled = filled::readings(found, language, command, directory);
+                for command in filled.into_iter().chain([command.to_owned()]) {
+                    reads.chain.follow_unseen(Link { by: by.to_owned(), command }, directory, self.files);
+                }
             }
         }
+        let is_code = |path: &Path| {
+            let is_object = OBJECTS.iter().any(|end| path.to_string_lossy().ends_with(end));
+            let is_code = path.to_str().is_some_and(is_code_name) || self.is_code(path);
+            self.is_any(path) && (language == Language::Just || (is_code && !is_object))
+        };
         for text in &found.beside {
-            let is_code = |path: &Path| {
-                let is_object = OBJECTS.iter().any(|end| path.to_string_lossy().ends_with(end));
-                let is_code = path.to_str().is_some_and(is_code_name) || self.is_code(path);
-                self.is_any(path) && (language == Language::Just || (is_code && !is_object))
-            };
             reads.chain.files.extend(self.named_there(text, directories, is_code));
         }
+        // What a recipe makes is no code, unless something runs it, also by a name such as `$<`.
+        let runs_unnamed = found.lines.iter().any(|line| {
+            let filled = filled::readings(found, language, &line.command, self.files.root());
+            filled.into_iter().any(|command| starts_unnamed(&["sh".to_owned(), "-c".to_owned(), command]))
+        });
+        let named = if runs_unnamed { &mut reads.chain.files } else { &mut reads.chain.looked_at };
+        for text in &found.rules {
+            named.extend(self.named_there(text, directories, is_code));
+        }
+        let made = found.by_name.iter().filter(|(_, recipe)| !recipe.lines.is_empty());
+        let made = made.flat_map(|(name, _)| directories.iter().map(move |directory| directory.join(name)));
+        reads.chain.written.extend(made);
         for (name, text) in &found.places {
             let there = self.named_there(text, directories, |path| self.is_folder(path) || self.is_any(path));
             for path in there {

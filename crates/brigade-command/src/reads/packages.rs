@@ -44,7 +44,10 @@ impl Finder<'_> {
                 && let Some(package) = self.package_at(folder, reads)
             {
                 self.settings(folder, reads);
+                let outer = reads.chain.variables.clone();
+                reads.chain.variables.extend(variables_of(&package));
                 self.scripts_of(folder, &package, &asked, args, reads);
+                reads.chain.variables = outer;
             }
         }
     }
@@ -102,7 +105,11 @@ impl Finder<'_> {
                 let value = value.trim_matches([' ', '=', '"', '\'']);
                 let command = match name.trim().replace('_', "-").to_ascii_lowercase().as_str() {
                     "script-shell" | "shell" => value.to_owned(),
-                    "node-options" => format!("node {value}"),
+                    // Node splits it, and no shell reads it.
+                    "node-options" => match Argv::parse(&format!("node {value}")) {
+                        Ok(options) => options.to_string(),
+                        Err(_) => continue,
+                    },
                     _ => continue,
                 };
                 let by = self.shown(&file);
@@ -121,6 +128,14 @@ impl Finder<'_> {
             reads.code.extend(bins.iter().map(|bin| bin.join(&program)));
         }
     }
+}
+
+/// Lists the variables that a package manager sets from a `package.json`, as far as they may name code.
+fn variables_of(package: &Json) -> BTreeMap<String, String> {
+    let config = package.get("config").and_then(Json::as_object).into_iter().flatten();
+    let config = config.map(|(name, value)| (format!("npm_package_config_{name}"), value));
+    let main = package.get("main").map(|main| ("npm_package_main".to_owned(), main));
+    config.chain(main).filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
 }
 
 /// Lists the scripts that words of a package manager may name, and the directories of packages among the words.

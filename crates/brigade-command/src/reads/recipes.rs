@@ -39,12 +39,16 @@ pub(super) struct Recipes {
     pub(super) lines: Vec<Line>,
     /// What stands beside the recipes, line by line.
     pub(super) beside: Vec<String>,
+    /// The lines of make that say what is made of what.
+    pub(super) rules: Vec<String>,
     /// The files and modules that these lines load: each name with the others that it may mean.
     pub(super) loads: BTreeSet<String>,
     /// Commands that these lines start, such as a shell for the recipes.
     pub(super) starts: Vec<String>,
-    /// The variables that are set, and to what.
+    /// The variables that are set, and to what at last.
     pub(super) variables: BTreeMap<String, String>,
+    /// All texts that variables and parameters may have.
+    pub(super) values: BTreeMap<String, BTreeSet<String>>,
     /// Variables that say where programs and code are found, with their values.
     pub(super) places: Vec<(String, String)>,
 }
@@ -55,6 +59,17 @@ pub(super) struct Recipe {
     /// What runs before it.
     pub(super) needs: Vec<String>,
     pub(super) lines: Vec<Line>,
+}
+
+impl Recipe {
+    /// Returns a line of make with the names of what the recipe makes, and of what it makes that from.
+    pub(super) fn without_names(&self, name: &str, line: &str) -> String {
+        let first = self.needs.first().map(String::as_str).unwrap_or_default();
+        let all = self.needs.join(" ");
+        [("$@", name), ("$<", first), ("$^", &all), ("$+", &all), ("$?", &all)]
+            .iter()
+            .fold(line.to_owned(), |line, (sign, names)| line.replace(sign, names))
+    }
 }
 
 /// A line of a recipe.
@@ -84,6 +99,9 @@ fn set_variable(line: &str) -> Option<(&str, &str)> {
     let name = head.trim_end_matches([':', '+', '?', '!', ' ', '\t']).rsplit([' ', '\t', ':']).next()?;
     Some((name, value.trim()))
 }
+
+/// How many texts of one variable are read.
+const MOST_VALUES: usize = 8;
 
 /// Variables of make that change how recipes are read, what runs them, or where what they need is found.
 const SETTINGS: &[&str] = &[
@@ -172,10 +190,10 @@ fn just_assignment(line: &str) -> Option<(&str, &str)> {
     is_name(name).then(|| (name, value.trim()))
 }
 
-/// Returns whether a value in a justfile is a text that says nothing else: `'a b'`.
-fn is_plain_text(value: &str) -> bool {
+/// Returns the text that a value in a justfile is, if it says nothing else: `'a b'`.
+pub(super) fn plain_text(value: &str) -> Option<&str> {
     let inner = ["'", "\""].iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    inner.is_some_and(|inner| !inner.contains(['\'', '"', '\\', '`']))
+    inner.filter(|inner| !inner.contains(['\'', '"', '\\', '`']))
 }
 
 /// Splits the first line of a recipe of just into its name with parameters, and what it needs, if it is plain.
@@ -214,9 +232,11 @@ impl Recipes {
             is_loose: false,
             lines: Vec::new(),
             beside: Vec::new(),
+            rules: Vec::new(),
             loads: BTreeSet::new(),
             starts: Vec::new(),
             variables: BTreeMap::new(),
+            values: BTreeMap::new(),
             places: Vec::new(),
         }
     }
@@ -308,9 +328,19 @@ impl Recipes {
             let mut words = plain.split_whitespace();
             match words.next().unwrap_or_default() {
                 "export" | "unexport" if !plain.contains('$') => {}
-                "include" | "-include" | "sinclude" | "load" | "-load" => {
-                    self.loads.extend(words.map(|word| word.split('(').next().unwrap_or(word).to_owned()));
+                first @ ("include" | "-include" | "sinclude" | "load" | "-load") => {
+                    let rest = plain[first.len()..].trim_start();
+                    // A function such as `$(wildcard …)` has names among its words.
+                    let ends = |c: char| c.is_whitespace() || (rest.contains('$') && "(){}".contains(c));
+                    let names = rest.split(ends).map(|word| word.split('(').next().unwrap_or(word));
+                    self.loads.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+                    self.loads.extend(Some(rest.to_owned()).filter(|rest| rest.contains('$')));
                     self.is_plain = false;
+                }
+                "vpath" => {
+                    self.is_plain = false;
+                    let folders = words.skip(1).collect::<Vec<_>>().join(" ").replace(':', " ");
+                    self.places.push(("VPATH".to_owned(), folders));
                 }
                 _ => self.is_plain = false,
             }
@@ -327,7 +357,7 @@ impl Recipes {
         };
         let is_odd = |text: &str| text.contains(['$', '%', '*', '?', '[', '~', '\\', '&', '(', ':', '=']);
         self.is_plain &= !is_odd(targets) && !is_odd(needs) && !rest.contains('\\');
-        self.beside.push(format!("{targets}: {needs}"));
+        self.rules.push(format!("{targets}: {needs}"));
         *names = targets.split_whitespace().map(|name| plain_name(name).to_owned()).collect();
         self.is_plain &= names.iter().all(|name| is_known(name));
         let needs = needs.split_whitespace().filter(|need| *need != "|");
@@ -338,9 +368,22 @@ impl Recipes {
         }
     }
 
+    /// Adds a text that a variable may have: alone, or behind those that it has.
+    pub(super) fn add_value(&mut self, name: &str, value: &str, is_added: bool) {
+        let value = value.trim();
+        let values = self.values.entry(name.to_owned()).or_default();
+        if is_added && !values.is_empty() {
+            *values = values.iter().map(|known| format!("{known} {value}")).collect();
+        } else if values.len() < MOST_VALUES {
+            values.insert(value.to_owned());
+        }
+    }
+
     fn make_variable(&mut self, plain: &str) {
         self.beside.push(plain.to_owned());
         let Some((name, value)) = set_variable(plain) else { return };
+        let is_added = plain.split('=').next().is_some_and(|head| head.ends_with('+'));
+        self.add_value(name, value, is_added);
         self.variables.insert(name.to_owned(), value.to_owned());
         if name == ".DEFAULT_GOAL" {
             let goal = plain_name(value.split('#').next().unwrap_or(value).trim());
@@ -367,6 +410,7 @@ impl Recipes {
             names.clear();
             self.beside.push(plain.to_owned());
             self.variables.insert(name.to_owned(), value.to_owned());
+            plain_text(value).into_iter().for_each(|text| self.add_value(name, text, false));
             let changes_code = names_code(name, value) || name == "PATH";
             if changes_code {
                 self.places.push((name.to_owned(), value.to_owned()));
@@ -375,7 +419,7 @@ impl Recipes {
             if value.contains('`') {
                 self.starts.extend(quoted(value).into_iter().map(str::to_owned));
             }
-            self.is_plain &= is_plain_text(value) && !changes_code && !plain.starts_with("export ");
+            self.is_plain &= plain_text(value).is_some() && !changes_code && !plain.starts_with("export ");
             return;
         }
         if let Some((words, needs)) = just_header(plain)
@@ -384,6 +428,11 @@ impl Recipes {
             let needs = needs.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c));
             let needs: Vec<String> = needs.filter(|need| !need.is_empty()).map(str::to_owned).collect();
             *names = vec![words[0].trim_start_matches('@').to_owned()];
+            // What a parameter is when nothing is given for it.
+            for (name, value) in words[1..].iter().filter_map(|word| word.split_once('=')) {
+                let name = name.trim_start_matches(['*', '+', '$']);
+                plain_text(value).into_iter().for_each(|text| self.add_value(name, text, false));
+            }
             self.add_recipe(names, &needs);
             return;
         }

@@ -1,7 +1,9 @@
 //! Finds code directories in options of Perl, Ruby and compilers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::chain::TEXT_LIMIT;
 use super::words::parts_of;
 use super::{Finder, NotBound, Reads, Seen, script, started};
 use crate::argv::Argv;
@@ -13,6 +15,9 @@ const MAX_OPTIONS: u64 = 64 << 10;
 
 /// How many such files are read.
 const MAX_OPTION_FILES: usize = 16;
+
+/// How many libraries of awk are followed.
+const MOST_LIBRARIES: usize = 64;
 
 /// Options of Java that say where classes are.
 const CLASS_PATHS: [&str; 4] = ["-cp", "-classpath", "--class-path", "-Djava.class.path"];
@@ -283,9 +288,20 @@ impl Finder<'_> {
         let spelling = &known.row().spelling;
         let short = ['f', 'i'].into_iter().flat_map(|option| short_values(spelling, args, option));
         let long = ["--file", "--include"].into_iter().flat_map(|option| long_values(args, option));
-        for name in short.chain(long) {
-            reads.code.insert(self.directory.join(name));
-            reads.code.insert(self.directory.join(format!("{name}.awk")));
+        let mut waiting: Vec<String> = short.chain(long).map(str::to_owned).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = waiting.pop().filter(|_| seen.len() < MOST_LIBRARIES) {
+            for path in ["", ".awk"].map(|end| self.directory.join(format!("{name}{end}"))) {
+                // `@include "file"` loads another one.
+                let text = self.files.read(&path, TEXT_LIMIT).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                let loads = text.lines().filter_map(|line| {
+                    let rest = line.trim_start().strip_prefix("@include")?;
+                    rest.split('"').nth(1).map(str::to_owned)
+                });
+                waiting.extend(loads.filter(|name| seen.insert(name.clone())));
+                reads.code.insert(path);
+            }
         }
     }
 

@@ -181,6 +181,8 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
     }
     reads.named_by_workspace = &by_workspace.executed - &reads.executed;
     reads.named.append(&mut by_workspace.named);
+    reads.looked_at.append(&mut by_workspace.looked_at);
+    reads.written.append(&mut by_workspace.written);
     reads.scripts.append(&mut by_workspace.scripts);
     reads.settings.append(&mut by_workspace.settings);
     reads.code.append(&mut by_workspace.code);

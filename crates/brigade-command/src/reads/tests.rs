@@ -1,7 +1,9 @@
 mod chain;
 mod environment;
+mod mapped;
 mod names;
 mod recipes;
+mod written;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -104,8 +106,9 @@ impl Files for Fake {
         text.map(|text| text.as_bytes().to_owned()).filter(|bytes| bytes.len() as u64 <= limit)
     }
 
-    fn head(&self, path: &Path, _: usize) -> Vec<u8> {
-        self.heads.get(path).map(|head| head.as_bytes().to_owned()).unwrap_or_default()
+    fn head(&self, path: &Path, length: usize) -> Vec<u8> {
+        let text = self.heads.get(path).copied().or_else(|| self.texts.get(path).map(AsRef::as_ref));
+        text.map(|text| text.bytes().take(length).collect()).unwrap_or_default()
     }
 }
 

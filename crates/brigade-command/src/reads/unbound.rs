@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use brigade_core::text::escape_terminal;
 
+use super::words::plain_path;
 use super::{Entry, Files, NotBound, Reads, Seen, follow};
 use crate::argv::Argv;
 
@@ -18,8 +19,7 @@ impl NotBound {
     /// assert_eq!(NotBound::link("./tests/out".as_ref()), NotBound::link("tests/out".as_ref()));
     /// ```
     pub fn link(path: &Path) -> NotBound {
-        let plain: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
-        NotBound::Link(plain.to_string_lossy().into_owned())
+        NotBound::Link(plain_path(path).to_string_lossy().into_owned())
     }
 }
 

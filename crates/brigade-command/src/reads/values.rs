@@ -1,8 +1,9 @@
 //! Finds arguments of a call that become code because a line of a recipe puts their values there.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use super::recipes::{Language, Line, plain_name};
+use super::recipes::{Language, Line, plain_name, plain_text};
 use super::script::code_words;
 use crate::argv::Argv;
 use crate::risk::{self, Risk, Standing};
@@ -21,6 +22,29 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
+    /// Returns a line for a shell with the variables filled in that are known, and those of the shell as they are.
+    pub(super) fn filled_in(&self, line: &str, directory: &Path) -> String {
+        if self.language == Language::Make {
+            return self.expanded(line, "", &|_| false, 0);
+        }
+        let mut plain = String::new();
+        let mut rest = line;
+        while let Some((before, behind)) = rest.split_once("{{") {
+            plain.push_str(before);
+            let (inner, after) = behind.split_once("}}").unwrap_or((behind, ""));
+            rest = after;
+            let inner = inner.trim();
+            let known = self.variables.get(inner).map(String::as_str);
+            let just = Some("just").filter(|_| inner == "just_executable()");
+            let text = known.or_else(|| plain_text(inner)).or(just).or_else(|| {
+                let is_directory = matches!(inner, "justfile_directory()" | "invocation_directory()");
+                directory.to_str().filter(|_| is_directory)
+            });
+            plain.push_str(text.unwrap_or("$"));
+        }
+        plain + rest
+    }
+
     /// Returns the arguments that choose the code of one of these lines.
     pub(super) fn chosen<'l>(&self, lines: impl Iterator<Item = &'l Line>) -> Vec<String> {
         let mut chosen = Vec::new();
@@ -97,6 +121,7 @@ impl Values<'_> {
             match self.variables.get(head) {
                 _ if inner.contains(ANY) || is_set(head) => plain.push_str(value),
                 Some(known) if depth < 8 => plain.push_str(&self.expanded(known, value, is_set, depth + 1)),
+                _ if is_of_shell => plain.extend(["${", name, "}"]),
                 _ => plain.push('$'),
             }
         }

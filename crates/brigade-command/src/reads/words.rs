@@ -1,12 +1,14 @@
 //! Finds the names of files in single words: behind options, in settings and lists, in texts, and in URLs.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use brigade_core::Json;
 
-use crate::programs::{Program, Role};
-use crate::risk::{self, Standing};
+use crate::only_reads::only_looks;
+use crate::programs::{Program, Role, Row, Writes};
+use crate::risk::{self, Standing, Started};
 
 /// The maximum number of option letters before a file name in one word.
 const BUNDLE: usize = 8;
@@ -115,14 +117,9 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
     // A script that happens to be called `git` reads its words in its own way, and so may what starts it. Behind a
     // wrapper it may be an operand of that, and behind a launcher nothing is certain.
     let role = |word: &String| Program::of(word).filter(|_| !word.contains('/')).map(Program::role);
-    let is_certain = || {
-        risk::started(words)
-            .iter()
-            .any(|command| command.standing != Standing::Guessed && command.words == words[git..])
-    };
     let starts_git = |word: &String| match role(word) {
         Some(Role::Launcher) => true,
-        Some(Role::Wrapper { .. }) => is_certain(),
+        Some(Role::Wrapper { .. }) => is_started(words, git),
         _ => false,
     };
     let is_interpreter = |word: &String| Program::of(word).is_some_and(|it| it.interpreter().is_some());
@@ -147,6 +144,124 @@ pub(super) fn messages(words: &[String]) -> BTreeSet<usize> {
             None if word.starts_with("--message=") => drop(found.insert(at)),
             None => {}
         }
+    }
+    found
+}
+
+/// Tells whether a command certainly starts with the program at this position, and has all words behind it.
+fn is_started(words: &[String], at: usize) -> bool {
+    let is_one = |command: &Started| command.standing != Standing::Guessed && command.words == words[at..];
+    at == 0 || risk::started(words).iter().any(is_one)
+}
+
+/// A word that only names what a program writes.
+pub(super) struct Output<'w> {
+    /// The program.
+    pub(super) program: &'w str,
+    /// What it writes.
+    pub(super) name: &'w str,
+}
+
+/// Lists the words that only name what programs write, by their positions: `gcc -o FILE`, `tee FILE`, `cp x FILE`. What
+/// is in doubt is left out.
+pub(super) fn outputs(words: &[String]) -> BTreeMap<usize, Output<'_>> {
+    let mut found = BTreeMap::new();
+    for (at, program) in words.iter().enumerate() {
+        let Some(row) = Program::of(program).map(Program::row) else { continue };
+        let is_plain = !program.contains('/') || program.starts_with('/');
+        if is_plain && (row.writes != Writes::Nothing || row.outputs != ("", &[])) && is_started(words, at) {
+            let written = written_by(row, &words[at + 1..]).into_iter();
+            found.extend(written.map(|(word, name)| (at + 1 + word, Output { program, name })));
+        }
+    }
+    found
+}
+
+/// Returns a path without `.`, so that it is the same however it is spelled.
+pub(super) fn plain_path(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Tells whether a command only looks at what its words name, or writes it, and nothing else gets what it prints. A
+/// program of the workspace with such a name may do anything.
+pub(super) fn looks(command: &Started) -> bool {
+    let runs_code = |word: &String| Program::of(word).is_some_and(Program::runs_code);
+    let writes = |word: &str| {
+        Program::of(word).is_some_and(|known| known.row().writes == Writes::Operands) && !word.contains('/')
+    };
+    !command.feeds
+        && command.words.first().is_some_and(|word| only_looks(word) || writes(word))
+        && !command.words.iter().any(runs_code)
+}
+
+/// Lists the names that stand in a text for a shell only as what its commands write, and where they look at that.
+pub(super) fn only_written(text: &str) -> BTreeSet<PathBuf> {
+    let starts = risk::starts(&["sh".to_owned(), "-c".to_owned(), text.to_owned()]);
+    let is_one = |command: &&Started| !command.is_tail && command.standing != Standing::Guessed;
+    let commands: Vec<&Started> = starts.commands.iter().skip(1).filter(is_one).collect();
+    let by_commands = commands.iter().flat_map(|command| outputs(&command.words).into_values());
+    let by_commands = by_commands.map(|output| PathBuf::from(output.name));
+    let mut times: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for name in starts.written.iter().cloned().chain(by_commands) {
+        *times.entry(plain_path(&name)).or_default() += 1;
+    }
+    let looked_at = |name: &str| -> usize {
+        let words = commands.iter().filter(|command| looks(command)).flat_map(|command| {
+            let outputs = outputs(&command.words);
+            let words = command.words.iter().enumerate();
+            words.filter(move |(at, _)| !outputs.contains_key(at)).map(|(_, word)| word)
+        });
+        words.map(|word| word.matches(name).count()).sum()
+    };
+    let is_only = |(name, times): &(PathBuf, usize)| {
+        name.to_str().is_some_and(|name| text.matches(name).count() <= times + looked_at(name))
+    };
+    times.into_iter().filter(is_only).map(|(name, _)| name).collect()
+}
+
+/// Lists the words behind one program that name what it writes, and the names in them.
+fn written_by<'w>(row: &Row, args: &'w [String]) -> Vec<(usize, &'w str)> {
+    let (short, long) = row.outputs;
+    let mut found = Vec::new();
+    let mut operands = Vec::new();
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        at += 1;
+        let is_option = |word: &str| 1 < word.len() && word.starts_with('-');
+        if word == "--" {
+            operands.extend((at..args.len()).map(|at| (at, args[at].as_str())));
+            break;
+        }
+        if !is_option(word) {
+            operands.push((at - 1, word.as_str()));
+            // Its own options end there, and those of another program begin.
+            if matches!(row.role, Role::Wrapper { .. } | Role::Launcher) {
+                break;
+            }
+            continue;
+        }
+        let (name, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let attached = word[1..].chars().next().filter(|letter| short.contains(*letter)).map(|_| &word[2..]);
+        let output = match (long.contains(&name), value, attached) {
+            (true, Some(value), _) => Some((at - 1, value)),
+            (true, None, _) | (false, _, Some("")) => args.get(at).map(|next| (at, next.as_str())),
+            (false, _, Some(value)) => Some((at - 1, value)),
+            (false, _, None) => None,
+        };
+        at += usize::from(
+            output.is_some_and(|(word, _)| word == at)
+                || (value.is_none() && row.spelling.takes_next_word(word)),
+        );
+        // Behind `|`, strace takes a command.
+        found.extend(output.filter(|(_, name)| !name.starts_with(['|', '!'])));
+    }
+    // `cp -t FOLDER` names it before.
+    let names_before = args.iter().any(|word| word.starts_with('-') && word.contains('t'));
+    match row.writes {
+        Writes::Nothing => {}
+        Writes::Operands => found.extend(operands),
+        Writes::Last => found.extend(operands.last().filter(|_| 1 < operands.len() && !names_before)),
     }
     found
 }

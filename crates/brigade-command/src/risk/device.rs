@@ -5,13 +5,10 @@
 
 use super::{Reading, shell_text};
 use crate::argv::Argv;
-use crate::programs::base_name;
+use crate::programs::{Program, Writes, base_name};
 
 /// Programs that only change devices or make file systems, whatever their arguments.
 const DEVICE_PROGRAMS: &[&str] = &["blkdiscard", "mke2fs", "mkfs", "mkswap", "sfdisk", "wipefs"];
-
-/// Programs whose operands are files that they write.
-const WRITERS: &[&str] = &["cp", "install", "mv", "shred", "tee", "truncate"];
 
 /// Returns the words of a command line by which it would write to a raw device: `mkfs`, an output file of `dd`, a
 /// redirection. `null`, `stdout`, `stderr`, `tty`, `fd` and `shm` below `/dev` are harmless.
@@ -28,11 +25,10 @@ pub fn raw_devices(argv: &Argv) -> Vec<String> {
     for started in Reading::of(argv.words()).started {
         let Some((program, args)) = started.words.split_first() else { continue };
         let name = base_name(program);
-        // The target of `>|` is read as a command after a pipe.
         if DEVICE_PROGRAMS.contains(&&*name) || name.starts_with("mkfs.") || is_raw_device(program) {
             found.push(program.clone());
         }
-        let writes = WRITERS.contains(&&*name);
+        let writes = Program::of(program).is_some_and(|known| known.row().writes != Writes::Nothing);
         for (at, word) in started.words.iter().enumerate() {
             let target = match word.strip_prefix("of=") {
                 Some(target) if name == "dd" => Some(target),
@@ -89,7 +85,7 @@ mod tests {
         check("/sbin/mkfs.ext4 /dev/sdb1", &["/sbin/mkfs.ext4"]);
         check("sh -c 'echo x > /dev/sda'", &[">"]);
         check("sh -c 'echo x >>/dev/sda'", &[">>/dev/sda"]);
-        check("sh -c 'echo x 2>|/dev/mem'", &["/dev/mem"]);
+        check("sh -c 'echo x 2>|/dev/mem'", &["2>|/dev/mem"]);
         check("sh -c 'echo x &>/dev/kmsg'", &["&>/dev/kmsg"]);
         check("sh -c 'echo x > /dev/tcp/127.0.0.1/80'", &[">"]);
         check("sh -c 'make | tee /dev/sda'", &["/dev/sda"]);

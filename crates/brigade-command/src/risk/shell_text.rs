@@ -3,6 +3,8 @@
 //! It understands quotes, escapes, comments, separators, substitutions and here-strings, but not variables, aliases and
 //! functions. They can hide the name of a program, so a text for a shell is always a risk.
 
+use std::collections::BTreeSet;
+
 /// The commands of a text.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
@@ -17,8 +19,34 @@ pub(super) struct Parsed {
 pub(super) struct Command {
     /// Its unquoted words.
     pub(super) words: Vec<String>,
+    /// Which of them are redirections of output, and what it goes to, by their positions.
+    pub(super) outputs: BTreeSet<usize>,
     /// Whether it reads the output of the command before it.
     pub(super) piped: bool,
+}
+
+impl Parsed {
+    /// Tells whether another command may get the output of any of them, or a file that of several.
+    pub(super) fn sends_output_on(&self) -> bool {
+        const ENDS: [&str; 5] = ["}", "done", "esac", "exec", "fi"];
+        let is_of_many = |command: &Command| {
+            let is_end = command.words.first().is_some_and(|word| ENDS.contains(&word.as_str()));
+            command.is_kept() && (is_end || command.outputs.contains(&0))
+        };
+        self.commands.iter().any(|command| command.piped || is_of_many(command))
+    }
+}
+
+impl Command {
+    /// Lists the files that its output goes to.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
+        self.outputs.iter().filter_map(|at| target_of(&self.words[*at]))
+    }
+
+    /// Tells whether its output goes to a file that can be read later.
+    pub(super) fn is_kept(&self) -> bool {
+        self.targets().any(|target| !target.starts_with("/dev/"))
+    }
 }
 
 /// Tells whether a word is a separator of commands.
@@ -48,6 +76,15 @@ struct Reader<'a> {
     parsed: Parsed,
     command: Command,
     word: Option<String>,
+    /// Whether the word is a redirection of output, or what it goes to.
+    is_output: bool,
+}
+
+/// Returns what a word of a redirection names, if it is not only the signs before it.
+fn target_of(word: &str) -> Option<&str> {
+    let name =
+        word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').trim_start_matches(['>', '|', '&']);
+    (!name.is_empty() && name != "-" && !is_number(name)).then_some(name)
 }
 
 /// Parses a text. Malformed text is parsed as far as possible.
@@ -57,6 +94,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         parsed: Parsed::default(),
         command: Command::default(),
         word: None,
+        is_output: false,
     };
     reader.read();
     reader.end_command(false);
@@ -101,16 +139,15 @@ impl Reader<'_> {
                 (Quote::None, '#') if self.word.is_none() => {
                     while self.chars.next_if(|c| *c != '\n').is_some() {}
                 }
+                // `>|file` is no pipe.
+                (Quote::None, '|') if self.is_output && self.ends_with(&['>']) => self.put('|'),
                 (Quote::None, '|') => {
                     let alternative = self.chars.next_if_eq(&'|').is_some();
                     self.chars.next_if_eq(&'&');
                     self.end_command(!alternative);
                 }
                 // `2>&1` and `&>file` do not end a command.
-                (Quote::None, '&')
-                    if self.word.as_deref().is_some_and(|word| word.ends_with(['>', '<']))
-                        || self.chars.peek() == Some(&'>') =>
-                {
+                (Quote::None, '&') if self.ends_with(&['>', '<']) || self.chars.peek() == Some(&'>') => {
                     if self.chars.peek() == Some(&'>') {
                         self.end_word();
                     }
@@ -123,10 +160,12 @@ impl Reader<'_> {
                     if self.word.as_deref().is_some_and(|word| !goes_on(word)) {
                         self.end_word();
                     }
+                    // `<>` reads, too.
+                    self.is_output |= c == '>' && !self.ends_with(&['<']);
                     self.put(c);
                     // What is read may be code. Before the program, the word is one of those that are passed over.
                     let is_behind = !self.command.words.is_empty();
-                    if c == '<'
+                    if !self.is_output
                         && is_behind
                         && !self.chars.peek().is_some_and(|next| matches!(next, '<' | '>' | '&'))
                     {
@@ -142,13 +181,25 @@ impl Reader<'_> {
         self.word.get_or_insert_default().push(c);
     }
 
+    fn ends_with(&self, signs: &[char]) -> bool {
+        self.word.as_deref().is_some_and(|word| word.ends_with(signs))
+    }
+
     fn end_word(&mut self) {
-        self.command.words.extend(self.word.take());
+        let Some(word) = self.word.take() else { return };
+        if self.is_output {
+            // What it goes to may be a word of its own.
+            let is_sign = |c: char| c.is_ascii_digit() || matches!(c, '>' | '|' | '&');
+            self.is_output = word.ends_with(['>', '|', '&']) && word.chars().all(is_sign);
+            self.command.outputs.insert(self.command.words.len());
+        }
+        self.command.words.push(word);
     }
 
     fn end_command(&mut self, piped: bool) {
         self.end_word();
-        let command = std::mem::replace(&mut self.command, Command { words: Vec::new(), piped });
+        self.is_output = false;
+        let command = std::mem::replace(&mut self.command, Command { piped, ..Command::default() });
         if !command.words.is_empty() {
             self.parsed.commands.push(command);
         }

@@ -1,9 +1,38 @@
-//! The commands that a command line starts, for those who compare them with what is allowed.
+//! The commands that a command line starts, for those who bind what they read, or compare them with what is allowed.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use super::{Reading, Risk, Standing, Started};
 use crate::Argv;
+
+/// Lists the commands that a command line starts, in the order they are found: itself, then commands after wrappers, in
+/// texts that a program splits or passes to a shell, and in settings. What a shell sends their output to is none of
+/// their words.
+pub(crate) fn started(words: &[String]) -> Vec<Started> {
+    starts(words).commands
+}
+
+/// Reads what a command line starts.
+pub(crate) fn starts(words: &[String]) -> Starts {
+    let reading = Reading { leaves_outputs: true, ..Reading::new(false) }.read(words);
+    Starts { commands: reading.started, written: reading.written, is_unread: reading.is_unread }
+}
+
+/// Tells whether a command line has a command in a text that cannot be read before the run.
+pub(crate) fn is_unread(words: &[String]) -> bool {
+    starts(words).is_unread
+}
+
+/// What a command line starts.
+pub(crate) struct Starts {
+    /// The commands, in the order they are found.
+    pub(crate) commands: Vec<Started>,
+    /// What shells send output to, relative to the directory of the command line.
+    pub(crate) written: Vec<PathBuf>,
+    /// Whether a command is in a text that cannot be read before the run.
+    pub(crate) is_unread: bool,
+}
 
 /// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
 /// wrappers and in the text of a shell.

@@ -135,9 +135,14 @@ fn a_text_that_cannot_be_read_whole_is_named() {
     let long = format!("#{}\ngo:\n\tsh run.sh\n", "x".repeat(1 << 20));
     for (command, file) in [("make go", "Makefile"), ("just go", "justfile"), ("npm run go", "package.json")]
     {
-        let found = reads(command, &workspace(&[(file, &long)], &[])).chain;
-        assert!(found.finders.contains(file), "{command}: {found:?}");
+        let found = reads(command, &workspace(&[(file, &long)], &[]));
+        let path = Path::new("/work").join(file);
+        assert!(found.chain.files.contains(&path) || found.code.contains(&path), "{command}: {found:?}");
+        assert!(found.chain.finders.contains(file), "{command}: {found:?}");
     }
+    let script = "#!/bin/sh\n".repeat(1 << 17);
+    let found = reads("sh run.sh", &workspace(&[("run.sh", &script)], &[]));
+    assert!(found.chain.finders.contains("run.sh") && found.scripts.contains(Path::new("/work/run.sh")));
     let broken = reads("npm run go", &workspace(&[("package.json", "{")], &[])).chain;
     assert!(broken.finders.contains("package.json"), "{broken:?}");
     let twice = r#"{"scripts": {"go": "true", "go": "sh run.sh"}}"#;
