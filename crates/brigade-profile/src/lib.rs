@@ -42,6 +42,7 @@ mod rights;
 mod session;
 mod slot;
 mod spending;
+mod told;
 mod traits;
 mod visible;
 
@@ -68,5 +69,6 @@ pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{FlowRights, LiveSession, SessionProfiles, TaskLimits, is_of_execution};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use spending::{Counted, Limit, MINUTE, Over, Spent};
+pub use told::{FoundTools, ToolDescription, ToolRow, gate_in_words};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
 pub use visible::{Facts, Hidden, gate, is_judged, visible};
