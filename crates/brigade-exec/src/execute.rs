@@ -413,13 +413,14 @@ fn act(
     }
     let limits = InsideLimits {
         timeout: execution.call.decision().effective_timeout.duration(),
+        max_output_bytes: execution.call.decision().max_output_bytes,
         cancel: execution.cancel.clone(),
     };
-    let Acted { output: printed, problem, duration } = inside.act(&limits, redactor);
+    let Acted { output: printed, dropped, problem, duration } = inside.act(&limits, redactor);
     // What is over the cap is counted and dropped, as what a program prints.
     let cap = usize::try_from(execution.call.decision().max_output_bytes).unwrap_or(usize::MAX);
     let (kept, over) = printed.split_at(printed.len().min(cap));
-    let captured = Captured { bytes: kept.len() as u64, dropped: over.len() as u64 };
+    let captured = Captured { bytes: kept.len() as u64, dropped: dropped + over.len() as u64 };
     let unwritten = output.write(Stream::Stdout, kept).err();
     let unwritten = unwritten.map(|error| format!("the log could not be written: {error}"));
     Ok(Started {

@@ -23,6 +23,9 @@ pub(crate) const BUILTIN: &str = "builtin";
 /// Characters of the result that a receipt shows.
 const SUMMARY: usize = 500;
 
+/// What is said at the end of a text that the policy cuts.
+const CUT: &str = "[cut: the policy keeps no more of an output (`max_output_bytes`)]";
+
 /// What a call of a built-in tool needs, and what came of it.
 pub(crate) struct Acting<'a> {
     room: &'a Room,
@@ -296,12 +299,20 @@ impl Inside for Acting<'_> {
         }
         .run();
         let duration = self.room.now().since(started);
+        let whole = done.result.to_json().to_compact().len();
+        let mut done = done;
+        // What is kept is what is given, now and when it is asked for again. A line feed ends it.
+        let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
+        if most < whole {
+            done.result = done.result.within(most, CUT);
+        }
         let mut output = done.result.to_json().to_compact().into_bytes();
+        let dropped = whole.saturating_sub(output.len()) as u64;
         output.push(b'\n');
         let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);
         self.done = Some(done);
-        Acted { output, problem, duration }
+        Acted { output, dropped, problem, duration }
     }
 
     fn complete(&self, mut receipt: Receipt, redactor: &Redactor) -> Receipt {
