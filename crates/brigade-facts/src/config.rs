@@ -16,7 +16,7 @@ use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
 use brigade_profile::builtin::{Fact, Guards};
 use brigade_profile::{
-    CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
+    CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
 };
 use brigade_projection::Claims;
 
@@ -37,7 +37,7 @@ pub const POLICY: &str = ".brigade/tools/policy.toml";
 pub const PACKAGE: &str = "package.json";
 
 /// The directories of lanes and of volumes.
-pub const TARGETS: [&str; 2] = [".brigade/lanes", ".brigade/volumes"];
+pub const TARGETS: [&str; 2] = [LANES, ".brigade/volumes"];
 
 /// The directories of git of clones.
 const CLONES: &str = ".brigade/tools/git";
@@ -254,8 +254,12 @@ impl Config {
         session: Option<CallSession>,
     ) -> PlanFacts<'f> {
         let mut facts = PlanFacts { args, session, ..facts };
-        if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
-            known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
+        let id = facts.tool.id.as_str();
+        let root = facts.session.as_ref().and_then(|session| session.root_of(id));
+        if let Err(none) = host.files(root) {
+            facts.decision.blockers.push(Blocker::new(none, none.to_string()));
+        } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
+            known.named = names.named(host, self, &facts.caller, root, id, args);
         }
         follow_arguments(host, &mut facts);
         facts

@@ -37,11 +37,13 @@ pub struct Host<'a> {
 /// and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
     /// Returns what the arguments of a caller's tool name as it is now, and what speaks against the call because of it.
+    /// `root` is the directory that the paths of the session are relative to.
     fn named(
         &self,
         host: &Host<'_>,
         config: &Config,
         caller: &Caller,
+        root: Option<&str>,
         tool: &str,
         args: &Json,
     ) -> NamedThings;

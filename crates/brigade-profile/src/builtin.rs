@@ -263,6 +263,11 @@ impl Definition {
         self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
     }
 
+    /// Returns whether it works on files of the workspace, or of the lane that the session of the call has.
+    pub fn uses_files(&self) -> bool {
+        !self.arguments.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
+    }
+
     /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
     pub fn is_queued(&self) -> bool {
         // A tool that asks for calls of another one leaves their approval to these.

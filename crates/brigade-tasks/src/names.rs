@@ -34,15 +34,20 @@ impl Names for NamesOf {
         host: &Host<'_>,
         config: &Config,
         caller: &Caller,
+        root: Option<&str>,
         tool: &str,
         args: &Json,
     ) -> NamedThings {
         if !names_things(tool) {
             return NamedThings::default();
         }
+        // Without its lane a call is blocked, whatever it names.
+        let Ok(files) = host.files(root) else { return NamedThings::default() };
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
             environment: Some(host.environment),
+            files: files.fs(),
+            root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
         let Named { mut things, agent, against } = named(&context, tool, args);

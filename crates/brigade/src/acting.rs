@@ -12,6 +12,8 @@ use brigade_mcp::ToolResult;
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
 use brigade_profile::LiveSession;
+#[cfg(feature = "builtin")]
+use brigade_profile::builtin::Definition;
 use brigade_redact::Redactor;
 
 use crate::room::Room;
@@ -41,6 +43,18 @@ struct Done {
     /// Code and message, raw, if it did not do what was asked.
     failure: Option<(&'static str, String)>,
     touched: Vec<TouchedFile>,
+}
+
+#[cfg(feature = "builtin")]
+impl Done {
+    fn failed(failure: &brigade_builtin::Failure, touched: Vec<TouchedFile>) -> Done {
+        let said = failed(failure.code, &failure.message);
+        Done {
+            result: ToolResult::failed(&said, failure.code, failure.data.clone()),
+            failure: Some((failure.code, failure.message.clone())),
+            touched,
+        }
+    }
 }
 
 impl<'a> Acting<'a> {
@@ -98,6 +112,16 @@ impl Use<'_> {
         self.config.suites().filter(|_| is_meant).map(|tool| tool.id.to_string()).collect()
     }
 
+    /// Returns the directory that paths are relative to: as the call was asked for, or of the session.
+    #[cfg(feature = "builtin")]
+    fn root<'s>(&'s self, row: Option<&Definition>) -> Option<&'s str> {
+        let root = match self.verified {
+            Some(call) => call.call().session.as_ref().and_then(|session| session.root.as_deref()),
+            None => self.session.and_then(|session| session.root()),
+        };
+        root.filter(|_| row.is_some_and(Definition::uses_files))
+    }
+
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, FormAsker, run};
@@ -134,9 +158,17 @@ impl Use<'_> {
             }
         });
         let session = self.session.map(|session| session.profiles()).unwrap_or_default();
+        let row = definition(self.id);
+        let root = self.root(row);
+        let files = match host.files(root) {
+            Ok(files) => files,
+            Err(none) => return Done::failed(&Failure::new(none, none.to_string()), Vec::new()),
+        };
         let mut context = Context {
             limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
             fs: &*self.room.fs,
+            files: files.fs(),
+            root,
             caller: &caller,
             session: self.session.map(|session| &**session),
             call: self.call,
@@ -177,7 +209,7 @@ impl Use<'_> {
             cancel: self.cancel,
             touched: Vec::new(),
         };
-        let result = match definition(self.id) {
+        let result = match row {
             Some(row) => run(row, self.args, &mut context),
             None => Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is gone", self.id))),
         };
@@ -193,15 +225,7 @@ impl Use<'_> {
                 let result = ToolResult::of_text(&text, Some(output.structured));
                 Done { result, failure: None, touched }
             }
-            Err(failure) => Done {
-                result: ToolResult::failed(
-                    &failed(failure.code, &failure.message),
-                    failure.code,
-                    failure.data,
-                ),
-                failure: Some((failure.code, failure.message)),
-                touched,
-            },
+            Err(failure) => Done::failed(&failure, touched),
         }
     }
 
