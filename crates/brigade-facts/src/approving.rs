@@ -59,7 +59,8 @@ pub fn rule_for(
     let policy = &shown.config.policy;
     let asked = Asked {
         tool_id: plan.tool_id(),
-        effects: &entry.effects,
+        // A program that answers for a tool may have others than its row.
+        effects: &plan.contract().effects,
         approval_mode: entry.approval_mode,
         risk: tool.risk,
         gate,

@@ -10,7 +10,8 @@ use brigade_core::Json;
 use brigade_fs::{FileKind, Location};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{
-    COMMAND, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, may_start_a_program, provided_entry,
+    COMMAND, FORGE_LABELS, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, forge_entry, is_of_forge,
+    may_start_a_program, provided_entry,
 };
 use brigade_profile::{Outside, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
 
@@ -37,6 +38,16 @@ impl Config {
         root: Option<&str>,
     ) -> Option<Tool> {
         let row = entry(id.trim()).filter(|_| may_start_a_program(id))?;
+        if is_of_forge(id.trim()) {
+            let work = |id| host.names?.lane(host, id);
+            let lane = args.get("laneId").and_then(Json::as_str).and_then(work);
+            let bound = self.policy.policy().map(|policy| &policy.env_bindings);
+            let is_bound = |label: &&&str| {
+                bound.is_some_and(|bound| bound.keys().any(|known| known.as_str() == **label))
+            };
+            let labels = FORGE_LABELS.iter().filter(is_bound).map(|label| (*label).to_owned());
+            return forge_entry(id.trim(), args, self.forge()?, lane.as_ref(), labels.collect());
+        }
         if id.trim() != COMMAND {
             return provided_entry(id, self.provider(host, id.trim())?);
         }
@@ -49,6 +60,11 @@ impl Config {
         let Some(root) = root else { return Some(tool) };
         let cwd = tool.cwd.as_ref().map_or_else(|| root.to_owned(), |cwd| format!("{root}/{cwd}"));
         Some(Tool { cwd: Some(cwd), ..tool })
+    }
+
+    /// Returns the program that reaches the forge of pull requests. `None` where that is the one of this workspace.
+    pub(crate) fn forge(&self) -> Option<&Argv> {
+        Some(&self.policy.policy()?.forge.as_ref()?.value)
     }
 
     /// Returns the program that the configuration names for a tool.

@@ -9,12 +9,12 @@ use brigade_call::{
     spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
-use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
+use brigade_command::{Argv, PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
-use brigade_profile::builtin::{Fact, Guards};
+use brigade_profile::builtin::{Fact, Guards, is_forge, is_of_forge};
 use brigade_profile::{
     CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
 };
@@ -297,7 +297,11 @@ impl Config {
     ) -> Vec<Fact> {
         let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
         let look = |fact: Fact| self.holds(host, row, fact, caller);
-        let holds = |fact: Fact| known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact));
+        let holds = |fact: Fact| match fact {
+            // It does not hold for each tool alike.
+            Fact::Forge => look(fact),
+            fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
+        };
         let missing = needs.filter(|fact| !holds(*fact));
         (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
@@ -328,7 +332,13 @@ impl Config {
                 let program = self.policy.policy().and_then(|policy| policy.capture.as_ref());
                 program.is_some_and(|line| host.has_program(line.value.program()))
             }
-            Fact::Forge => self.holds(host, row, Fact::Repository, caller),
+            Fact::Forge => {
+                // The checks of another forge are its own.
+                let reaches = |program: &Argv| {
+                    is_of_forge(row.id) && is_forge(program) && host.has_program(program.program())
+                };
+                self.holds(host, row, Fact::Repository, caller) && self.forge().is_none_or(reaches)
+            }
             Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
             Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
         }

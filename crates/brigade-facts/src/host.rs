@@ -12,6 +12,7 @@ use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
 use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
+use brigade_profile::builtin::LaneWork;
 use brigade_redact::SecretValue;
 
 use crate::config::Config;
@@ -47,6 +48,9 @@ pub trait Names: Send + Sync {
         tool: &str,
         args: &Json,
     ) -> NamedThings;
+
+    /// Returns the work of a lane. `None` if there is no such lane.
+    fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork>;
 }
 
 /// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.
