@@ -177,7 +177,6 @@ const ADDED: &[(&str, &[&str])] = &[
     ("agent.create", &["warnings"]),
     ("agent.update", &["warnings"]),
     ("schema.validate", &["warnings"]),
-    ("test.stop", &["cancelled"]),
     ("workflow.create", &["semantic", "warnings"]),
     ("workflow.update", &["warnings"]),
     ("workflow.validate", &["warnings"]),

@@ -209,12 +209,10 @@ impl Answer {
         }
         // Brigade's own tools promise members, and not how long they are.
         let is_own = || definition(&self.about.tool).is_some_and(|row| !row.is_control);
-        if is_cut && is_own() {
-            if let Some(value) = &mut self.structured {
-                let mut whole = to_json(value).expect("a value is JSON");
-                shrink(&mut whole, limit);
-                *value = whole.to_serde();
-            }
+        if let Some(value) = self.structured.as_mut().filter(|_| is_cut && is_own()) {
+            let mut whole = to_json(value).expect("a value is JSON");
+            shrink(&mut whole, limit);
+            *value = whole.to_serde();
         }
     }
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use brigade::profile::builtin::definition;
 use brigade::profile::{
-    Annotations, ControlTool, GATEWAY_FAMILY, Offer, SessionProfiles, ToolDescription, ToolRow, ToolTraits,
-    control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
+    Annotations, ControlTool, GATEWAY_FAMILY, LiveSession, Offer, SessionProfiles, ToolDescription, ToolRow,
+    ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
@@ -32,8 +32,8 @@ pub(crate) struct View {
     pub(crate) tools: Vec<Shown>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
-    /// What the client is told about this server.
-    pub(crate) instructions: String,
+    /// What the client is told about this server, in whatever session.
+    instructions: String,
     /// Differ when the lists do.
     pub(crate) lists: Lists,
     /// The places of tools, by their listed names and their ids.
@@ -377,6 +377,14 @@ impl View {
         let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown, mask };
         view.lists = Lists::of(&view);
         view
+    }
+
+    /// Returns what the client is told about this server in a session.
+    pub(crate) fn instructions_in(&self, session: &LiveSession) -> String {
+        let lane = session.root().map(|root| {
+            format!(" Paths of files and commands of this session are those of the lane in {root}.")
+        });
+        format!("{}{}", self.instructions, lane.unwrap_or_default())
     }
 
     /// Returns the schema files of the catalog's enabled tools, and what tools start from.

@@ -67,7 +67,8 @@ fn lane(site: &Site, agent: &str, name: &str) -> String {
 #[track_caller]
 fn session(site: &Site, agent: &str, lane: &str) -> Client {
     let mut client = Client::start(site, &["--as", agent, "--lane", lane]);
-    client.hello("2025-11-25", json!({}));
+    let told = client.hello("2025-11-25", json!({}))["instructions"].as_str().unwrap().to_owned();
+    assert!(told.contains(&folder(lane)), "{told}");
     client
 }
 
