@@ -24,8 +24,12 @@ pub type FormAsker<'a> = dyn Fn(Json) -> Receiver<Json> + 'a;
 
 /// Everything that a function may use.
 pub struct Context<'a> {
-    /// The workspace. Paths are opened beneath its root.
+    /// The workspace, with the state of Brigade.
     pub fs: &'a dyn Fs,
+    /// What paths of arguments are relative to, and are opened beneath: the workspace, or the lane of the session.
+    pub files: &'a dyn Fs,
+    /// The directory of these in the workspace. Absent: they are those of the workspace.
+    pub root: Option<&'a str>,
     /// Who calls, as records have it: `agent:NAME` or `command-line`.
     pub caller: &'a str,
     /// The session of the caller. Absent at the command line, and where the session that asked is over.
@@ -90,6 +94,8 @@ impl<'a> Context<'a> {
     ) -> Context<'a> {
         Context {
             fs,
+            files: fs,
+            root: None,
             caller,
             session: None,
             call: None,
@@ -122,6 +128,15 @@ impl<'a> Context<'a> {
     pub(crate) fn limits(&self) -> Result<&CallLimits, Failure> {
         let unread = || Failure::new(Outside::CODE, "the profiles of the caller cannot be read");
         self.limits.as_ref().ok_or_else(unread)
+    }
+
+    /// Returns a path of the files as one of the workspace.
+    pub(crate) fn in_workspace(&self, path: &str) -> String {
+        match self.root {
+            Some(root) if path.is_empty() => root.to_owned(),
+            Some(root) => format!("{root}/{path}"),
+            None => path.to_owned(),
+        }
     }
 
     /// Returns the name of the agent that calls. Absent at the command line.

@@ -144,7 +144,7 @@ fn targets(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<Target>, Failur
     let Some(store) = context.stored()? else { return Ok(Vec::new()) };
     let lanes = store.records::<Lane>(None)?.into_iter().map(|kept| {
         let is_there = |id: &str| {
-            let path = format!("{}/{id}", crate::lane::LANES).parse();
+            let path = format!("{}/{id}", brigade_profile::LANES).parse();
             path.is_ok_and(|path| context.fs.exists(&path).unwrap_or(false))
         };
         let skipped = match () {

@@ -130,7 +130,7 @@ fn git_dir_of(id: &str) -> Result<RelPath, Failure> {
 /// Opens the repository of a binding of the caller. A person opens those of everybody.
 fn open(context: &Context<'_>, id: &str) -> Result<Bound, Failure> {
     if id == WORKSPACE {
-        return Ok(Bound { id: id.to_owned(), repository: Repository::of_workspace(context)?, row: None });
+        return Ok(Bound { id: id.to_owned(), repository: crate::lane::of_session(context)?, row: None });
     }
     let row = context.stored()?.ok_or_else(not_found)?.record::<Row>(context.agent(), id);
     let row = row.map_err(|_| not_found())?;

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use brigade_core::json::from_json;
 use brigade_core::{Json, codes, reasons};
 use brigade_fs::RelPath;
+use brigade_profile::LANES;
 use brigade_store::records::{Kept, Lane};
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +22,6 @@ pub(crate) const TOOLS: &[(&str, Function)] = &[
     ("lane.list", list),
     ("lane.rename", rename),
 ];
-
-/// The directory of lanes, relative to the workspace.
-pub(crate) const LANES: &str = ".brigade/lanes";
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 128;
@@ -114,6 +113,50 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
             Err(Failure::new(codes::UNSAFE_REPOSITORY, message))
         }
     }
+}
+
+/// Opens the repository of the files that paths of the call are relative to: the workspace, or the lane of the session.
+///
+/// # Errors
+/// Fails if there is no repository, or the lane is none of it any more.
+pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
+    let repository = Repository::of_workspace(context)?;
+    let Some(root) = context.root else { return Ok(repository) };
+    let id = root.strip_prefix(LANES).map(|rest| rest.trim_start_matches('/')).ok_or_else(not_found)?;
+    worktree(context, &repository, id)?
+        .ok_or_else(|| Failure::new(codes::ARCHIVED, "the lane of the session was put away"))
+}
+
+/// What Brigade itself reads of the input of a task.
+#[derive(Deserialize)]
+struct TaskInput {
+    lane: Option<String>,
+}
+
+/// Returns the directory of the lane that a task works in: the one that its input names, else that of the session that
+/// asks, which is `bound`. An agent names only lanes that it made, and a session in a lane none but its own.
+pub(crate) fn of_task(
+    context: &Context<'_>,
+    input: &Json,
+    bound: Option<String>,
+) -> Result<Option<String>, Failure> {
+    let Ok(TaskInput { lane: Some(id) }) = from_json(input) else { return Ok(bound) };
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let kept = store.record::<Lane>(context.agent(), &id).map_err(|_| not_found())?;
+    if kept.record.is_archived {
+        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
+    }
+    let root = folder(&kept.id)?.to_string();
+    if bound.is_some_and(|bound| bound != root) {
+        let message = "the session works in another lane, and so do its tasks";
+        return Err(Failure::new(reasons::OUTSIDE_CONTEXT, message));
+    }
+    Ok(Some(root))
+}
+
+/// Returns the lock of those who change files of a lane, which has this directory.
+pub(crate) fn lock_of(root: &str) -> String {
+    format!("{root}.lock")
 }
 
 /// Where the work of a lane goes: the branch that it began at, or the commit if that branch is gone.
@@ -324,6 +367,9 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let order = repository.order("worktree", Reach::Repository).without("GIT_WORK_TREE");
         order.words(["remove", "--force", "--end-of-options"]).word(&tree.top).run()?;
     }
+    let lock: Result<RelPath, _> = lock_of(folder(&kept.id)?.as_str()).parse();
+    // Without calls in the lane there is none.
+    drop(lock.map(|lock| context.fs.remove(&lock)));
     // The branch keeps the commits.
     kept.record.is_archived = true;
     changed(context, &repository, &kept)

@@ -42,6 +42,7 @@ pub use calls::{Calls, FurtherCall};
 pub use context::{Context, Failure, FormAsker, Output, Touched};
 pub use docs::page;
 pub use named::{Named, named, names_things};
+pub use pr::forge_answer;
 pub use proof::{keep_image, kept_image};
 pub use run::{Function, arguments, function, run, unbroken};
 pub use task::{TASKS, Tasks, end_children};

@@ -1,7 +1,10 @@
 //! Pull requests of the local forge: `pr.*`.
 //!
 //! A pull request is a row about the branch of a lane. Its checks are the test suites of the catalog, each a call with
-//! its own approval and receipt. People review it with `brigade work pr`.
+//! its own approval and receipt. People review it with `brigade work pr`. Where the policy names `gh` as the forge, that
+//! program answers instead.
+
+mod gh;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Failure, Output};
 use crate::git::repository::Repository;
 use crate::run::{Function, arguments};
+
+pub use gh::forge_answer;
 
 /// The tools of this family.
 pub(crate) const TOOLS: &[(&str, Function)] = &[
@@ -156,9 +161,6 @@ fn kept_text(context: &Context<'_>, what: &str, text: &str, most: usize) -> Resu
 /// Finds a pull request. They belong to the workspace, as lanes do.
 fn find(input: &Json, context: &Context<'_>) -> Result<Kept<PullRequest>, Failure> {
     let WhichArgs { number, id } = arguments(input)?;
-    if number.is_some() == id.is_some() {
-        return Err(wrong("name the pull request either by `prNumber` or by `prId`"));
-    }
     let store = context.stored()?.ok_or_else(not_found)?;
     let mut all = store.records::<PullRequest>(None)?.into_iter();
     let is_meant =

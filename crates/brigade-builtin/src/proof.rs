@@ -51,8 +51,9 @@ fn attach(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let (shown, bytes) = read_whole(context, &path, LARGEST)?;
     let hash = Fingerprint::of_bytes(&bytes);
-    context.touched.push(Touched { path: shown.clone(), before: Some(hash), after: Some(hash) });
-    let id = keep(context, &shown, description.as_deref(), &bytes)?;
+    let path = context.in_workspace(&shown);
+    context.touched.push(Touched { path: path.clone(), before: Some(hash), after: Some(hash) });
+    let id = keep(context, &path, description.as_deref(), &bytes)?;
     Ok(Output::of(&ProofAttached { artifact_id: id, sha256: hash, size_bytes: bytes.len() }))
 }
 

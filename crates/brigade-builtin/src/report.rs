@@ -83,6 +83,7 @@ fn completion(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure
         };
         match found {
             Reference::File(path, hash) => {
+                let path = context.in_workspace(&path);
                 context.touched.push(Touched { path, before: Some(hash), after: Some(hash) });
             }
             Reference::There | Reference::Page => {}

@@ -79,7 +79,7 @@ pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> 
         ));
     };
     let input = definition.with_defaults(input);
-    let root = context.fs.root().display().to_string();
+    let root = context.files.root().display().to_string();
     let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
     if let Some(refused) = refused.into_iter().next() {
         return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));

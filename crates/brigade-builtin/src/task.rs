@@ -62,11 +62,12 @@ pub trait Tasks: Sync {
     /// Returns `not_available_here`.
     fn check(&self, agent: &Agent) -> Result<(), Failure>;
 
-    /// Begins a task that is written down. It goes on after this returns, unless nobody serves.
+    /// Begins a task that is written down. It goes on after this returns, unless nobody serves. `root` is the directory
+    /// of the lane that it works in, if it works in one.
     ///
     /// # Errors
     /// Returns why it cannot begin. It is to be ended then.
-    fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure>;
+    fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure>;
 
     /// Ends the worker of a task or what drives a workflow, and everything that it started. Returns whether it runs in
     /// this process.
@@ -265,6 +266,8 @@ struct Ready {
     agent: Agent,
     input: Json,
     intent: Option<String>,
+    /// The directory of the lane that it works in.
+    root: Option<String>,
 }
 
 /// Checks a task that is about to begin.
@@ -279,7 +282,8 @@ fn ready(args: ExecuteArgs, context: &Context<'_>) -> Result<Ready, Failure> {
     let usual = || agent.spec.task.as_ref().and_then(|task| task.input_data.clone()).map(Json::Object);
     let input = args.input.or_else(usual).unwrap_or_else(|| Json::object::<&str>([]));
     check_input(&agent, &input)?;
-    Ok(Ready { manifest, revision, agent, input, intent: args.intent })
+    let root = crate::lane::of_task(context, &input, tasks.rights().root)?;
+    Ok(Ready { manifest, revision, agent, input, intent: args.intent, root })
 }
 
 /// Writes a task down that is about to begin. One that takes the place of another is begun by whatever began that.
@@ -308,9 +312,9 @@ fn write_down(
 }
 
 /// Begins a task that is written down.
-fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<Execution, Failure> {
+fn begin(execution: Execution, ready: &Ready, context: &Context<'_>) -> Result<Execution, Failure> {
     let workers = context.workers()?;
-    if let Err(failure) = unbroken(|| workers.begin(&execution, agent)) {
+    if let Err(failure) = unbroken(|| workers.begin(&execution, &ready.agent, ready.root.as_deref())) {
         let error = Some((failure.code, failure.message.as_str()));
         let ending = Ending { status: ExecutionStatus::Failed, error };
         context.store()?.end_execution(&execution.id, &ending, context.clock.now())?;
@@ -321,7 +325,7 @@ fn begin(execution: Execution, agent: &Agent, context: &Context<'_>) -> Result<E
 
 fn execute(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ready = ready(arguments(input)?, context)?;
-    let execution = begin(write_down(&ready, None, context)?, &ready.agent, context)?;
+    let execution = begin(write_down(&ready, None, context)?, &ready, context)?;
     Ok(Output::of(&Started::new(execution.id)))
 }
 
@@ -373,7 +377,7 @@ fn handoff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if !is_over {
         end(&old, context)?;
     }
-    let execution = begin(execution, &next.agent, context)?;
+    let execution = begin(execution, &next, context)?;
     Ok(Output::of(&HandedOff { execution_id: execution.id }))
 }
 
@@ -566,7 +570,7 @@ pub(crate) mod tests {
             Ok(())
         }
 
-        fn begin(&self, execution: &Execution, _: &Agent) -> Result<(), Failure> {
+        fn begin(&self, execution: &Execution, _: &Agent, _: Option<&str>) -> Result<(), Failure> {
             self.begun.lock().unwrap().push(execution.id.clone());
             Ok(())
         }

@@ -171,47 +171,76 @@ fn check_arguments(definition: &Definition, cell: &str) -> BTreeSet<String> {
     names
 }
 
-/// Returns the names of the members of a result, at every depth, as the schema has them.
-fn members(schema: &Json, found: &mut BTreeSet<String>) {
-    if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
-        for (name, inner) in properties {
-            found.insert(name.clone());
-            members(inner, found);
-        }
-    }
-    if let Some(items) = schema.get("items") {
-        members(items, found);
-    }
+/// Members of results that are always there and that the table does not name: what a manifest lacks, and that no judge was
+/// asked about it.
+const ADDED: &[(&str, &[&str])] = &[
+    ("agent.create", &["warnings"]),
+    ("agent.update", &["warnings"]),
+    ("schema.validate", &["warnings"]),
+    ("workflow.create", &["semantic", "warnings"]),
+    ("workflow.update", &["warnings"]),
+    ("workflow.validate", &["warnings"]),
+];
+
+/// Returns the members of an object, or of the elements of a list of objects.
+fn members(schema: &Json) -> BTreeMap<&str, &Json> {
+    let of_elements = schema.get("items").unwrap_or(schema);
+    let properties = of_elements.get("properties").and_then(Json::as_object);
+    properties.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema)).collect()
 }
 
-/// Compares the names that a cell about results says.
+/// Returns the members that are always there.
+fn required(schema: &Json) -> Vec<&str> {
+    let names = schema.get("required").and_then(Json::as_array).unwrap_or_default();
+    names.iter().filter_map(Json::as_str).collect()
+}
+
+/// Compares the names that a cell about results says with the schema: each is there, a list is a list with elements of
+/// these members, and nothing else is always there.
 fn check_result(definition: &Definition, cell: &str) {
-    let mut found = BTreeSet::new();
-    members(definition.output_schema(), &mut found);
+    let schema = definition.output_schema();
+    let found = members(schema);
     let cell = cell.replace("else isError", "isError");
     let cell = cell.split("isError").next().unwrap();
     let cell = cell.rsplit("structured ").next().unwrap();
-    for part in parts(&cell.replace('`', "")) {
+    let mut named: BTreeSet<&str> = BTreeSet::new();
+    let mut is_told = true;
+    let all = parts(&cell.replace('`', ""));
+    for part in &all {
         let name: String = part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        let is_member = part.len() == name.len() || part[name.len()..].starts_with(['[', '(', '=', '{']);
-        // Words that stand for the members of one of these.
-        let stands_for_others = ["script", "binding", "bindings", "lane", "calls"].contains(&name.as_str())
-            && !found.contains(&name);
-        let stands_for_others = stands_for_others || name.parse::<u64>().is_ok();
-        if is_member && !name.is_empty() && !stands_for_others {
-            assert!(found.contains(&name), "{}: the result has no `{name}`: {found:?}", definition.id);
+        let rest = &part[name.len()..];
+        let is_member = rest.is_empty() || rest.starts_with(['[', '(', '=', '{']);
+        let Some((name, member)) = found.get_key_value(name.as_str()).filter(|_| is_member) else {
+            // Words that stand for the members of something, or say it in other words.
+            let stands_for_others =
+                ["script", "binding", "bindings", "lane", "lanes", "calls", "text"].contains(&name.as_str());
+            let is_word = stands_for_others || !is_member || name.is_empty() || name.parse::<u64>().is_ok();
+            assert!(is_word, "{}: the result has no `{name}`: {found:?}", definition.id);
+            is_told = false;
+            continue;
+        };
+        named.insert(name);
+        let what = format!("{} {name}", definition.id);
+        if rest.starts_with('[') {
+            assert_eq!(type_of(member), Some("array"), "{what}");
         }
-        for inner in
-            part[name.len()..].split(['{', '}']).skip(1).step_by(2).flat_map(|inner| inner.split(','))
-        {
-            // `{id:[..]}` is a table whose keys are ids.
-            let inner = inner.split(['=', '(']).next().unwrap().trim();
-            let is_name = !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if is_name && is_member {
-                assert!(found.contains(inner), "{}: the result has no `{inner}`", definition.id);
-            }
+        // `{id:[..]}` and `{tool:gate}` are tables whose keys are ids.
+        let Some((_, elements)) = rest.split_once("[{") else { continue };
+        let inner: BTreeSet<&str> =
+            elements.trim_end_matches("}]").split("}]").next().unwrap().split(',').collect();
+        let inner: BTreeSet<&str> = inner.iter().map(|name| name.split('=').next().unwrap().trim()).collect();
+        let has: BTreeSet<&str> = members(member).into_keys().collect();
+        if has.is_empty() {
+            continue;
         }
+        assert!(inner.is_subset(&has), "{what} has {has:?} instead of {inner:?}");
+        let always = member.get("items").map(required).unwrap_or_default();
+        assert!(always.iter().all(|name| inner.contains(name)), "{what}: {always:?} instead of {inner:?}");
     }
+    let added = ADDED.iter().find(|(id, _)| *id == definition.id).map_or(&[][..], |(_, names)| names);
+    let unnamed: Vec<&str> =
+        required(schema).into_iter().filter(|name| !named.contains(name) && is_told).collect();
+    assert_eq!(unnamed, added, "{}: the table does not name them", definition.id);
 }
 
 fn mode(word: &str) -> Mode {

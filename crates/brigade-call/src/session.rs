@@ -1,6 +1,7 @@
 //! The session of an agent that a call was asked in.
 
 use brigade_core::Fingerprint;
+use brigade_profile::builtin::{Definition, definition};
 use brigade_profile::is_of_execution;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,13 @@ pub struct CallSession {
 }
 
 impl CallSession {
+    /// Returns the directory in the workspace that paths of a call of this tool are relative to. `None`: the workspace
+    /// itself, as for every tool that is not part of Brigade.
+    pub fn root_of(&self, tool_id: &str) -> Option<&str> {
+        let uses_files = definition(tool_id).is_some_and(Definition::uses_files);
+        self.root.as_deref().filter(|_| uses_files)
+    }
+
     /// Returns what an approval binds of the session: what decides about the act. `None` if nothing of it does, so that
     /// the agent may go on with the call in another session.
     pub(crate) fn bound(&self, tool_id: &str) -> Option<Fingerprint> {

@@ -265,6 +265,7 @@ pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result
             path,
             is_writable: may_change,
             objects: objects.as_deref(),
+            pipes: attempt.gateway,
         }),
         closed: attempt.closed,
         // By Brigade itself it calls tools.

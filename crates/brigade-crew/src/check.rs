@@ -109,7 +109,12 @@ pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
         work: CrewWork::Command { needs_shell: check.command.needs_shell(), effects: check.effects },
         timeout: Some(check.timeout),
         directory: check.directory,
-        own: check.own.map(|path| WorkFolder { path, is_writable: true, objects: objects.as_deref() }),
+        own: check.own.map(|path| WorkFolder {
+            path,
+            is_writable: true,
+            objects: objects.as_deref(),
+            pipes: None,
+        }),
         closed: check.closed,
         also: None,
         variables,

@@ -32,7 +32,10 @@ const PART: &str =
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {
+    /// The workspace, or the worktree that stands for it.
     pub(crate) workspace: &'a Path,
+    /// What git in such a worktree reads: the directory that it shares with the workspace.
+    pub(crate) repository: Option<&'a Path>,
     pub(crate) temporary: &'a Path,
     pub(crate) checkpoints: &'a Path,
     pub(crate) home: Option<&'a Path>,
@@ -51,6 +54,8 @@ pub struct WorkFolder<'a> {
     pub is_writable: bool,
     /// What git there reads besides: objects of the repository that only Brigade writes.
     pub objects: Option<&'a Path>,
+    /// The directory of the pipes by which it calls tools, if it has some.
+    pub pipes: Option<&'a Path>,
 }
 
 /// The sandbox of a run.
@@ -100,6 +105,7 @@ pub(crate) fn confine(
     if closed.is_none() {
         read.push(folders.workspace.to_owned());
     }
+    read.extend(folders.repository.map(Path::to_owned));
     read.extend(named(&grants.read_paths, "read_paths"));
     read.extend(health_of_runtimes(folders.workspace));
     let mut asked = named(&grants.write_paths, "write_paths");
@@ -114,6 +120,8 @@ pub(crate) fn confine(
         None => {}
     }
     read.extend(folders.work.and_then(|work| work.objects).map(Path::to_owned));
+    let pipes = folders.work.and_then(|work| work.pipes);
+    write.extend(pipes.map(Path::to_owned));
     let mut kept = Kept::of(folders.workspace, &OWN_STATE);
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
@@ -142,7 +150,7 @@ pub(crate) fn confine(
         closed.write_only.extend(by_workspace.iter().cloned());
     }
     write.extend(by_workspace);
-    let own = [folders.temporary, folders.checkpoints, work_path];
+    let own = [folders.temporary, folders.checkpoints, work_path, pipes.unwrap_or(work_path)];
     let opened: Vec<PathBuf> = write.iter().filter(|path| !own.contains(&path.as_path())).cloned().collect();
     let is_opened = |path: &PathBuf| !kept.covers(path) && opened.iter().any(|open| path.starts_with(open));
     // The policy cannot open a repository's own directory.
@@ -158,8 +166,9 @@ pub(crate) fn confine(
         repositories.closed.into_iter().filter(|path| is_opened(path)).collect();
     if is_open {
         deny_write.extend(kept.entries);
-        deny_write.extend(folders.closed.iter().cloned());
     }
+    let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
+    deny_write.extend(folders.closed.iter().filter(may_write).cloned());
     let state = folders.workspace.join(STATE);
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
@@ -192,6 +201,7 @@ pub fn confine_start(
     let temporary = PrivateFolder::create()?;
     let folders = RunFolders {
         workspace,
+        repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         home,

@@ -10,7 +10,7 @@ use brigade_core::{Clock, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
     CancelToken, Captured, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec,
-    Stream, run, without_links,
+    Stream, run, shared_git, without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -332,8 +332,15 @@ fn start<'e>(
     let checkpoints = execution.fs.root().join(execution.checkpoint_dir.as_path());
     // `.brigade` itself may be a link, and no mount can be put through one.
     let checkpoints = without_links(&checkpoints).unwrap_or(checkpoints);
+    let asked_in = execution.call.call().session.as_ref();
+    let lane = asked_in.and_then(|session| session.root_of(&execution.call.call().tool_id));
+    let root = lane.map_or_else(|| execution.fs.root().to_owned(), |lane| execution.fs.root().join(lane));
+    let root = if lane.is_some() { without_links(&root).unwrap_or(root) } else { root };
+    let repository = lane.and_then(|_| shared_git(&root));
+    let repository = repository.filter(|shared| shared_git(execution.fs.root()).as_ref() == Some(shared));
     let folders = RunFolders {
-        workspace: execution.fs.root(),
+        workspace: &root,
+        repository: repository.as_deref(),
         temporary: temporary.path(),
         checkpoints: &checkpoints,
         home: execution.environment.get("HOME").map(Path::new),
@@ -413,13 +420,14 @@ fn act(
     }
     let limits = InsideLimits {
         timeout: execution.call.decision().effective_timeout.duration(),
+        max_output_bytes: execution.call.decision().max_output_bytes,
         cancel: execution.cancel.clone(),
     };
-    let Acted { output: printed, problem, duration } = inside.act(&limits, redactor);
+    let Acted { output: printed, dropped, problem, duration } = inside.act(&limits, redactor);
     // What is over the cap is counted and dropped, as what a program prints.
     let cap = usize::try_from(execution.call.decision().max_output_bytes).unwrap_or(usize::MAX);
     let (kept, over) = printed.split_at(printed.len().min(cap));
-    let captured = Captured { bytes: kept.len() as u64, dropped: over.len() as u64 };
+    let captured = Captured { bytes: kept.len() as u64, dropped: dropped + over.len() as u64 };
     let unwritten = output.write(Stream::Stdout, kept).err();
     let unwritten = unwritten.map(|error| format!("the log could not be written: {error}"));
     Ok(Started {

@@ -20,6 +20,8 @@ pub trait Inside {
 pub struct InsideLimits {
     /// How long it may take.
     pub timeout: Duration,
+    /// How many bytes the log keeps.
+    pub max_output_bytes: u64,
     /// Cancels it.
     pub cancel: Option<CancelToken>,
 }
@@ -27,8 +29,10 @@ pub struct InsideLimits {
 /// What came of acting.
 #[derive(Clone, Debug, Default)]
 pub struct Acted {
-    /// What the log keeps.
+    /// What the log keeps: as much as the policy lets it.
     pub output: Vec<u8>,
+    /// How many more bytes there were.
+    pub dropped: u64,
     /// Why it failed, without secrets. `None` if it did what was asked.
     pub problem: Option<String>,
     /// How long it took.

@@ -90,6 +90,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         PrivateFolder::create().map_err(|error| format!("no private temporary directory: {error}"))?;
     let folders = RunFolders {
         workspace: keep.fs.root(),
+        repository: None,
         temporary: temporary.path(),
         checkpoints: temporary.path(),
         home: keep.environment.get("HOME").map(Path::new),

@@ -77,6 +77,7 @@ pub fn run_started(started: &Started<'_>, sink: &mut dyn Sink, control: &Control
     }
     let folders = RunFolders {
         workspace: started.workspace,
+        repository: None,
         temporary: started.temporary.path(),
         checkpoints: started.temporary.path(),
         home: started.environment.get("HOME").map(Path::new),

@@ -59,7 +59,8 @@ pub fn rule_for(
     let policy = &shown.config.policy;
     let asked = Asked {
         tool_id: plan.tool_id(),
-        effects: &entry.effects,
+        // A program that answers for a tool may have others than its row.
+        effects: &plan.contract().effects,
         approval_mode: entry.approval_mode,
         risk: tool.risk,
         gate,
@@ -85,8 +86,12 @@ pub fn rule_for(
     let missing = |missing: Vec<NotCovered>| uncovered(rule, &missing).into_iter().collect::<Vec<_>>();
     // The call was planned some time after what the agent is shown was read.
     let is_tracked = || matches!(rules, Rules::Named(_)) && crate::tracked::policy_tracked(host);
-    let root = host.fs.root().display().to_string();
-    let real = followed(host.fs, plan.tool_id(), plan.args(), &root);
+    // Without its lane a call is blocked, so no rule has to know it.
+    let files = host
+        .files(plan.session().and_then(|session| session.root_of(plan.tool_id())))
+        .map_err(|_| Vec::new())?;
+    let root = files.fs().root().display().to_string();
+    let real = followed(files.fs(), plan.tool_id(), plan.args(), &root);
     covers(rule, &asked).map_err(missing)?;
     covers(rule, &Asked { args: &real, policy_tracked: asked.policy_tracked || is_tracked(), ..asked })
         .map_err(missing)?;

@@ -10,9 +10,10 @@ use brigade_core::Json;
 use brigade_fs::{FileKind, Location};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{
-    COMMAND, SCREENSHOT, SEARCH, command_entry, entry, may_start_a_program, provided_entry,
+    COMMAND, FORGE_LABELS, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, forge_entry, is_of_forge,
+    may_start_a_program, provided_entry,
 };
-use brigade_profile::{Outside, Rights, SameWords, SearchSource, ToolTraits};
+use brigade_profile::{Outside, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
 
 use crate::config::Config;
 use crate::host::Host;
@@ -26,6 +27,7 @@ impl Config {
     /// for every other one.
     ///
     /// Besides reading, the command may do what the context of the agent grants, and of that only what is in `within`.
+    /// It runs in `root`, the directory that the paths of the session are relative to.
     pub fn command(
         &self,
         host: &Host<'_>,
@@ -33,8 +35,19 @@ impl Config {
         args: &Json,
         caller: &Caller,
         within: Option<&[String]>,
+        root: Option<&str>,
     ) -> Option<Tool> {
         let row = entry(id.trim()).filter(|_| may_start_a_program(id))?;
+        if is_of_forge(id.trim()) {
+            let work = |id| host.names?.lane(host, id);
+            let lane = args.get("laneId").and_then(Json::as_str).and_then(work);
+            let bound = self.policy.policy().map(|policy| &policy.env_bindings);
+            let is_bound = |label: &&&str| {
+                bound.is_some_and(|bound| bound.keys().any(|known| known.as_str() == **label))
+            };
+            let labels = FORGE_LABELS.iter().filter(is_bound).map(|label| (*label).to_owned());
+            return forge_entry(id.trim(), args, self.forge()?, lane.as_ref(), labels.collect());
+        }
         if id.trim() != COMMAND {
             return provided_entry(id, self.provider(host, id.trim())?);
         }
@@ -42,7 +55,16 @@ impl Config {
         let mut granted = granted.unwrap_or_default();
         granted.retain(|effect| within.is_none_or(|within| within.contains(effect)));
         let most = self.policy.policy().and_then(|policy| policy.max_timeout.as_ref()).map(|most| most.value);
-        command_entry(id, args, &host.root(), &granted, most)
+        let files = files_root(host.fs.root(), root);
+        let tool = command_entry(id, args, &files.display().to_string(), &granted, most)?;
+        let Some(root) = root else { return Some(tool) };
+        let cwd = tool.cwd.as_ref().map_or_else(|| root.to_owned(), |cwd| format!("{root}/{cwd}"));
+        Some(Tool { cwd: Some(cwd), ..tool })
+    }
+
+    /// Returns the program that reaches the forge of pull requests. `None` where that is the one of this workspace.
+    pub(crate) fn forge(&self) -> Option<&Argv> {
+        Some(&self.policy.policy()?.forge.as_ref()?.value)
     }
 
     /// Returns the program that the configuration names for a tool.
@@ -76,6 +98,13 @@ impl Config {
     }
 }
 
+/// Returns why a command of an agent does not start in the lane that its entry names: its directory is behind a link.
+pub(crate) fn leaves_its_lane(tool: &Tool, real_directory: Option<&str>) -> Option<Blocker> {
+    let lane = tool.cwd.as_deref().filter(|_| tool.id == COMMAND).and_then(lane_of)?;
+    let stays = real_directory.is_none_or(|real| lane_of(real) == Some(lane));
+    (!stays).then(|| PathProblem::Outside.blocker("cwd"))
+}
+
 /// Returns why profiles do not allow the command of an entry that was made for a call with these arguments. What only a
 /// shell would understand is refused as that.
 pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Json) -> Option<Blocker> {
@@ -92,8 +121,10 @@ fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
     // What is no command line is refused as that, whatever profiles allow.
     let commands = started(&Argv::parse(command).ok()?, &is_same);
-    // A script that the host names is that of the workspace, wherever the command starts.
-    let root = host.fs.root();
+    // A script that the host names is that of the workspace or of the lane, wherever the command starts.
+    let lane = tool.cwd.as_deref().and_then(lane_of);
+    let root = files_root(host.fs.root(), lane);
+    let root = root.as_path();
     let script = |from: &Path, word: &str| {
         let path = from.join(word);
         let is_file = host.fs.metadata_outside(&path).is_ok_and(|found| found.kind == FileKind::File);

@@ -9,14 +9,14 @@ use brigade_call::{
     spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
-use brigade_command::{PACKAGE_FILES, find_program, is_found_beside};
+use brigade_command::{Argv, PACKAGE_FILES, find_program, is_found_beside};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
-use brigade_profile::builtin::{Fact, Guards};
+use brigade_profile::builtin::{Fact, Guards, is_forge, is_of_forge};
 use brigade_profile::{
-    CallLimits, GatewayConfig, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
+    CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
 };
 use brigade_projection::Claims;
 
@@ -37,7 +37,7 @@ pub const POLICY: &str = ".brigade/tools/policy.toml";
 pub const PACKAGE: &str = "package.json";
 
 /// The directories of lanes and of volumes.
-pub const TARGETS: [&str; 2] = [".brigade/lanes", ".brigade/volumes"];
+pub const TARGETS: [&str; 2] = [LANES, ".brigade/volumes"];
 
 /// The directories of git of clones.
 const CLONES: &str = ".brigade/tools/git";
@@ -254,8 +254,12 @@ impl Config {
         session: Option<CallSession>,
     ) -> PlanFacts<'f> {
         let mut facts = PlanFacts { args, session, ..facts };
-        if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
-            known.named = names.named(host, self, &facts.caller, facts.tool.id.as_str(), args);
+        let id = facts.tool.id.as_str();
+        let root = facts.session.as_ref().and_then(|session| session.root_of(id));
+        if let Err(none) = host.files(root) {
+            facts.decision.blockers.push(Blocker::new(none, none.to_string()));
+        } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
+            known.named = names.named(host, self, &facts.caller, root, id, args);
         }
         follow_arguments(host, &mut facts);
         facts
@@ -293,7 +297,11 @@ impl Config {
     ) -> Vec<Fact> {
         let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
         let look = |fact: Fact| self.holds(host, row, fact, caller);
-        let holds = |fact: Fact| known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact));
+        let holds = |fact: Fact| match fact {
+            // It does not hold for each tool alike.
+            Fact::Forge => look(fact),
+            fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
+        };
         let missing = needs.filter(|fact| !holds(*fact));
         (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
     }
@@ -324,7 +332,13 @@ impl Config {
                 let program = self.policy.policy().and_then(|policy| policy.capture.as_ref());
                 program.is_some_and(|line| host.has_program(line.value.program()))
             }
-            Fact::Forge => self.holds(host, row, Fact::Repository, caller),
+            Fact::Forge => {
+                // The checks of another forge are its own.
+                let reaches = |program: &Argv| {
+                    is_of_forge(row.id) && is_forge(program) && host.has_program(program.program())
+                };
+                self.holds(host, row, Fact::Repository, caller) && self.forge().is_none_or(reaches)
+            }
             Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
             Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
         }

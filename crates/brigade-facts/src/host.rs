@@ -12,6 +12,7 @@ use brigade_fs::{Fs, Location};
 use brigade_mcp::PinStore;
 use brigade_policy::PolicyState;
 use brigade_process::{Installation, NamedBy, Surroundings, installation_in};
+use brigade_profile::builtin::LaneWork;
 use brigade_redact::SecretValue;
 
 use crate::config::Config;
@@ -37,14 +38,19 @@ pub struct Host<'a> {
 /// and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
     /// Returns what the arguments of a caller's tool name as it is now, and what speaks against the call because of it.
+    /// `root` is the directory that the paths of the session are relative to.
     fn named(
         &self,
         host: &Host<'_>,
         config: &Config,
         caller: &Caller,
+        root: Option<&str>,
         tool: &str,
         args: &Json,
     ) -> NamedThings;
+
+    /// Returns the work of a lane. `None` if there is no such lane.
+    fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork>;
 }
 
 /// Makes a path of the table of harnesses absolute; `None` if what it is relative to is not known.

@@ -43,6 +43,7 @@ mod digests;
 mod files;
 mod healths;
 mod host;
+mod lane;
 mod lines;
 mod memory;
 mod named;
@@ -73,6 +74,7 @@ pub use config::{
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};
+pub use lane::{Files, NoLane};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use near::{meant, near_path};

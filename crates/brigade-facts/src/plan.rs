@@ -16,6 +16,7 @@ use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
+use crate::command::leaves_its_lane;
 use crate::files::{ToolReader, compile_schema};
 use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
@@ -152,6 +153,8 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool, self.host.home()));
         decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
+        let real_directory = reader.real_directory();
+        decision.blockers.extend(leaves_its_lane(tool, real_directory.as_deref()));
         Ok(PlanFacts {
             tool,
             installs: None,
@@ -165,7 +168,7 @@ impl<'c> FactReader<'_, 'c> {
             examples: read.files.examples.clone(),
             source: read.files.source.clone(),
             directory: read.files.directory,
-            real_directory: reader.real_directory(),
+            real_directory,
             outside: read.files.outside.iter().map(|field| (*field).to_owned()).collect(),
             program,
             home: self.host.home().map(Path::to_owned),

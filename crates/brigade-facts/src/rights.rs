@@ -17,7 +17,7 @@ use brigade_profile::builtin::{Alias, BuiltinName};
 use brigade_profile::{
     AccessLevel, Agent, AgentToolRow, ArgumentKinds, CostedTool, Facts, GatewayConfig, Hidden, ListedTool,
     ListingCosts, NameClashes, NameStyle, Offer, PlanMemoryWrite, Profile, Profiles, Rights, Shown, Slot,
-    Source, ToolTraits, builtin, control_tools, is_judged, listed_name, listing_costs, visible,
+    Source, ToolRow, ToolTraits, builtin, control_tools, is_judged, listed_name, listing_costs, visible,
 };
 use brigade_projection::summarise;
 
@@ -261,10 +261,12 @@ impl AgentTools {
 
     /// Computes what listing the tools costs in each way.
     pub fn costs(&self) -> ListingCosts {
-        let costed = |tool: &AgentTool| CostedTool {
-            id: self.entry(tool).id.to_string(),
-            full: self.listed(tool),
-            compact: self.listed_compact(tool),
+        let costed = |tool: &AgentTool| {
+            let (full, entry) = (self.listed(tool), self.entry(tool));
+            let source = ToolTraits::of(entry).sources().next();
+            let said = full.description.as_deref().unwrap_or_default();
+            let row = ToolRow::of(entry.id.as_str(), &tool.name, said, source, tool.gate);
+            CostedTool { id: entry.id.to_string(), full, compact: self.listed_compact(tool), row }
         };
         listing_costs(&self.tools.iter().map(costed).collect::<Vec<_>>(), self.names)
     }

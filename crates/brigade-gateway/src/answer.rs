@@ -2,8 +2,9 @@
 
 use brigade::codes::{self, reasons};
 use brigade::core::Json;
+use brigade::core::json::to_json;
 use brigade::profile::builtin::{COMMAND, cut_note, definition};
-use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult, shrink};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -211,8 +212,10 @@ impl Answer {
         }
         // Brigade's own tools promise members, and not how long they are.
         let is_own = || definition(&self.about.tool).is_some_and(|row| !row.is_control);
-        if is_cut && is_own() {
-            self.structured.iter_mut().for_each(|value| shrink(value, limit));
+        if let Some(value) = self.structured.as_mut().filter(|_| is_cut && is_own()) {
+            let mut whole = to_json(value).expect("a value is JSON");
+            shrink(&mut whole, limit);
+            *value = whole.to_serde();
         }
     }
 
@@ -247,59 +250,6 @@ impl Answer {
         });
         self.about.truncated |= is_cut;
         is_cut
-    }
-}
-
-/// Cuts the longest text or list of a result again and again, until the result has at most `limit` bytes or nothing is
-/// left to cut. All members stay, and a member `truncated` says so.
-fn shrink(result: &mut Value, limit: usize) {
-    let size = |value: &Value| value.to_string().len();
-    let mut left = size(result);
-    if left <= limit {
-        return;
-    }
-    if let Some(truncated) = result.get_mut("truncated") {
-        *truncated = json!(true);
-    }
-    while let Some(over) = left.checked_sub(limit).filter(|over| 0 < *over) {
-        cut_longest(result, over);
-        let now = size(result);
-        if left <= now {
-            return;
-        }
-        left = now;
-    }
-}
-
-/// Takes about so many bytes off the longest text or list in a value, or off the longest one in its longest element.
-fn cut_longest(value: &mut Value, over: usize) {
-    let size = |value: &Value| value.to_string().len();
-    match value {
-        Value::String(text) => {
-            let end = text.floor_char_boundary(text.len().saturating_sub(over));
-            text.truncate(end);
-        }
-        Value::Array(items) => {
-            let sizes: Vec<usize> = items.iter().map(size).collect();
-            let longest = items.iter_mut().zip(&sizes).max_by_key(|(_, size)| **size);
-            match longest {
-                // What would be left of it is worth more than what comes behind.
-                Some((longest, size)) if sizes.iter().sum::<usize>() < 2 * size => cut_longest(longest, over),
-                _ => {
-                    let mut taken = 0;
-                    while let Some(size) = sizes.get(items.len().wrapping_sub(1)).filter(|_| taken < over) {
-                        taken += size + 1;
-                        items.pop();
-                    }
-                }
-            }
-        }
-        Value::Object(members) => {
-            if let Some((_, longest)) = members.iter_mut().max_by_key(|(_, member)| size(member)) {
-                cut_longest(longest, over);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -339,8 +289,12 @@ pub(crate) fn of_run(
     check: &dyn Fn(&Value) -> Vec<String>,
     has_schema: bool,
 ) -> Answer {
+    // What Brigade itself gives is cut where the policy keeps no more.
+    let is_cut = definition(&call.call.tool_id).is_some()
+        && receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped);
     let about = About {
         checkpoint_ids: receipt.checkpoint_ids.clone().unwrap_or_default(),
+        truncated: is_cut,
         ..About::of_call(&call.call)
     };
     match &call.call.status {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use brigade::Call;
 use brigade::core::Json;
+use brigade::core::text::escape_terminal;
 use brigade::profile::Confirm;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -166,10 +167,12 @@ fn form(tool: &Shown, call: &Call) -> Value {
         [] => "none declared".to_owned(),
         effects => effects.join(", "),
     };
+    let root = call.session.as_ref().and_then(|session| session.root_of(&call.tool_id));
+    let root = root.map(|root| format!("\nworks in: {}", escape_terminal(root))).unwrap_or_default();
     let message = format!(
-        "Run `{}` once, as shown here?\narguments: {}\neffects: {effects}\nrisk: {}",
+        "Run `{}` once, as shown here?\narguments: {}{root}\neffects: {effects}\nrisk: {}",
         tool.id,
-        brigade::core::text::escape_terminal(&call.args.to_compact()),
+        escape_terminal(&call.args.to_compact()),
         tool.risk.as_str(),
     );
     json!({

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade::codes;
 use brigade::codes::reasons;
 use brigade::core::{CallId, RunId, Timestamp};
-use brigade::profile::{NameStyle, control_tools};
+use brigade::profile::{FoundTools, NameStyle, control_tools};
 use brigade::schema::Schema;
 use brigade::{CallStatus, Counted, Limit, LogStream, OwnName, Spent};
 use serde::de::DeserializeOwned;
@@ -17,8 +17,8 @@ use crate::answer::{About, Answer, FaultRow};
 use crate::call::{Asker, blocking, broken};
 use crate::gateway::Gateway;
 use crate::results::{
-    self, BudgetResult, CallRow, CallsResult, CancelResult, LimitRow, OutputResult, SearchResult, Spending,
-    ToolsResult, Used,
+    self, BudgetResult, CallRow, CallsResult, CancelResult, LimitRow, OutputResult, Spending, ToolsResult,
+    Used,
 };
 use crate::session::Arguments;
 use crate::view::{Shown, View};
@@ -300,7 +300,7 @@ impl Control {
                 let tools = found.iter().take(size(args.limit)).map(|tool| tool.row()).collect();
                 let workspace = workspace();
                 let query = blocking(move || workspace.agent_calls().masked(&query)).await;
-                self.done(&SearchResult { query, tools, total: found.len() })
+                self.done(&FoundTools { query, tools, total: found.len() })
             }
             Control::Describe => {
                 let NameArgs { name } = self.read(arguments)?;

@@ -34,6 +34,8 @@ pub(crate) struct Terms {
     pub(crate) list: Option<Listing>,
     /// How their names are written.
     pub(crate) names: NameStyle,
+    /// The directory in the workspace that paths are relative to in every session: that of a lane.
+    pub(crate) root: Option<String>,
 }
 
 /// What all connections share.
@@ -306,7 +308,9 @@ impl Gateway {
 
     /// Begins a session, with an id that no other one has.
     pub(crate) fn new_session(&self, name: &str) -> Arc<LiveSession> {
-        let session = Arc::new(LiveSession::new(format!("session-{name}-{}", self.mark)));
+        let id = format!("session-{name}-{}", self.mark);
+        let session = LiveSession::like(id, SessionProfiles::default(), self.terms.root.clone());
+        let session = Arc::new(session);
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.retain(|session| session.strong_count() != 0);
         begun.push(Arc::downgrade(&session));

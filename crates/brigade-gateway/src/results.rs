@@ -4,19 +4,9 @@
 use std::collections::BTreeMap;
 
 use brigade::Call;
+use brigade::profile::ToolRow;
 use serde::Serialize;
 use serde_json::Value;
-
-/// A tool in a list.
-#[derive(Debug, Serialize)]
-pub(crate) struct ToolRow {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) source: Option<String>,
-    pub(crate) skip_judge: bool,
-    pub(crate) gate: &'static str,
-    pub(crate) reason: &'static str,
-}
 
 /// `tools.list`
 #[derive(Debug, Serialize)]
@@ -25,30 +15,6 @@ pub(crate) struct ToolsResult {
     pub(crate) total: usize,
     pub(crate) offset: u64,
     pub(crate) limit: u64,
-}
-
-/// `tools.search`
-#[derive(Debug, Serialize)]
-pub(crate) struct SearchResult {
-    pub(crate) query: String,
-    pub(crate) tools: Vec<ToolRow>,
-    pub(crate) total: usize,
-}
-
-/// `tools.describe`
-#[derive(Debug, Serialize)]
-pub(crate) struct DescribeResult<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) id: &'a str,
-    pub(crate) title: &'a str,
-    pub(crate) description: &'a str,
-    pub(crate) input_schema: &'a serde_json::Map<String, Value>,
-    pub(crate) output_schema: Option<&'a serde_json::Map<String, Value>>,
-    pub(crate) family: &'a str,
-    pub(crate) effects: &'a [String],
-    pub(crate) risk: &'static str,
-    pub(crate) gate: &'static str,
-    pub(crate) reason: &'static str,
 }
 
 /// `call.status`, and a row of `call.list`

@@ -69,6 +69,8 @@ pub struct Serve {
     pub names: NameStyle,
     /// Whether requests over HTTP need no token: they are the agent's.
     pub no_token: bool,
+    /// The lane that all sessions work in: paths of files and commands are relative to it.
+    pub lane: Option<String>,
 }
 
 impl Serve {
@@ -84,6 +86,7 @@ impl Serve {
             list: None,
             names: NameStyle::Dotted,
             no_token: false,
+            lane: None,
         }
     }
 }
@@ -93,7 +96,7 @@ impl Serve {
 /// `ready` is called once the server listens. `say` gets what a person should know while it runs.
 ///
 /// # Errors
-/// Fails if the configuration is broken, the agent is unknown, or nothing can be listened on.
+/// Fails if the configuration is broken, the agent or the lane is unknown, or nothing can be listened on.
 pub fn serve(
     workspace: &Workspace,
     wanted: Serve,
@@ -111,6 +114,7 @@ pub fn serve(
         true => Some(agent.clone()),
         false => agents.gateway.agents.first().map(|first| first.name.to_string()),
     };
+    let root = wanted.lane.map(|lane| workspace.lane_root(&lane)).transpose()?;
     let stamp = watch::stamp(workspace);
     let shown = first.map(|name| -> Result<_, Error> {
         let (session, overlays) = (SessionProfiles::default(), &wanted.profiles);
@@ -129,7 +133,7 @@ pub fn serve(
         ProcessIdentity::current().map_err(|error| environment("the process is not known", &error))?;
     let mark = format!("{:016x}@{process}", u64::from_le_bytes(mark));
     let states = RequestStateCodec::try_new(key).expect("32 bytes are long enough for a key");
-    let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names };
+    let terms = Terms { overlays: wanted.profiles, list: wanted.list, names: wanted.names, root };
     let ended = CancellationToken::new();
     let upstreams = Upstreams::new();
     let kept = upstreams.clone();

@@ -353,7 +353,7 @@ impl ServerHandler for Session {
         let view = self.gateway.view(&Who { agent: agent.clone(), session: self.own.clone() }).await;
         let lists = self.gateway.lists_of(&agent, &view);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(lists);
-        result.instructions = Some(view.instructions.clone());
+        result.instructions = Some(view.instructions_in(&self.own));
         Ok(result)
     }
 
@@ -361,7 +361,7 @@ impl ServerHandler for Session {
         let who = self.who(&context)?;
         let versions = self.supported_protocol_versions().into_owned();
         let mut result = DiscoverResult::from_server_info(versions, self.get_info());
-        result.instructions = Some(self.gateway.view(&who).await.instructions.clone());
+        result.instructions = Some(self.gateway.view(&who).await.instructions_in(&who.session));
         Ok(result)
     }
 

@@ -6,10 +6,10 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use brigade::profile::builtin::{Approval, Judge, definition};
+use brigade::profile::builtin::definition;
 use brigade::profile::{
-    Annotations, ControlTool, GATEWAY_FAMILY, Offer, SessionProfiles, ToolTraits, control_tools,
-    is_of_object, listed_name, listed_text, of_object,
+    Annotations, ControlTool, GATEWAY_FAMILY, LiveSession, Offer, SessionProfiles, ToolDescription, ToolRow,
+    ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use crate::control::Control;
 use crate::gateway::Terms;
-use crate::results::{self, DescribeResult, ToolRow};
+use crate::results;
 
 /// How many names are proposed for an unknown one.
 const PROPOSED: usize = 3;
@@ -32,8 +32,8 @@ pub(crate) struct View {
     pub(crate) tools: Vec<Shown>,
     /// The skills, slash commands and superpowers.
     pub(crate) prompts: Vec<Text>,
-    /// What the client is told about this server.
-    pub(crate) instructions: String,
+    /// What the client is told about this server, in whatever session.
+    instructions: String,
     /// Differ when the lists do.
     pub(crate) lists: Lists,
     /// The places of tools, by their listed names and their ids.
@@ -266,43 +266,24 @@ impl Shown {
 
     /// Shows the tool in a list.
     pub(crate) fn row(&self) -> ToolRow {
-        ToolRow {
-            name: self.name.to_string(),
-            description: self.text().to_owned(),
-            source: self.sources.first().cloned(),
-            skip_judge: definition(&self.id).is_none_or(|row| row.judge != Judge::Run),
-            gate: self.gate.as_str(),
-            reason: self.reason(),
-        }
+        ToolRow::of(&self.id, &self.name, self.text(), self.sources.first().map(String::as_str), self.gate)
     }
 
     /// Shows everything about the tool.
     pub(crate) fn description(&self) -> Value {
-        results::value(&DescribeResult {
+        results::value(&ToolDescription {
             name: &self.name,
             id: &self.id,
             title: self.title(),
             description: self.text(),
-            input_schema: &self.listed().input_schema,
+            input_schema: &*self.listed().input_schema,
             output_schema: self.listed().output_schema.as_deref(),
             family: &self.family,
             effects: &self.effects,
-            risk: self.risk.as_str(),
-            gate: self.gate.as_str(),
-            reason: self.reason(),
+            risk: self.risk,
+            gate: self.gate,
+            reason: gate_in_words(&self.id, self.gate),
         })
-    }
-
-    fn reason(&self) -> &'static str {
-        let needs_nobody = definition(&self.id).is_some_and(|row| row.approval == Approval::None);
-        match self.gate {
-            _ if self.kind == Kind::Control(Control::Call) => {
-                "its calls are approved as those of the named tool"
-            }
-            Gate::Allow if needs_nobody || self.kind != Kind::Catalog => "nobody approves its calls",
-            Gate::Allow => "a rule of the policy may approve its calls; without one, a person does",
-            _ => "a person approves each call",
-        }
     }
 
     /// Returns the page of the tool as Markdown.
@@ -316,7 +297,7 @@ impl Shown {
             if self.effects.is_empty() { "none declared".to_owned() } else { self.effects.join(", ") },
             self.risk.as_str(),
             self.gate.as_str(),
-            self.reason(),
+            gate_in_words(&self.id, self.gate),
         )
     }
 }
@@ -396,6 +377,14 @@ impl View {
         let mut view = View { tools, prompts, instructions, lists: Lists::default(), places, shown, mask };
         view.lists = Lists::of(&view);
         view
+    }
+
+    /// Returns what the client is told about this server in a session.
+    pub(crate) fn instructions_in(&self, session: &LiveSession) -> String {
+        let lane = session.root().map(|root| {
+            format!(" Paths of files and commands of this session are those of the lane in {root}.")
+        });
+        format!("{}{}", self.instructions, lane.unwrap_or_default())
     }
 
     /// Returns the schema files of the catalog's enabled tools, and what tools start from.

@@ -56,6 +56,7 @@ mod requester;
 mod result;
 mod rows;
 mod server;
+mod shrink;
 
 #[cfg(not(feature = "client"))]
 pub use absent::{Held, OfferedNow, Server};
@@ -83,6 +84,7 @@ pub use rows::{
     ServerSummary, server_issues,
 };
 pub use server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
+pub use shrink::shrink;
 
 #[cfg(test)]
 mod tests {

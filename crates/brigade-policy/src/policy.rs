@@ -353,6 +353,8 @@ pub struct Policy {
     pub web_domains: Rule<String>,
     /// `[programs] capture`: the command line that prints an image of the screen.
     pub capture: Option<Located<Argv>>,
+    /// `[programs] forge`: the program that reaches the forge of pull requests.
+    pub forge: Option<Located<Argv>>,
     /// `[environment] pass`: variables that runs get in addition to the default ones.
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.

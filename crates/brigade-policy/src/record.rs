@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brigade_command::Argv;
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
 use brigade_redact::Redactor;
@@ -164,6 +165,9 @@ pub struct PolicyRules {
     /// The command line that prints an image of the screen, without secrets, if the policy names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<String>,
+    /// The program that reaches the forge of pull requests, without secrets, if the policy names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forge: Option<String>,
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
@@ -282,6 +286,7 @@ impl From<&SandboxRequest> for SandboxDecision {
 impl Policy {
     /// Returns the rules of the policy, with the keys of its file.
     pub fn rules(&self) -> PolicyRules {
+        let shown = |line: &Located<Argv>| Redactor::new(&[]).redact_str(&line.value.to_string());
         PolicyRules {
             allowed_families: self
                 .allowed_families
@@ -323,7 +328,8 @@ impl Policy {
             allowed_sources: given(&self.allowed_sources, |source| source.as_str().to_owned()),
             denied_capabilities: given(&self.denied_capabilities, String::clone),
             web_domains: given(&self.web_domains, String::clone),
-            capture: self.capture.as_ref().map(|line| Redactor::new(&[]).redact_str(&line.value.to_string())),
+            capture: self.capture.as_ref().map(shown),
+            forge: self.forge.as_ref().map(shown),
         }
     }
 }

@@ -61,7 +61,9 @@ mod view;
 pub use installation::{
     Installation, NamedBy, Surroundings, installation_in, installation_of, system_read_paths,
 };
-pub use kept::{Kept, Opening, is_only_of_root, json_files_in, without_links, without_links_below};
+pub use kept::{
+    Kept, Opening, is_only_of_root, json_files_in, shared_git, without_links, without_links_below,
+};
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories};
 

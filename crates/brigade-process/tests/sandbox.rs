@@ -583,9 +583,12 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
     fs::create_dir_all(hidden.join("in/run")).unwrap();
     fs::write(hidden.join("lock"), "x").unwrap();
     fs::write(hidden.join("health.json"), "fine").unwrap();
+    fs::write(hidden.join("in/run/.git"), "gitdir: x").unwrap();
     for mut profile in [ground.reading(), ground.writing()] {
         profile.hidden = Some(hidden.clone());
         profile.write.push(hidden.join("in/run"));
+        // What stays closed beneath what is shown stays closed there, too, whether it exists or not.
+        profile.deny_write.extend([".git", ".state"].map(|name| hidden.join("in/run").join(name)));
         profile.read.push(hidden.join("health.json"));
         let attempts = [
             "open('.brigade/lock')",
@@ -594,6 +597,9 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
             "open('.brigade/in/new', 'w')",
             "open('.brigade/health.json', 'w')",
             "os.rename('.brigade', 'moved')",
+            "open('.brigade/in/run/.git', 'a')",
+            "os.unlink('.brigade/in/run/.git')",
+            "os.mkdir('.brigade/in/run/.state')",
         ];
         check_blocked(&ground, profile.clone(), &attempts);
         let script =

@@ -8,6 +8,7 @@ mod agent;
 mod argued;
 mod cmd;
 mod fact;
+mod forge;
 mod framework;
 mod fs;
 mod git;
@@ -36,6 +37,7 @@ use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
 pub use cmd::{COMMAND, CommandArgs, CommandOutput, command_entry, cut_note};
 pub use fact::Fact;
+pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
 pub use memory::MemoryAdded;
 pub(crate) use names::alias_names;
@@ -261,6 +263,11 @@ impl Definition {
     /// Returns its family: the id up to its last dot.
     pub fn family(&self) -> &'static str {
         self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
+    }
+
+    /// Returns whether it works on files of the workspace, or of the lane that the session of the call has.
+    pub fn uses_files(&self) -> bool {
+        !self.arguments.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
     }
 
     /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.

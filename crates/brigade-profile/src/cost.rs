@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use brigade_core::json::to_json;
-use brigade_policy::Gate;
+use brigade_policy::RiskLevel;
 use serde::{Deserialize, Serialize};
 
 use crate::control::control_tools;
 use crate::gateway::Listing;
 use crate::listed::ListedTool;
 use crate::names::NameStyle;
+use crate::told::{FoundTools, ToolDescription, ToolRow};
 
 /// Estimates the tokens of JSON or plain text.
 ///
@@ -150,10 +151,15 @@ pub struct CostedTool {
     pub full: ListedTool,
     /// In a compact listing.
     pub compact: ListedTool,
+    /// In the results of a search.
+    pub row: ToolRow,
 }
 
 /// How many results a search has, unless there are fewer tools.
-const RESULTS: usize = 20;
+const RESULTS: u64 = 20;
+
+/// The words of a usual search.
+const QUERY: &str = "words that describe the task";
 
 /// The numbers of calls that are compared.
 const CALLS: [u64; 3] = [1, 5, 20];
@@ -191,12 +197,9 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     let search = sum(&mut full_control.into_iter());
     let count = rows.len() as u64;
     let name = rows.first().map_or("", |row| row.name.as_str());
-    let all = rows.iter().fold(TextSize::default(), |sum, row| sum.plus(row.full));
+    let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(description_of(tool)));
     let describe_turn = request("tools.describe", ("name", name)).plus(all.per(count));
-    let results: Vec<TextSize> = tools.iter().map(|tool| TextSize::of(&text(&result_of(tool)))).collect();
-    let found = results.iter().fold(TextSize::default(), |sum, size| sum.plus(*size)).per(count);
-    let search_turn = request("tools.search", ("query", "words that describe the task"))
-        .plus(found.times(tools.len().min(RESULTS) as u64));
+    let search_turn = request("tools.search", ("query", QUERY)).plus(found(tools, QUERY));
     let costs = |calls: u64| {
         [
             (Listing::Full, full),
@@ -244,28 +247,36 @@ fn request(name: &str, argument: (&str, &str)) -> TextSize {
     TextSize::of(&text(&Request { name, arguments: [argument].into() }))
 }
 
-/// A result of a search, as the gateway gives it.
-#[derive(Serialize)]
-struct Found<'a> {
-    name: &'a str,
-    description: &'a str,
-    source: &'static str,
-    gate: Gate,
+/// Returns what `tools.describe` answers about a tool.
+fn description_of(tool: &CostedTool) -> TextSize {
+    let mark = tool.full.meta.as_ref().map(|meta| &meta.tool);
+    TextSize::of(&text(&ToolDescription {
+        name: &tool.full.name,
+        id: &tool.id,
+        title: tool.full.title.as_deref().unwrap_or_default(),
+        description: &tool.row.description,
+        input_schema: &tool.full.input_schema,
+        output_schema: tool.full.output_schema.as_ref(),
+        family: mark.map_or("", |mark| &mark.family),
+        effects: mark.map_or(&[], |mark| &mark.effects),
+        risk: mark.map_or(RiskLevel::Low, |mark| mark.risk),
+        gate: tool.row.gate,
+        reason: tool.row.reason,
+    }))
 }
 
-fn result_of(tool: &CostedTool) -> Found<'_> {
-    Found {
-        name: &tool.full.name,
-        description: tool.compact.description.as_deref().unwrap_or_default(),
-        source: "catalog",
-        gate: Gate::Allow,
-    }
+/// Returns what `tools.search` answers that finds as many as it shows, with rows of the usual size.
+fn found(tools: &[CostedTool], query: &str) -> TextSize {
+    let all = tools.iter().fold(TextSize::default(), |sum, tool| sum.plus(TextSize::of(&text(&tool.row))));
+    let frame = FoundTools { query: query.to_owned(), tools: Vec::new(), total: tools.len() };
+    let count = tools.len() as u64;
+    TextSize::of(&text(&frame)).plus(all.per(count).times(count.min(RESULTS)))
 }
 
 #[cfg(test)]
 mod tests {
     use brigade_core::Json;
-    use brigade_policy::RiskLevel;
+    use brigade_policy::Gate;
 
     use super::*;
     use crate::listed::Shown;
@@ -286,7 +297,9 @@ mod tests {
                 gate: Gate::Allow,
             };
             let (full, compact) = (ListedTool::full(shown.clone()), ListedTool::compact(shown));
-            CostedTool { id: id.clone(), full, compact }
+            let said = full.description.clone().unwrap_or_default();
+            let row = ToolRow::of(&id, &id, &said, Some("catalog"), Gate::Allow);
+            CostedTool { id: id.clone(), full, compact, row }
         };
         (0..count).map(tool).collect()
     }
@@ -318,6 +331,21 @@ mod tests {
         assert!(size.bytes.abs_diff(whole.len() as u64) <= 1);
         assert!(size.tokens.abs_diff(estimated_tokens(&whole)) * 20 <= size.tokens);
         assert_eq!(costs.listings.iter().map(|listing| listing.tool_count).collect::<Vec<_>>(), [13, 13, 10]);
+    }
+
+    #[test]
+    fn a_search_costs_what_the_gateway_answers() {
+        let tools = tools(3);
+        let rows = tools.iter().map(|tool| tool.row.clone()).collect();
+        let answer = text(&FoundTools { query: QUERY.to_owned(), tools: rows, total: 3 });
+        let members = Json::parse(&answer).unwrap();
+        let row = members.get("tools").and_then(Json::as_array).unwrap()[0].as_object().unwrap();
+        let names: Vec<&String> = row.keys().collect();
+        assert_eq!(names, ["description", "gate", "name", "reason", "skip_judge", "source"]);
+        let asked = request("tools.search", ("query", QUERY));
+        let size = listing_costs(&tools, NameStyle::Dotted).search_turn;
+        // The commas between the rows.
+        assert_eq!(size.bytes + 2, asked.bytes + answer.len() as u64);
     }
 
     /// Texts with the number of tokens that `cl100k_base` and `o200k_base` make of them.

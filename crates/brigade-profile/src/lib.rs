@@ -42,6 +42,7 @@ mod rights;
 mod session;
 mod slot;
 mod spending;
+mod told;
 mod traits;
 mod visible;
 
@@ -65,8 +66,11 @@ pub use offers::Offer;
 pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
-pub use session::{FlowRights, LiveSession, SessionProfiles, TaskLimits, is_of_execution};
+pub use session::{
+    FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution, lane_of,
+};
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use spending::{Counted, Limit, MINUTE, Over, Spent};
+pub use told::{FoundTools, ToolDescription, ToolRow, gate_in_words};
 pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
 pub use visible::{Facts, Hidden, gate, is_judged, visible};

@@ -1,6 +1,7 @@
 //! What a session of an agent has of its own: profiles that narrow it, and profiles that a person gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brigade_core::json::to_json;
@@ -15,6 +16,21 @@ use crate::slot::{ProfileName, Slot};
 
 /// What ids of executions begin with: of a task, and of a workflow. The session of an execution has its id.
 const EXECUTIONS: [&str; 2] = ["task-", "flow-"];
+
+/// The directory of lanes in the workspace: worktrees, each in a directory that has the id of its lane.
+pub const LANES: &str = ".brigade/lanes";
+
+/// Returns the directory of the lane that a path of the workspace lies in. `None` if it lies in none.
+pub fn lane_of(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix(LANES)?.strip_prefix('/')?;
+    let id = rest.split('/').next().filter(|id| !id.is_empty())?;
+    Some(&path[..path.len() - rest.len() + id.len()])
+}
+
+/// Returns the directory that paths are relative to in a session with this directory of the workspace.
+pub fn files_root(workspace: &Path, root: Option<&str>) -> PathBuf {
+    root.map_or_else(|| workspace.to_owned(), |root| workspace.join(root))
+}
 
 /// Returns whether a session is that of one execution. Its calls are nobody else's: an equal call of another session is
 /// another call, and it sees no other calls of its agent.
@@ -200,18 +216,18 @@ impl SessionProfiles {
 pub struct LiveSession {
     id: String,
     profiles: Mutex<SessionProfiles>,
-    root: Mutex<Option<String>>,
+    root: Option<String>,
 }
 
 impl LiveSession {
     /// Begins a session. No other one ever has the same id.
     pub fn new(id: impl Into<String>) -> LiveSession {
-        LiveSession { id: id.into(), profiles: Mutex::default(), root: Mutex::default() }
+        LiveSession { id: id.into(), profiles: Mutex::default(), root: None }
     }
 
-    /// Begins a session with the profiles of another one, and its directory.
+    /// Begins a session with the profiles of another one, in a directory of the workspace. The session stays there.
     pub fn like(id: impl Into<String>, profiles: SessionProfiles, root: Option<String>) -> LiveSession {
-        LiveSession { id: id.into(), profiles: Mutex::new(profiles), root: Mutex::new(root) }
+        LiveSession { id: id.into(), profiles: Mutex::new(profiles), root }
     }
 
     /// Returns its id.
@@ -234,14 +250,9 @@ impl LiveSession {
         self.lock().grant(own, profile);
     }
 
-    /// Makes a directory in the workspace the one that paths of its calls are relative to.
-    pub fn bind(&self, root: String) {
-        *self.root.lock().unwrap_or_else(PoisonError::into_inner) = Some(root);
-    }
-
     /// Returns the directory in the workspace that paths of its calls are relative to. `None`: the workspace itself.
-    pub fn root(&self) -> Option<String> {
-        self.root.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn root(&self) -> Option<&str> {
+        self.root.as_deref()
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionProfiles> {
@@ -255,6 +266,21 @@ mod tests {
     use brigade_core::json::from_json;
 
     use super::*;
+
+    #[test]
+    fn a_path_lies_in_at_most_one_lane() {
+        for (path, lane) in [
+            (".brigade/lanes/lane-1", Some(".brigade/lanes/lane-1")),
+            (".brigade/lanes/lane-1/src/a", Some(".brigade/lanes/lane-1")),
+            (".brigade/lanes", None),
+            (".brigade/lanes/", None),
+            (".brigade/lanesx/a", None),
+            ("src/.brigade/lanes/a", None),
+            ("", None),
+        ] {
+            assert_eq!(lane_of(path), lane, "{path}");
+        }
+    }
 
     #[test]
     fn a_record_of_profiles_is_read_whole_or_not_at_all() {

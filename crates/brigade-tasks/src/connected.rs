@@ -31,13 +31,14 @@ impl Connected {
     /// Opens the session of a task. `None` where nobody serves, and for whoever is no agent.
     ///
     /// It has every profile of the session that asked, also where that session is over or another one goes on with the
-    /// call.
+    /// call. `root` is the directory of the lane that it works in.
     pub(crate) fn open(
         desk: &Desk,
         execution: &str,
         folder: &RelPath,
         agent: &Agent,
         asked_in: Option<&CallSession>,
+        root: Option<&str>,
     ) -> std::io::Result<Option<Connected>> {
         let (Some(sessions), Some(caller)) = (&desk.sessions, desk.seams.caller.agent()) else {
             return Ok(None);
@@ -64,7 +65,12 @@ impl Connected {
         let directory = desk.seams.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
         let connected = Connected { open: Some(open), fs: desk.seams.fs.clone(), path, directory };
-        sessions.open(caller, LiveSession::like(execution, profiles, None), input, output)?;
+        sessions.open(
+            caller,
+            LiveSession::like(execution, profiles, root.map(str::to_owned)),
+            input,
+            output,
+        )?;
         Ok(Some(connected))
     }
 

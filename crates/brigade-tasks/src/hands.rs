@@ -24,6 +24,9 @@ use crate::judging::Judge;
 use crate::names::files_of;
 use crate::{environment, flow};
 
+/// What a worker in a lane may not write: the ways to git's directory and to the state of a workspace.
+const CLOSED: [&str; 2] = [".git", ".brigade"];
+
 /// Runs the tasks of one call.
 pub struct Hands<'a> {
     pub(crate) desk: &'a Desk,
@@ -94,18 +97,25 @@ impl Tasks for Hands<'_> {
         self.worker(agent).map(drop)
     }
 
-    fn begin(&self, execution: &Execution, agent: &Agent) -> Result<(), Failure> {
+    fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure> {
         let Desk { seams, running, .. } = self.desk;
         let worker = self.worker(agent)?;
         let cook = cook(&worker)?;
         let path = folder(&execution.id)?;
         make_folder(&*seams.fs, &path).map_err(|error| environment(&error))?;
-        let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in);
+        let files = seams.host();
+        let files = files.files(root).map_err(|none| Failure::new(none, none.to_string()))?;
+        let directory = match root {
+            Some(_) => files.fs().root().to_owned(),
+            None => seams.fs.root().join(path.as_path()),
+        };
+        let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in, root);
         let connected = connected.map_err(|error| environment(&error))?;
         let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
         let job = Job {
             store: self.desk.stores.writing(&*seams.fs)?,
-            directory: seams.fs.root().join(path.as_path()),
+            closed: root.map(|_| CLOSED.map(|name| directory.join(name)).to_vec()).unwrap_or_default(),
+            directory,
             outer: seams.cancel.clone().filter(|_| !self.desk.serves),
             policy: self.config.policy.clone(),
             execution: execution.clone(),

@@ -74,7 +74,10 @@ pub(crate) struct Job {
     pub(crate) judge: Option<Judge>,
     /// The files of the worker as they were approved.
     pub(crate) files: BTreeMap<String, Fingerprint>,
+    /// Where it works: in a directory of its own, or in a lane.
     pub(crate) directory: PathBuf,
+    /// What it may not write there.
+    pub(crate) closed: Vec<PathBuf>,
     /// Cancels the call, where the task is a part of it.
     pub(crate) outer: Option<CancelToken>,
     /// The session by which the worker calls tools.
@@ -204,7 +207,7 @@ impl Job {
             timeout: Some(ceiling.map_or(timeout, |ceiling| ceiling.min(timeout))),
             directory: &self.directory,
             own: Some(&self.directory),
-            closed: &[],
+            closed: &self.closed,
             max_log_bytes: MAX_LOG,
             named_log: None,
             local_offset_minutes: 0,

@@ -11,8 +11,10 @@ use brigade_facts::{Config, Host, Names};
 use brigade_fs::Location;
 use brigade_policy::Blocker;
 use brigade_profile::Worker;
+use brigade_profile::builtin::LaneWork;
 use brigade_redact::Redactor;
 use brigade_store::Stores;
+use brigade_store::records::Lane;
 
 use crate::hands::worker_of;
 
@@ -34,15 +36,20 @@ impl Names for NamesOf {
         host: &Host<'_>,
         config: &Config,
         caller: &Caller,
+        root: Option<&str>,
         tool: &str,
         args: &Json,
     ) -> NamedThings {
         if !names_things(tool) {
             return NamedThings::default();
         }
+        // Without its lane a call is blocked, whatever it names.
+        let Ok(files) = host.files(root) else { return NamedThings::default() };
         let (caller, redactor) = (caller.as_record(), Redactor::new(&[]));
         let context = Context {
             environment: Some(host.environment),
+            files: files.fs(),
+            root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
         let Named { mut things, agent, against } = named(&context, tool, args);
@@ -51,6 +58,16 @@ impl Names for NamesOf {
         }
         let against = against.map(|failure| Blocker::new(&failure, failure.message.as_str()));
         NamedThings { things, against: against.into_iter().collect() }
+    }
+
+    fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork> {
+        let lane = self.stores.reading(host.fs).ok()??.record::<Lane>(None, id).ok()?.record;
+        Some(LaneWork {
+            branch: lane.branch,
+            base: lane.base_branch.unwrap_or(lane.base),
+            name: lane.name,
+            description: lane.description.unwrap_or_default(),
+        })
     }
 }
 

@@ -64,7 +64,8 @@ pub fn plan_call(
 ) -> Result<Planned, Failure> {
     let host = seams.host();
     let known = args.as_ref().ok();
-    let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within));
+    let root = session.as_ref().and_then(|session| session.root_of(tool.id.as_str()));
+    let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within, root));
     if let Some(made) = made {
         let input = FactReader::new(host, config).plan(&made, caller)?;
         return planned(seams, config, input, args, session);

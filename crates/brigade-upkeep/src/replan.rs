@@ -129,7 +129,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
         within: Option<&[String]>,
         session: Option<CallSession>,
     ) -> Result<Plan, NoPlan> {
-        if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within) {
+        let root = session.as_ref().and_then(|session| session.root_of(tool_id));
+        if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within, root) {
             let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
             return Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)));
         }

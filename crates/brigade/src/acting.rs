@@ -12,6 +12,8 @@ use brigade_mcp::ToolResult;
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
 use brigade_profile::LiveSession;
+#[cfg(feature = "builtin")]
+use brigade_profile::builtin::Definition;
 use brigade_redact::Redactor;
 
 use crate::room::Room;
@@ -22,6 +24,9 @@ pub(crate) const BUILTIN: &str = "builtin";
 
 /// Characters of the result that a receipt shows.
 const SUMMARY: usize = 500;
+
+/// What is said at the end of a text that the policy cuts.
+const CUT: &str = "[cut: the policy keeps no more of an output (`max_output_bytes`)]";
 
 /// What a call of a built-in tool needs, and what came of it.
 pub(crate) struct Acting<'a> {
@@ -38,6 +43,18 @@ struct Done {
     /// Code and message, raw, if it did not do what was asked.
     failure: Option<(&'static str, String)>,
     touched: Vec<TouchedFile>,
+}
+
+#[cfg(feature = "builtin")]
+impl Done {
+    fn failed(failure: &brigade_builtin::Failure, touched: Vec<TouchedFile>) -> Done {
+        let said = failed(failure.code, &failure.message);
+        Done {
+            result: ToolResult::failed(&said, failure.code, failure.data.clone()),
+            failure: Some((failure.code, failure.message.clone())),
+            touched,
+        }
+    }
 }
 
 impl<'a> Acting<'a> {
@@ -95,6 +112,16 @@ impl Use<'_> {
         self.config.suites().filter(|_| is_meant).map(|tool| tool.id.to_string()).collect()
     }
 
+    /// Returns the directory that paths are relative to: as the call was asked for, or of the session.
+    #[cfg(feature = "builtin")]
+    fn root<'s>(&'s self, row: Option<&Definition>) -> Option<&'s str> {
+        let root = match self.verified {
+            Some(call) => call.call().session.as_ref().and_then(|session| session.root.as_deref()),
+            None => self.session.and_then(|session| session.root()),
+        };
+        root.filter(|_| row.is_some_and(Definition::uses_files))
+    }
+
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
         use brigade_builtin::{Context, Failure, FormAsker, run};
@@ -131,9 +158,17 @@ impl Use<'_> {
             }
         });
         let session = self.session.map(|session| session.profiles()).unwrap_or_default();
+        let row = definition(self.id);
+        let root = self.root(row);
+        let files = match host.files(root) {
+            Ok(files) => files,
+            Err(none) => return Done::failed(&Failure::new(none, none.to_string()), Vec::new()),
+        };
         let mut context = Context {
             limits: self.config.call_limits(&host, self.id, self.caller.agent(), &session, &self.profiles),
             fs: &*self.room.fs,
+            files: files.fs(),
+            root,
             caller: &caller,
             session: self.session.map(|session| &**session),
             call: self.call,
@@ -174,7 +209,7 @@ impl Use<'_> {
             cancel: self.cancel,
             touched: Vec::new(),
         };
-        let result = match definition(self.id) {
+        let result = match row {
             Some(row) => run(row, self.args, &mut context),
             None => Err(Failure::new(reasons::NOT_AVAILABLE_HERE, format!("`{}` is gone", self.id))),
         };
@@ -190,15 +225,7 @@ impl Use<'_> {
                 let result = ToolResult::of_text(&text, Some(output.structured));
                 Done { result, failure: None, touched }
             }
-            Err(failure) => Done {
-                result: ToolResult::failed(
-                    &failed(failure.code, &failure.message),
-                    failure.code,
-                    failure.data,
-                ),
-                failure: Some((failure.code, failure.message)),
-                touched,
-            },
+            Err(failure) => Done::failed(&failure, touched),
         }
     }
 
@@ -296,12 +323,20 @@ impl Inside for Acting<'_> {
         }
         .run();
         let duration = self.room.now().since(started);
+        let whole = done.result.to_json().to_compact().len();
+        let mut done = done;
+        // What is kept is what is given, now and when it is asked for again. A line feed ends it.
+        let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
+        if most < whole {
+            done.result = done.result.within(most, CUT);
+        }
         let mut output = done.result.to_json().to_compact().into_bytes();
+        let dropped = whole.saturating_sub(output.len()) as u64;
         output.push(b'\n');
         let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);
         self.done = Some(done);
-        Acted { output, problem, duration }
+        Acted { output, dropped, problem, duration }
     }
 
     fn complete(&self, mut receipt: Receipt, redactor: &Redactor) -> Receipt {

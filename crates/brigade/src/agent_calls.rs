@@ -181,13 +181,14 @@ impl AgentCalls {
         if let Some(row) = definition(tool) {
             check_arguments(row, &args)?;
         }
-        self.check_limits(shown, tool, &args)?;
+        let session = self.session(shown);
+        self.check_limits(shown, tool, &args, session.as_ref())?;
         let limits = Limit::all(&shown.agent.limits);
         let granted = shown.callable(tool, &args).map(|callable| {
             // A command does no more than the profiles of this session grant.
             shown.rights.granted_effects(&ToolTraits::of(callable.entry))
         });
-        let (granted, session) = (granted.unwrap_or_default(), self.session(shown));
+        let granted = granted.unwrap_or_default();
         let asked_for = args.clone();
         let rates = |view: &View<'_>| self.over_rate(shown, tool, &asked_for, Some(view));
         let covers = |plan: &Plan, asked: AskedRules<'_>| self.rule(shown, plan, asked);
@@ -206,7 +207,8 @@ impl AgentCalls {
     /// Returns the session that the agent asks in, as records have it.
     fn session(&self, shown: &AgentTools) -> Option<CallSession> {
         let session = self.room.env.session.as_ref()?;
-        Some(CallSession { id: session.id().to_owned(), profiles: names_of(shown), root: session.root() })
+        let root = session.root().map(str::to_owned);
+        Some(CallSession { id: session.id().to_owned(), profiles: names_of(shown), root })
     }
 
     /// Checks a call that the gateway answers by itself: its arguments, and what the agent's profiles limit it to.
@@ -216,7 +218,8 @@ impl AgentCalls {
     pub fn check(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
         let none = || Error::new(ErrorKind::NotFound, "there is no such tool");
         let row = definition(tool).filter(|_| shown.callable(tool, args).is_some()).ok_or_else(none)?;
-        let checked = check_arguments(row, args).and_then(|()| self.check_limits(shown, tool, args));
+        let checked = check_arguments(row, args)
+            .and_then(|()| self.check_limits(shown, tool, args, self.session(shown).as_ref()));
         checked.map_err(|error| self.shown(error))
     }
 
@@ -321,7 +324,8 @@ impl AgentCalls {
         let (run, answer) = match (&stored.call.status, stored.call.checkpoint_ids.first()) {
             (CallStatus::Approved, _) => {
                 if let Some(shown) = shown {
-                    self.check_limits(shown, &stored.call.tool_id, &stored.call.args)?;
+                    let (tool, asked_in) = (&stored.call.tool_id, stored.call.session.as_ref());
+                    self.check_limits(shown, tool, &stored.call.args, asked_in)?;
                     if self.reopen_without_rule(shown, &stored)?.is_some() {
                         return self.show(id);
                     }

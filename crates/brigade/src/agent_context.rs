@@ -1,6 +1,6 @@
 //! What the profiles of an agent limit its calls to: paths and the like, and how often a minute.
 
-use brigade_call::Call;
+use brigade_call::{Call, CallSession};
 use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Json, Timestamp};
 use brigade_facts::{AgentTools, command_outside, real_paths};
@@ -48,26 +48,37 @@ impl AgentCalls {
 
     /// Refuses a call whose arguments are outside of what the agent's profiles limit the tool to now, or that waits for
     /// a search of the memory. A call is judged when it is asked for, and again before it runs: links, profiles and the
-    /// turn may have changed since.
-    pub(crate) fn check_limits(&self, shown: &AgentTools, tool: &str, args: &Json) -> Result<(), Error> {
+    /// turn may have changed since. `asked_in` is the session that asked.
+    pub(crate) fn check_limits(
+        &self,
+        shown: &AgentTools,
+        tool: &str,
+        args: &Json,
+        asked_in: Option<&CallSession>,
+    ) -> Result<(), Error> {
         let Some(callable) = shown.callable(tool, args) else { return Ok(()) };
         let traits = ToolTraits::of(callable.entry);
         let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
-        let root = self.room.target();
+        let host = self.room.host();
+        let lane = asked_in.and_then(|session| session.root_of(tool));
+        let files = host.files(lane).map_err(|none| {
+            let reason = Blocker::new(none, none.to_string());
+            Error::new(ErrorKind::Refused, "the call is blocked").because([reason])
+        })?;
+        let root = files.fs().root().display().to_string();
         let check = |args: &Json| shown.rights.check_call(&traits, args, &root);
         // A path is compared as it is written and, where links lead elsewhere, as where it leads.
-        let checked = check(&whole).and_then(|_| check(&real_paths(&*self.room.fs, &traits, whole, &root)));
+        let checked = check(&whole).and_then(|_| check(&real_paths(files.fs(), &traits, whole, &root)));
         if let Err(outside) = checked {
             // A path that no profile could open is the tool's own reason.
-            if let Some(reason) = leads_out(tool, &outside.argument, args, &self.room.target()) {
+            if let Some(reason) = leads_out(tool, &outside.argument, args, &root) {
                 return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([reason]));
             }
             let field = format!("args.{}", outside.argument);
             let reason = Blocker::new(Outside::CODE, outside.to_string()).at(outside.place.clone());
             return Err(refused(reason.field(field)));
         }
-        let host = self.room.host();
-        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None);
+        let made = shown.config.command(&host, tool, args, &self.room.env.caller, None, lane);
         if let Some(reason) = made.as_ref().and_then(|made| command_outside(&host, &shown.rights, made, args))
         {
             return Err(refused(reason));

@@ -9,7 +9,10 @@ use brigade_mcp::ToolResult;
 use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
-use {brigade_call::RunStatus, brigade_profile::builtin::SCREENSHOT, brigade_profile::builtin::SEARCH};
+use {
+    brigade_call::RunStatus,
+    brigade_profile::builtin::{SCREENSHOT, SEARCH, is_of_forge},
+};
 
 use crate::room::Room;
 use brigade_facts::Config;
@@ -86,6 +89,10 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
             let copy = receipt.touched.as_ref()?.first()?;
             brigade_builtin::kept_image(&copy.path, copy.after?)
         }
+        tool if is_of_forge(tool) => {
+            let printed = room.fs.open(&rel(receipt.stdout_log_path.as_deref()?)).ok()?;
+            brigade_builtin::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
+        }
         _ => return None,
     };
     Some(ToolResult::of_text(&output.structured.to_compact(), Some(output.structured)))
@@ -109,7 +116,8 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
     use brigade_builtin::{Context, Failure};
     use brigade_call::TouchedFile;
 
-    let is_provided = matches!(call.tool_id.as_str(), SEARCH | SCREENSHOT);
+    let tool = call.tool_id.as_str();
+    let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
     if !is_provided || finished.status != RunStatus::Completed || finished.receipt.process.is_none() {
         return finished;
     }
@@ -119,7 +127,11 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         let disk = |error: brigade_fs::FsError| Failure::new(codes::FILE_ERROR, error.to_string());
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
         let log = room.fs.open(&RelPath::composed(path)).map_err(disk)?;
-        if call.tool_id == SEARCH {
+        if is_of_forge(tool) {
+            return brigade_builtin::forge_answer(tool, &log_text(&*log, redactor).map_err(disk)?)
+                .map(|_| Vec::new());
+        }
+        if tool == SEARCH {
             return searched(receipt, &log_text(&*log, redactor).map_err(disk)?).map(|_| Vec::new());
         }
         if receipt.output.as_ref().is_some_and(|output| 0 < output.stdout.dropped) {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use brigade_calls::{Calls, Checkpoints, Error, ErrorKind, Pins, Runs, Runtimes};
 use brigade_core::codes;
+use brigade_core::text::escape_terminal;
 use brigade_facts::{SourceFiles, meant, near_path};
 use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_profile::LANES;
 use brigade_upkeep::{MARKER, marked};
 
 use crate::agent_calls::AgentCalls;
@@ -213,6 +215,22 @@ impl Workspace {
     /// Returns the absolute path of the workspace.
     pub fn root(&self) -> &Path {
         self.room.fs.root()
+    }
+
+    /// Returns the directory of a lane in the workspace, for sessions that work in it.
+    ///
+    /// # Errors
+    /// Fails if there is no such lane, or its directory is no worktree.
+    pub fn lane_root(&self, lane: &str) -> Result<String, Error> {
+        let root = format!("{LANES}/{lane}");
+        match self.room.host().files(Some(&root)) {
+            Ok(_) => Ok(root),
+            Err(none) => {
+                let what = format!("lane `{}` cannot be worked in: {none}", escape_terminal(lane));
+                let error = Error::new(ErrorKind::NotFound, what).coded(none.code());
+                Err(error.hint("`lane.list` lists the lanes of the workspace with their ids"))
+            }
+        }
     }
 
     /// Returns the operations on calls.

@@ -260,3 +260,139 @@ fn without_a_repository_there_is_no_forge() {
     let empty = site.brigade.run(["work", "pr", "list"]).assert_code(0).stdout_text();
     assert!(empty.contains("no pull requests"), "{empty}");
 }
+
+/// What `gh api graphql` prints for a pull request, as version 2 does.
+const INVENTORY: &str = r#"{"data":{"repository":{"pullRequest":{"id":"PR_kwDOA1","number":12,"title":"Log in",
+"body":"Lets people in.","state":"OPEN","headRefName":"brigade/log-in-1","baseRefName":"main",
+"url":"https://github.example/team/app/pull/12",
+"commits":{"nodes":[{"commit":{"oid":"0123456789abcdef0123456789abcdef01234567","statusCheckRollup":{"contexts":{"totalCount":3,"nodes":[
+{"__typename":"CheckRun","name":"build","status":"COMPLETED","conclusion":"SUCCESS"},
+{"__typename":"CheckRun","name":"lint","status":"COMPLETED","conclusion":"FAILURE"},
+{"__typename":"StatusContext","context":"deploy","state":"PENDING"}]}}}}]},
+"reviewThreads":{"totalCount":1,"nodes":[{"id":"PRRT_kwDOA2","path":"b.txt","line":1,"isResolved":false,"comments":{"totalCount":1,"nodes":[
+{"id":"PRRC_kwDOA3","body":"Why two?","createdAt":"2026-05-01T10:00:00Z","author":{"login":"eve"}}]}}]},
+"comments":{"totalCount":101,"nodes":[{"id":"IC_kwDOA4","body":"Nice.","createdAt":"2026-05-01T09:00:00Z","author":null}]}}}}}"#;
+
+const MADE: &str = r#"{"url":"https://api.github.example/repos/team/app/pulls/12","number":12,"title":"Log in","state":"open",
+"html_url":"https://github.example/team/app/pull/12","head":{"ref":"BRANCH","sha":"0123"},"base":{"ref":"main","sha":"4567"}}"#;
+
+/// Makes `gh` the forge: a program that notes its words, and prints what `gh` prints.
+fn with_gh(site: Site) -> Site {
+    let folder = site.beside("gh-bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let calls = site.beside("gh.calls").display().to_string();
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$@\" '' >> '{calls}'\nprintf 'token %s\\n' \"$GH_TOKEN\" >> '{calls}'\n\
+         case \"$*\" in\n*reviewThreads*) cat '{0}/inventory' ;;\n*pulls*) cat '{0}/made' ;;\n\
+         *addPullRequestReviewThreadReply*) echo '{{\"data\":{{\"addPullRequestReviewThreadReply\":{{\"comment\":{{\"id\":\"PRRC_kwDOA5\"}}}}}}}}' ;;\n\
+         *resolveReviewThread*) echo '{{\"data\":{{\"resolveReviewThread\":{{\"thread\":{{\"id\":\"PRRT_kwDOA2\",\"isResolved\":true}}}}}}}}' ;;\nesac\n",
+        folder.display()
+    );
+    std::fs::write(folder.join("inventory"), INVENTORY).unwrap();
+    std::fs::write(folder.join("made"), MADE).unwrap();
+    std::fs::write(folder.join("gh"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.join("gh"), mode).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let site = site.env("PATH", format!("{}:{path}", folder.display())).env("CANARY", "canary-4711-token");
+    let rules = RULES
+        .replace("\"process-exec\"]\n\n", "\"process-exec\", \"remote-read\", \"remote-mutation\"]\n\n")
+        .replace("\"process-exec\"]\n", "\"process-exec\", \"remote-read\"]\n");
+    site.workspace.write(
+        POLICY,
+        format!("{rules}\n[programs]\nforge = \"gh\"\n\n[env_bindings]\nGH_TOKEN = \"CANARY\"\n"),
+    );
+    site
+}
+
+/// The words of the last call of `gh`, and the token that it had.
+fn words(site: &Site) -> Vec<String> {
+    let all = std::fs::read_to_string(site.beside("gh.calls")).unwrap();
+    std::fs::remove_file(site.beside("gh.calls")).unwrap();
+    all.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn pull_requests_are_those_of_gh_where_the_policy_names_it() {
+    let site = with_gh(site());
+    let mut client = Client::of(&site, "local");
+    let lane = lane(&site, &mut client);
+    let branch = lane["branch"].as_str().unwrap();
+    std::fs::write(site.beside("gh-bin/made"), MADE.replace("BRANCH", branch)).unwrap();
+    let made =
+        agreed(&site, &mut client, "pr.create", json!({"laneId": lane["lane_id"], "body": "- $(id)\n`x`"}));
+    assert_stands(&made, "completed", "");
+    let expect = json!({"pr_id": "12", "title": "Log in", "branch": branch, "base": "main",
+        "url": "https://github.example/team/app/pull/12"});
+    assert_eq!(made["structuredContent"], expect, "{made:#}");
+    let said = words(&site);
+    assert_eq!(said[..2], ["api", "repos/{owner}/{repo}/pulls"]);
+    for word in [&format!("--raw-field=head={branch}"), "--raw-field=base=main", "--raw-field=title=Log in"] {
+        assert!(said.iter().any(|said| said == word), "{word}: {said:?}");
+    }
+    // What an agent wrote is one word, whatever it holds, and the token is that of the policy.
+    assert!(said.join("\n").contains("--raw-field=body=- $(id)\n`x`\n"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "token canary-4711-token");
+    // A program of the network reads, and a rule that allows that answers for it.
+    let seen = done(&mut client, "pr.inventory", json!({"prNumber": 12}));
+    assert_eq!(statuses(&seen), [("build", "passed"), ("lint", "failed"), ("deploy", "waiting")], "{seen:#}");
+    let summary = seen["summary"].as_str().unwrap();
+    assert!(summary.contains("open") && summary.contains("100 comments"), "{summary}");
+    assert_eq!(seen["threads"][0]["id"], "PRRT_kwDOA2", "{seen:#}");
+    assert_eq!(
+        (&seen["comments"][1]["author"], &seen["comments"][1]["body"]),
+        (&json!("eve"), &json!("Why two?"))
+    );
+    assert!(words(&site).contains(&"--field=number=12".to_owned()));
+    let again = client.call("pr.comments", json!({"prId": "12"}));
+    assert_eq!(again["structuredContent"], seen);
+    let replied =
+        agreed(&site, &mut client, "pr.reply", json!({"threadId": "PRRT_kwDOA2", "body": "@/etc/passwd"}));
+    assert_eq!(replied["structuredContent"], json!({"reply_id": "PRRC_kwDOA5"}), "{replied:#}");
+    assert!(words(&site).contains(&"--raw-field=body=@/etc/passwd".to_owned()));
+    let resolved = agreed(&site, &mut client, "pr.resolve", json!({"threadId": "PRRT_kwDOA2"}));
+    assert_eq!(resolved["structuredContent"], json!({"thread_id": "PRRT_kwDOA2", "resolved": true}));
+    // The receipt is one of a program, without the token.
+    let run = about(&made)["run_id"].as_str().unwrap();
+    let receipt = site.json(["run", "show", run]).expect(0)["run"].clone();
+    assert!(receipt["binding"]["program"]["path"].as_str().unwrap().ends_with("gh-bin/gh"), "{receipt:#}");
+    assert_eq!(receipt["effects"], json!(["remote-mutation"]));
+    assert!(!receipt.to_string().contains("4711"));
+    // Its checks are run by the forge itself.
+    assert!(!client.names().contains(&"pr.rerun_checks".to_owned()));
+    fails(&mut client, "pr.rerun_checks", json!({"prNumber": 12}), "not_available_here");
+}
+
+#[test]
+fn what_gh_cannot_do_is_said() {
+    let site = with_gh(site());
+    let mut client = Client::of(&site, "local");
+    let empty = done(&mut client, "lane.create", json!({"name": "Empty"}));
+    assert_stands(
+        &client.call("pr.create", json!({"laneId": empty["lane_id"]})),
+        "refused",
+        "nothing_to_review",
+    );
+    assert_stands(&client.call("pr.create", json!({"laneId": "lane-none"})), "refused", "not_found");
+    assert_stands(&client.call("pr.inventory", json!({})), "refused", "invalid_arguments");
+    std::fs::write(site.beside("gh-bin/inventory"), "not logged in\n").unwrap();
+    fails(&mut client, "pr.inventory", json!({"prNumber": 12}), "provider_failed");
+    std::fs::write(site.beside("gh-bin/inventory"), r#"{"data":{"repository":{"pullRequest":null}}}"#)
+        .unwrap();
+    fails(&mut client, "pr.inventory", json!({"prNumber": 13}), "not_found");
+    // The policy decides about the network, and a rule for reading here does not answer for it.
+    let rules = std::fs::read_to_string(site.workspace.join(POLICY)).unwrap();
+    site.workspace.write(POLICY, rules.replace("\"process-exec\", \"remote-read\"]", "\"process-exec\"]"));
+    assert_stands(&client.call("pr.inventory", json!({"prNumber": 14})), "pending", "approval_pending");
+    site.workspace.write(POLICY, rules.replace(", \"remote-read\", \"remote-mutation\"", ""));
+    let refused = client.call("pr.inventory", json!({"prNumber": 15}));
+    assert_stands(&refused, "refused", "policy_effect_not_allowed");
+    // A program that is not there, and one that there is no adapter for.
+    for program in ["gh-none/gh", "tea"] {
+        site.workspace.write(POLICY, rules.replace("\"gh\"", &format!("{program:?}")));
+        assert!(!client.names().contains(&"pr.inventory".to_owned()), "{program}");
+        let refused = client.call("pr.inventory", json!({"prNumber": 12}));
+        assert_eq!(about(&refused)["code"], "not_available_here", "{refused:#}");
+        assert!(text(&refused).contains("forge"), "{refused:#}");
+    }
+}

@@ -13,6 +13,7 @@ mod builtin_bound;
 mod builtin_commands;
 mod builtin_fleet;
 mod builtin_git;
+mod builtin_lanes;
 mod builtin_people;
 mod builtin_pr;
 mod builtin_sessions;

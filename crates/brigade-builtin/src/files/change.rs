@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
+use crate::lane::lock_of;
 use crate::named::Named;
 use crate::run::arguments;
 
@@ -20,7 +21,7 @@ const LARGEST: u64 = 64 << 20;
 /// The most entries of a directory that is deleted.
 const MOST: usize = 10_000;
 
-/// The lock of those who change files of the workspace.
+/// The lock of those who change files of the workspace. Each lane has a lock of its own.
 const LOCK: &str = ".brigade/tools/files.lock";
 
 /// How long one waits for another.
@@ -28,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until nobody else changes files, so that what is replaced is what was read.
 fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
-    let path = RelPath::of(LOCK);
+    let name = context.root.map_or_else(|| LOCK.to_owned(), lock_of);
+    let path: RelPath = name.parse().map_err(|_| Failure::new(codes::FILE_ERROR, "the lane has no lock"))?;
     let holder = format!("process {}", std::process::id());
     let lock = || context.fs.lock(&path, &holder, PATIENCE);
     let locked = match lock() {

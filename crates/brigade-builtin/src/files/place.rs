@@ -48,14 +48,14 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
 
 /// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
 pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
-    let root = context.fs.root().display().to_string();
+    let root = context.files.root().display().to_string();
     let shown = context.guards.check(given, &root, usage)?;
     let (folder, name) = match (usage, shown.rsplit_once('/')) {
         (PathUse::Change, Some((folder, name))) => (folder, Some(name)),
         (PathUse::Change, None) => ("", Some(shown.as_str())),
         (PathUse::Read | PathUse::Search, _) => (shown.as_str(), None),
     };
-    let real = match context.fs.resolve(if folder.is_empty() { "." } else { folder }, None) {
+    let real = match context.files.resolve(if folder.is_empty() { "." } else { folder }, None) {
         Ok(Location::Inside(real)) => real,
         Ok(Location::Outside(_)) => return Err(PathProblem::Outside.into()),
         Err(error) => return Err(failed(&shown, &error)),
@@ -71,7 +71,7 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
     let place = Place { path, shown, is_folder: path_names_a_folder(given) };
     // What ends in a slash is a directory, if it is there.
     if place.is_folder && !place.path.is_root() {
-        let found = context.fs.link_metadata(&place.path).map(|found| found.kind);
+        let found = context.files.link_metadata(&place.path).map(|found| found.kind);
         if found.is_ok_and(|kind| kind != FileKind::Directory) {
             return Err(Failure::new(
                 codes::NOT_A_DIRECTORY,
@@ -118,9 +118,9 @@ impl Place {
     }
 }
 
-/// Opens the root of the workspace.
+/// Opens the root of the files.
 pub(super) fn root(context: &Context<'_>) -> Result<Folder, Failure> {
-    Folder::root(context.fs.root()).map_err(|error| failed(".", &error))
+    Folder::root(context.files.root()).map_err(|error| failed(".", &error))
 }
 
 /// Compares a file with what the caller has seen of it.
@@ -142,7 +142,8 @@ pub(super) fn check_seen(
 impl Context<'_> {
     /// Notes what became of a file, for the receipt.
     pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
-        self.touched.push(Touched { path: path.to_string(), before, after });
+        let path = self.in_workspace(path.as_str());
+        self.touched.push(Touched { path, before, after });
     }
 
     /// Returns the sha256 of an open file. A wish to cancel the call ends that, however long the file is.

@@ -135,6 +135,7 @@ impl Repository {
         top: PathBuf,
         git_dir: PathBuf,
     ) -> Result<Repository, Failure> {
+        let closed = [".brigade", ".git"].map(|name| top.join(name)).to_vec();
         Ok(Repository {
             git: find_git(context)?,
             top,
@@ -144,7 +145,7 @@ impl Repository {
             sandbox: self.sandbox,
             cancel: self.cancel.clone(),
             also: Vec::new(),
-            closed: Vec::new(),
+            closed,
         })
     }
 

@@ -6,6 +6,7 @@ use brigade_policy::{Blocker, WebUrl, shown_label};
 use brigade_profile::builtin::{
     COMMAND, CommandArgs, Fact, PathUse, Refused, allowed_url, definition, refused_arguments,
 };
+use brigade_profile::files_root;
 
 use crate::facts::PlanFacts;
 
@@ -36,7 +37,8 @@ pub(super) fn blockers(facts: &PlanFacts<'_>, args: Option<&Json>, blockers: &mu
         blockers.push(Blocker::new(problem, format!("$.url: {problem}")).field("$.url"));
     }
     blockers.extend(known.named.against.iter().cloned());
-    let root = facts.root.display().to_string();
+    let lane = facts.session.as_ref().and_then(|session| session.root_of(row.id));
+    let root = files_root(&facts.root, lane).display().to_string();
     if let Some(args) = args {
         let refused = refused_arguments(row, args, facts.caller.agent(), &known.guards, &root);
         blockers.extend(refused.iter().map(Refused::blocker));

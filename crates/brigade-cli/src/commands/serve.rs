@@ -51,6 +51,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "dotted|plain", hide_possible_values = true)]
     names: Option<NamesWord>,
 
+    /// Work in this lane: paths of files and commands are relative to its worktree
+    #[arg(long, value_name = "ID")]
+    lane: Option<String>,
+
     /// Take requests over HTTP without a token as those of the agent given with --as
     #[arg(long, requires = "http", requires = "agent")]
     no_token: bool,
@@ -111,6 +115,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
     wanted.agent.clone_from(&arguments.agent);
     wanted.profiles.clone_from(&arguments.profiles);
     wanted.no_token = arguments.no_token;
+    wanted.lane.clone_from(&arguments.lane);
     wanted.list = arguments.list.map(|word| match word {
         ListWord::Full => Listing::Full,
         ListWord::Compact => Listing::Compact,
@@ -132,9 +137,9 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
 
 /// Passes the lines of a client inside of a task on to the session of the task, which decides who speaks.
 fn in_task(arguments: &ServeArgs, directory: &Path) -> Result<(), Error> {
-    let ServeArgs { stdio: _, http, unix, agent, profiles, list, names, no_token: _ } = arguments;
+    let ServeArgs { stdio: _, http, unix, agent, profiles, list, names, lane, no_token: _ } = arguments;
     let is_plain = http.is_none() && unix.is_none() && agent.is_none() && profiles.is_empty();
-    if !is_plain || list.is_some() || names.is_some() {
+    if !is_plain || list.is_some() || names.is_some() || lane.is_some() {
         let why = "inside of a task the session is that of the task, and no option changes it";
         return Err(Error::new(ErrorKind::Usage, why).hint("`brigade serve --stdio` connects to it"));
     }

@@ -139,8 +139,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 for (key, value) in reader.table("programs", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
                         "capture" => policy.capture = command_line(reader, "programs.capture", value),
-                        // Pull requests are those of the local forge, whatever the program is.
-                        "forge" => drop(command_line(reader, "programs.forge", value)),
+                        "forge" => policy.forge = command_line(reader, "programs.forge", value),
                         _ => reader.unknown_member(key, "programs.", &["capture", "forge"], TOP),
                     }
                 }

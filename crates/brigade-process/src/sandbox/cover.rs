@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use crate::launch::last_errno;
 
 use super::beneath::Way;
-use super::mounts::{View, copy_of, move_to, set_read_only};
+use super::mounts::{View, copy_of, move_to, protected, set_read_only};
 use super::{SandboxError, SandboxProfile};
 
 /// A directory and what of it stays to be seen.
@@ -47,8 +47,11 @@ impl Cover {
             CString::new(bytes).map_err(|_| SandboxError::Build("a path holds a NUL byte".to_owned()))
         };
         let mut shown = Vec::new();
-        let read = profile.read.iter().map(|path| (path, View::ReadOnly));
-        for (path, view) in profile.write.iter().map(|path| (path, View::Writable)).chain(read) {
+        let read = profile.read.iter().map(|path| (path.as_path(), View::ReadOnly));
+        let write = profile.write.iter().map(|path| (path.as_path(), View::Writable));
+        // What stays closed beneath one that is written is seen, too.
+        let closed = protected(profile).map(|path| (path, View::ReadOnly));
+        for (path, view) in write.chain(read).chain(closed) {
             let below = path.strip_prefix(folder).ok().filter(|below| !below.as_os_str().is_empty());
             let (Some(below), Ok(found)) = (below, path.symlink_metadata()) else { continue };
             let parts = below.components().map(|part| text(part.as_os_str().as_bytes()));
@@ -133,6 +136,9 @@ fn make(folder: &OwnedFd, name: &CStr, is_folder: bool) -> rustix::io::Result<()
             result => result,
         };
     }
-    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    openat(folder, name, flags, Mode::from_raw_mode(0o644)).map(drop)
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    match openat(folder, name, flags, Mode::from_raw_mode(0o644)) {
+        Ok(_) | Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(error),
+    }
 }

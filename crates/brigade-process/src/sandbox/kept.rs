@@ -165,6 +165,15 @@ impl Ways {
     }
 }
 
+/// Returns the directory of git that a directory of files shares with its other worktrees, without links. `None` if there
+/// is none.
+pub fn shared_git(files: &Path) -> Option<PathBuf> {
+    let entry = files.join(GIT);
+    let git = named(&entry, b"gitdir:").map_or(entry, |folder| files.join(folder));
+    let shared = named(&git.join("commondir"), b"").map_or(git.clone(), |shared| git.join(shared));
+    shared.canonicalize().ok().filter(|shared| shared.is_dir())
+}
+
 /// Lists the files of a directory that end in `.json`, sorted; none when it cannot be read.
 pub fn json_files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();

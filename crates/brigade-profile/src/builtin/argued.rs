@@ -97,6 +97,12 @@ pub fn refused_arguments(
                 }
             }
         }
+        "pr.comments" | "pr.inventory" | "pr.rerun_checks"
+            if args.get("prNumber").is_some() == args.get("prId").is_some() =>
+        {
+            let message = "name the pull request either by `prNumber` or by `prId`";
+            say(reasons::INVALID_ARGUMENTS, "prNumber", message);
+        }
         "git.push" => {
             if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
                 say(reasons::INVALID_ARGUMENTS, "remote", "it is the name of a remote");
@@ -226,6 +232,16 @@ mod tests {
             r#"{"sparse_paths": ["src", "!x", ".."]}"#,
             &["invalid_arguments sparse_paths", "path_outside sparse_paths"],
         );
+    }
+
+    #[test]
+    fn a_pull_request_has_one_name() {
+        for id in ["pr.comments", "pr.inventory", "pr.rerun_checks"] {
+            check(id, r#"{"prNumber": 1}"#, &[]);
+            check(id, r#"{"prId": "1"}"#, &[]);
+            check(id, "{}", &["invalid_arguments prNumber"]);
+            check(id, r#"{"prNumber": 1, "prId": "1"}"#, &["invalid_arguments prNumber"]);
+        }
     }
 
     #[test]

@@ -15,7 +15,8 @@ words! {
         SearchProvider = "search.provider",
         /// Hosts that may be fetched from.
         WebDomains = "web.domains",
-        /// A forge: the one of this workspace, which is rows about lanes.
+        /// A forge: the one of this workspace, which is rows about lanes, or the one that the program of the policy
+        /// reaches.
         Forge = "forge",
         /// A program that captures the screen.
         Screenshot = "cap.screenshot",
@@ -47,7 +48,10 @@ impl Fact {
                 "name a provider as `search` under `[web]` in .brigade/tools/gateway.toml"
             }
             Fact::WebDomains => "list hosts as `domains` under `[web]` in .brigade/tools/policy.toml",
-            Fact::Forge => "make the workspace a git repository: `git init`",
+            Fact::Forge => {
+                "make the workspace a git repository: `git init`; if `forge` under `[programs]` in .brigade/tools/policy.toml \
+                 names `gh`, that must be on PATH, and its checks are run by the forge itself"
+            }
             Fact::Screenshot => {
                 "name a capture program as `capture` under `[programs]` in .brigade/tools/policy.toml, or keep a file with \
                  `proof.attach`"

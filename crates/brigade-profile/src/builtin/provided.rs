@@ -3,7 +3,7 @@
 use brigade_catalog::Tool;
 use brigade_command::Argv;
 
-use super::{COMMAND, entry};
+use super::{COMMAND, entry, is_of_forge};
 
 /// The tool that searches the web.
 pub const SEARCH: &str = "web.search";
@@ -14,7 +14,7 @@ pub const SCREENSHOT: &str = "proof.screenshot";
 /// Returns whether the entry of a call depends on more than the id: its arguments or the configuration may name a
 /// program.
 pub fn may_start_a_program(id: &str) -> bool {
-    matches!(id.trim(), COMMAND | SEARCH | SCREENSHOT)
+    matches!(id.trim(), COMMAND | SEARCH | SCREENSHOT) || is_of_forge(id.trim())
 }
 
 /// Makes the entry of a call that a program answers which the configuration names. `None` for a tool that no program

@@ -249,6 +249,8 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
     show_code(&preview.bound_code, sheet);
     sheet.field("asked by", call.caller.to_string());
+    // Paths of the arguments are relative to it.
+    sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
     let Some(earlier) = &preview.last_approved else {
         sheet.field("last approved", "none among the newest runs");
         return;

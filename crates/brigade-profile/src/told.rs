@@ -1,0 +1,87 @@
+//! What an agent is told of tools when it asks: the rows of `tools.list` and `tools.search`, and `tools.describe`.
+
+use brigade_policy::{Gate, RiskLevel};
+use serde::Serialize;
+
+use crate::builtin::{Approval, Judge, definition};
+use crate::control::control_tool;
+
+/// A tool in `tools.list` and `tools.search`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolRow {
+    /// The listed name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The first name of its source.
+    pub source: Option<String>,
+    /// Whether no judge is asked about its calls.
+    pub skip_judge: bool,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The gate in words.
+    pub reason: &'static str,
+}
+
+impl ToolRow {
+    /// Writes the row of a tool with this id.
+    pub fn of(id: &str, name: &str, description: &str, source: Option<&str>, gate: Gate) -> ToolRow {
+        ToolRow {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            source: source.map(str::to_owned),
+            skip_judge: definition(id).is_none_or(|row| row.judge != Judge::Run),
+            gate,
+            reason: gate_in_words(id, gate),
+        }
+    }
+}
+
+/// What `tools.search` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundTools {
+    /// The words that were searched for.
+    pub query: String,
+    /// The best ones.
+    pub tools: Vec<ToolRow>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// What `tools.describe` answers. `S` is a schema.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolDescription<'a, S> {
+    /// The listed name.
+    pub name: &'a str,
+    /// The id.
+    pub id: &'a str,
+    /// The display name.
+    pub title: &'a str,
+    /// What it does.
+    pub description: &'a str,
+    /// The schema of the arguments.
+    pub input_schema: &'a S,
+    /// The schema of structured results.
+    pub output_schema: Option<&'a S>,
+    /// The family.
+    pub family: &'a str,
+    /// The effects.
+    pub effects: &'a [String],
+    /// The risk.
+    pub risk: RiskLevel,
+    /// Whether a person approves each call.
+    pub gate: Gate,
+    /// The gate in words.
+    pub reason: &'static str,
+}
+
+/// Says who approves the calls of a tool.
+pub fn gate_in_words(id: &str, gate: Gate) -> &'static str {
+    let needs_nobody = || definition(id).is_some_and(|row| row.approval == Approval::None);
+    match gate {
+        _ if id == "tools.call" => "its calls are approved as those of the named tool",
+        Gate::Allow if control_tool(id).is_some() || needs_nobody() => "nobody approves its calls",
+        Gate::Allow => "a rule of the policy may approve its calls; without one, a person does",
+        Gate::Ask => "a person approves each call",
+    }
+}

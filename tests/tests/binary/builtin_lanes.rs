@@ -1,0 +1,303 @@
+//! Sessions in a lane: paths of files and commands are relative to its worktree, and nothing leads out of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set up files and programs, and one that cannot read an answer fails"
+)]
+
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use brigade_tests::Site;
+use serde_json::{Value, json};
+
+use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of, text};
+
+const RULES: &str = r#"allowed_families = ["builtin"]
+allowed_effects = ["local-read", "local-write", "local-delete", "state-write", "process-exec"]
+
+[[auto_approve]]
+name = "lanes"
+tools = ["fs.*", "git.*", "lane.*", "proof.*", "agent.*", "task.*", "cmd.run"]
+effects = ["local-read", "local-write", "local-delete", "state-write", "process-exec"]
+"#;
+
+/// Two agents. Commands write where they work.
+const AGENTS: &str = r#"[[agent]]
+name = "local"
+profiles = ["access.operator", "permission.full-auto", "context.commands"]
+
+[[agent]]
+name = "ann"
+profiles = ["access.operator", "permission.full-auto", "context.commands"]
+"#;
+
+const PROFILES: &str = r#"[[profile]]
+name = "context.commands"
+[[profile.rule]]
+match = "id:cmd.run"
+action = "allow"
+constrain = { commands = ["cat", "touch", "sh", "git"], effects = ["local-write"] }
+"#;
+
+/// A workspace that is a repository, whose file `a.txt` says `one`.
+fn site() -> Site {
+    let site = Site::empty();
+    site.workspace.write(POLICY, RULES);
+    site.workspace.write(".brigade/tools.toml", "");
+    site.workspace.write(".brigade/tools/profiles.toml", PROFILES);
+    site.workspace.write(GATEWAY, AGENTS);
+    site.workspace.write(".gitignore", ".brigade/\n");
+    site.workspace.write("a.txt", "one\n");
+    site.workspace.git_init();
+    site
+}
+
+/// Makes a lane for an agent, and returns its id.
+#[track_caller]
+fn lane(site: &Site, agent: &str, name: &str) -> String {
+    let made = done(&mut Client::of(site, agent), "lane.create", json!({"name": name}));
+    made["lane_id"].as_str().unwrap().to_owned()
+}
+
+/// Begins a session of an agent in a lane.
+#[track_caller]
+fn session(site: &Site, agent: &str, lane: &str) -> Client {
+    let mut client = Client::start(site, &["--as", agent, "--lane", lane]);
+    let told = client.hello("2025-11-25", json!({}))["instructions"].as_str().unwrap().to_owned();
+    assert!(told.contains(&folder(lane)), "{told}");
+    client
+}
+
+fn folder(lane: &str) -> String {
+    format!(".brigade/lanes/{lane}")
+}
+
+#[track_caller]
+fn fails(client: &mut Client, tool: &str, args: Value, code: &str) {
+    let answer = client.call(tool, args.clone());
+    assert_eq!(about(&answer)["code"], code, "{tool} {args}: {answer:#}");
+    assert_eq!(answer["isError"], true);
+}
+
+/// Locks a file as a call does that changes files.
+fn locked(path: PathBuf) -> File {
+    let file = File::options().create(true).append(true).open(path).unwrap();
+    file.try_lock().unwrap();
+    file
+}
+
+#[test]
+fn two_sessions_work_in_two_lanes_and_do_not_wait_for_each_other() {
+    let site = site();
+    let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
+    let (mut first, mut second) = (session(&site, "local", &one), session(&site, "local", &two));
+    let head = site.workspace.git(["rev-parse", "HEAD"]);
+    done(&mut first, "fs.write", json!({"path": "a.txt", "content": "first\n"}));
+    // Somebody changes files in the workspace and in the first lane for as long as this lasts.
+    let elsewhere = [".brigade/tools/files.lock".to_owned(), format!("{}.lock", folder(&one))];
+    let held = elsewhere.map(|path| locked(site.workspace.join(path)));
+    let written = done(&mut second, "fs.write", json!({"path": "/workspace/a.txt", "content": "second\n"}));
+    assert_eq!(written["path"], "a.txt");
+    drop(held);
+    assert_eq!(done(&mut first, "fs.read", json!({"path": "a.txt"}))["content"], "first\n");
+    assert_eq!(done(&mut second, "fs.read", json!({"path": "a.txt"}))["content"], "second\n");
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n");
+    assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&two))), "second\n");
+    let found = done(&mut first, "fs.grep", json!({"pattern": "first|second|one", "path": "."}));
+    assert_eq!(found["matches"], json!([{"path": "a.txt", "line": 1, "content": "first"}]));
+    // The receipt says which file it was.
+    let answer = first
+        .call("fs.edit", json!({"path": "a.txt", "target_content": "first", "replacement_content": "1st"}));
+    let run = about(&answer)["run_id"].as_str().unwrap().to_owned();
+    let receipt = site.json(["run", "show", &run]).expect(0)["run"].clone();
+    assert_eq!(receipt["touched"][0]["path"], format!("{}/a.txt", folder(&one)), "{receipt:#}");
+    assert_eq!(receipt["session"]["root"], folder(&one));
+    // What git sees of the workspace is the lane, too.
+    let status = done(&mut first, "git.status", json!({"binding_id": "workspace"}));
+    assert!(status["binding"]["ref"]["value"].as_str().unwrap().starts_with("brigade/one-"), "{status:#}");
+    assert!(text(&second.call("git.diff", json!({"binding_id": "workspace"}))).contains("+second"));
+    let commit = json!({"binding_id": "workspace", "message": "Second", "paths": ["a.txt"]});
+    let made = done(&mut second, "git.commit", commit);
+    let branch =
+        done(&mut second, "lane.get", json!({"lane_id": two}))["branch"].as_str().unwrap().to_owned();
+    assert_eq!(made["commit_sha"], json!(site.workspace.git(["rev-parse", &branch]).trim()));
+    assert_eq!(site.workspace.git(["rev-parse", "HEAD"]), head);
+    assert_eq!(site.json(["run", "verify"]).expect(0)["valid"], true);
+}
+
+#[test]
+fn nothing_leads_out_of_a_lane() {
+    let site = site();
+    let (one, two) = (lane(&site, "local", "One"), lane(&site, "ann", "Two"));
+    let here = site.workspace.path().display().to_string();
+    symlink("../../..", site.workspace.join(format!("{}/out", folder(&one)))).unwrap();
+    symlink(format!("../{two}"), site.workspace.join(format!("{}/other", folder(&one)))).unwrap();
+    let mut client = session(&site, "local", &one);
+    for path in
+        ["../../../a.txt", &format!("{here}/a.txt"), &format!("../{two}/a.txt"), "out/a.txt", "other/a.txt"]
+    {
+        fails(&mut client, "fs.read", json!({"path": path}), "path_outside");
+        fails(&mut client, "fs.write", json!({"path": path, "content": "x"}), "path_outside");
+        fails(&mut client, "proof.attach", json!({"path": path}), "path_outside");
+    }
+    for path in ["..", "../../..", "out", "other"] {
+        fails(&mut client, "cmd.run", json!({"command": "touch evil", "cwd": path}), "path_outside");
+        fails(&mut client, "fs.list", json!({"path": path}), "path_outside");
+    }
+    // The file by which git finds the repository, and what would be the state of a workspace.
+    for path in [".git", ".git/config", ".brigade/tools.toml"] {
+        fails(&mut client, "fs.read", json!({"path": path}), "protected_path");
+        fails(&mut client, "fs.write", json!({"path": path, "content": "x"}), "protected_path");
+        fails(&mut client, "fs.delete", json!({"path": path}), "protected_path");
+    }
+    // Nobody reaches a lane from the workspace.
+    let mut outside = Client::of(&site, "local");
+    fails(&mut outside, "fs.read", json!({"path": format!("{}/a.txt", folder(&one))}), "protected_path");
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n");
+    assert!(!site.workspace.exists("evil"));
+}
+
+#[test]
+fn a_command_in_a_lane_writes_there_alone() {
+    let site = site();
+    let one = lane(&site, "local", "One");
+    let mut client = session(&site, "local", &one);
+    done(&mut client, "fs.write", json!({"path": "sub/b.txt", "content": "in the lane\n"}));
+    let run = |client: &mut Client, command: &str, cwd: &str| {
+        done(client, "cmd.run", json!({"command": command, "cwd": cwd}))
+    };
+    assert_eq!(run(&mut client, "cat b.txt", "sub")["stdout"], "in the lane\n");
+    assert_eq!(run(&mut client, "cat a.txt", ".")["stdout"], "one\n");
+    assert_eq!(run(&mut client, "touch new.txt", ".")["exit_code"], 0);
+    assert!(site.workspace.exists(format!("{}/new.txt", folder(&one))));
+    let before = site.workspace.read_text(format!("{}/.git", folder(&one)));
+    for command in ["touch ../../../evil", "touch ../../tools/evil", "touch .git", "touch .brigade"] {
+        assert_ne!(run(&mut client, command, ".")["exit_code"], 0, "{command}");
+    }
+    assert_ne!(run(&mut client, "cat ../../../a.txt", ".")["exit_code"], 0);
+    assert_eq!(site.workspace.read_text(format!("{}/.git", folder(&one))), before);
+    assert!(!site.workspace.exists("evil") && !site.workspace.exists(".brigade/tools/evil"));
+    // Git finds its repository, and reads it.
+    let printed = run(&mut client, "git log --format=%s", ".");
+    assert_eq!(printed["exit_code"], 0, "{printed:#}");
+}
+
+#[test]
+fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
+    let site = site();
+    site.workspace.replace(POLICY, "\"fs.*\", ", "\"fs.read\", ");
+    let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
+    let (mut first, mut second) = (session(&site, "local", &one), session(&site, "local", &two));
+    let args = json!({"path": "a.txt", "content": "new\n"});
+    let asked = first.call("fs.write", args.clone());
+    assert_stands(&asked, "pending", "approval_pending");
+    let other = second.call("fs.write", args);
+    assert_ne!(id_of(&asked), id_of(&other), "a call in another lane is another call");
+    let shown = site.brigade.run(["tools", "call", "show", &id_of(&asked)]).assert_code(0).stdout_text();
+    assert!(shown.contains(&folder(&one)), "{shown}");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    // Another session of the agent may go on with it, and it is done where it was asked for.
+    assert_stands(&second.call("call.wait", json!({"call_id": id_of(&asked)})), "completed", "");
+    assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&one))), "new\n");
+    assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&two))), "one\n");
+    // A call of a lane that is gone does not fall back to the workspace.
+    site.json(["call", "approve", &id_of(&other)]).expect(0);
+    done(&mut first, "lane.archive", json!({"lane_id": two, "name": "Two"}));
+    let gone = second.call("call.wait", json!({"call_id": id_of(&other)}));
+    assert_stands(&gone, "refused", "archived");
+    fails(&mut second, "fs.read", json!({"path": "a.txt"}), "archived");
+    fails(&mut second, "cmd.run", json!({"command": "cat a.txt"}), "archived");
+    fails(&mut second, "git.status", json!({"binding_id": "workspace"}), "archived");
+    // What works on no files goes on.
+    done(&mut second, "lane.list", json!({}));
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n");
+    assert!(!site.workspace.exists(format!("{}.lock", folder(&two))));
+}
+
+#[test]
+fn a_lane_that_is_a_link_or_no_worktree_is_not_worked_in() {
+    let site = site();
+    let one = lane(&site, "local", "One");
+    let mut client = session(&site, "local", &one);
+    let path = site.workspace.join(folder(&one));
+    fs::rename(&path, site.beside("away")).unwrap();
+    symlink(site.beside("away"), &path).unwrap();
+    fails(&mut client, "fs.read", json!({"path": "a.txt"}), "unsafe_repository");
+    fails(&mut client, "cmd.run", json!({"command": "cat a.txt"}), "unsafe_repository");
+    drop(client);
+    for (words, code) in [
+        (["--lane", &one], "unsafe_repository"),
+        (["--lane", "lane-none"], "archived"),
+        (["--lane", "../../.."], "unsafe_repository"),
+        (["--lane", ""], "unsafe_repository"),
+    ] {
+        let mut client = Client::start(&site, &[words.as_slice(), &["--as", "local"]].concat());
+        let (exit, said) = client.ended();
+        assert_eq!(exit, Some(1), "{words:?} {code}: {said}");
+        assert!(said.contains("cannot be worked in"), "{words:?}: {said}");
+    }
+}
+
+/// Adds the worker of `fixtures/kitchen`, which does these steps, and an agent `cook` that it works for.
+#[track_caller]
+fn worker(site: &Site, steps: &Value) {
+    let program = brigade_testkit::fixtures().join("kitchen/worker.py");
+    let command = format!("python3 -B {} {}", program.display(), site.beside("scenario.json").display());
+    site.workspace.write(GATEWAY, format!("{AGENTS}\n[[worker]]\nid = \"mock\"\ncommand = {command:?}\n"));
+    let scenario = json!({"brigade": brigade_testkit::brigade_binary(), "default": steps});
+    fs::write(site.beside("scenario.json"), scenario.to_string()).unwrap();
+    let (beside, fixtures) = (site.beside(""), brigade_testkit::fixtures());
+    let binary = brigade_testkit::brigade_binary();
+    let read = [beside.as_path(), fixtures.as_path(), Path::new(&binary).parent().unwrap()];
+    let sandbox = format!("[sandbox]\nmode = \"enforce\"\nread_paths = {read:?}\n\n[[auto");
+    site.workspace.replace(POLICY, "[[auto", &sandbox);
+    let manifest = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: cook}\nspec:\n  \
+                    runtime: {language: python, version: '3'}\n  task: {instruction: Cook.}\n";
+    done(&mut Client::of(site, "local"), "agent.create", json!({"manifest_yaml": manifest}));
+}
+
+#[test]
+fn a_task_works_in_the_lane_that_its_input_names() {
+    let site = site();
+    let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
+    let anns = lane(&site, "ann", "Three");
+    let calls =
+        json!([["fs.read", {"path": "a.txt"}], ["fs.write", {"path": "c.txt", "content": "by a tool\n"}]]);
+    worker(
+        &site,
+        &json!([{"append": "a.txt", "text": "two\n"}, {"mcp": calls, "to": "told.json"},
+            {"append": ".git", "text": "x"}, {"write": "../../../evil", "text": "x"}, {"output": "cooked"}]),
+    );
+    let before = site.workspace.read_text(format!("{}/.git", folder(&one)));
+    let mut client = Client::of(&site, "local");
+    let in_lane = |lane: &str| json!({"agent_id": "cook", "input": {"lane": lane}});
+    let started = done(&mut client, "task.execute", in_lane(&one));
+    let wait = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
+    let ended = done(&mut client, "task.wait", wait);
+    assert_eq!(
+        (&ended["status"], &ended["last_output"]),
+        (&json!("completed"), &json!("cooked")),
+        "{ended:#}"
+    );
+    let read = |path: &str| site.workspace.read_text(format!("{}/{path}", folder(&one)));
+    assert_eq!(read("a.txt"), "one\ntwo\n");
+    assert_eq!(read("c.txt"), "by a tool\n", "{}", read("told.json"));
+    assert!(read("told.json").contains("one\\ntwo"), "{}", read("told.json"));
+    assert_eq!(read(".git"), before);
+    assert_eq!(site.workspace.read_text("a.txt"), "one\n");
+    assert!(!site.workspace.exists("evil"));
+    // A lane of another agent, and none.
+    fails(&mut client, "task.execute", in_lane(&anns), "not_found");
+    fails(&mut client, "task.execute", in_lane("lane-none"), "not_found");
+    // A task of a session in a lane works there as well, and nowhere else.
+    let mut bound = session(&site, "local", &two);
+    fails(&mut bound, "task.execute", in_lane(&one), "outside_context");
+    let started = done(&mut bound, "task.execute", json!({"agent_id": "cook"}));
+    let wait = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
+    assert_eq!(done(&mut bound, "task.wait", wait)["status"], "completed");
+    assert_eq!(site.workspace.read_text(format!("{}/c.txt", folder(&two))), "by a tool\n");
+}
