@@ -90,7 +90,7 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
             brigade_builtin::kept_image(&copy.path, copy.after?)
         }
         tool if is_of_forge(tool) => {
-            let printed = room.fs.open(&rel(receipt.stdout_log_path.as_deref()?)).ok()?;
+            let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
             brigade_builtin::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
         }
         _ => return None,
