@@ -4,6 +4,7 @@
 //! all its names. [`Program::of`] finds a row by the first word of a command: a name or a path, with or without a
 //! version (`/usr/bin/python3.11`).
 
+mod row;
 mod table;
 
 use std::borrow::Cow;
@@ -202,12 +203,12 @@ pub enum Password {
     /// No such option, except options with a telling name.
     #[default]
     None,
-    /// `-u name:password` and its long forms.
-    User,
-    /// `-p password`, in the same word or the next.
-    Short,
-    /// `-ppassword`, in the same word.
-    ShortAttached,
+    /// `-u name:password` behind one of these letters, and its long forms.
+    User(&'static str),
+    /// A password behind one of these letters, in the same word or the next: `-p password`.
+    Short(&'static str),
+    /// A password behind one of these letters, in the same word: `-ppassword`.
+    ShortAttached(&'static str),
     /// `-p password` after the subcommand `login`.
     AfterLogin,
     /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.

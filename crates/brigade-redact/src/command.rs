@@ -9,7 +9,7 @@ use super::anchors::Anchors;
 use super::line::has_secret;
 use super::words::LINE_NAMES;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::Argv;
+use brigade_command::{Argv, Password, Program};
 
 /// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
@@ -88,14 +88,28 @@ pub fn shows(shown: &str, exact: &str) -> bool {
     found.is_some_and(|rest| !rest.is_empty())
 }
 
-/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know.
+/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know, or
+/// an option and a program that takes a password.
 fn may_hold_secret(command: &str) -> bool {
     static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
         let builder = AhoCorasick::builder().ascii_case_insensitive(true).build(LINE_NAMES);
         builder.expect("a few words fit an automaton")
     });
-    let names_one = || command.contains(['-', '=', ':', '/']) && NAMES.is_match(command);
+    let names_one =
+        || command.contains(['-', '=', ':', '/']) && (NAMES.is_match(command) || takes_password(command));
     !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
+}
+
+/// Returns whether a command may start a program that takes a password, and has an option.
+fn takes_password(command: &str) -> bool {
+    // The words as they stand there; a backslash may hide one.
+    const ENDS: &[char] = &[' ', '\t', '\n', '\'', '"', '=', ';', '|', '&', '(', '`'];
+    let is_one = |word: &str| {
+        !word.starts_with(['-', '@'])
+            && Program::of(word).is_some_and(|program| program.password() != Password::None)
+    };
+    let begins = |(at, _): (usize, &str)| command[..at].ends_with(ENDS);
+    command.contains('\\') || command.match_indices('-').any(begins) && command.split(ENDS).any(is_one)
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ mod refers;
 mod texts;
 
 impl Redactor {
-    /// Redacts the words of a configured command line. What only refers to a secret stays: a variable, a placeholder, a
-    /// file or a source.
+    /// Redacts the words of a command line. What only refers to a secret stays: a variable, a placeholder, a file, a
+    /// source, or a text about secrets such as `token: %s`.
     ///
     /// ```
     /// use brigade_redact::Redactor;
