@@ -177,7 +177,8 @@ impl Clients<'_> {
         }
         let folder =
             self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
-        let host = DiskFs::make(&folder)?.lock(&rel(HOST_LOCK), &holder, self.timeout)?;
+        let host = DiskFs::make(&folder)?.lock(&rel(HOST_LOCK), &holder, self.timeout);
+        let host = host.map_err(|error| error.below(&folder))?;
         Ok((own, Some(host)))
     }
 
