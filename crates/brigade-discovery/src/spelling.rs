@@ -626,10 +626,14 @@ impl Reader<'_> {
 
 /// Returns whether a value of the environment or of a header is a secret that stands there itself.
 pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
-    let is_auth =
-        ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
-    let by_name = is_secret_field(name, value) || is_secret_by_option(name, value) || is_auth;
-    found.is_literal() && (by_name || looks_secret_value(value).is_some())
+    let is_auth = || {
+        ["authorization", "proxy-authorization", "cookie"].iter().any(|auth| auth.eq_ignore_ascii_case(name))
+    };
+    found.is_literal()
+        && (is_auth()
+            || is_secret_field(name, value)
+            || is_secret_by_option(name, value)
+            || looks_secret_value(value).is_some())
 }
 
 /// Returns whether a text is a command line rather than a program whose path has a space.
@@ -692,6 +696,19 @@ fn sorted(names: &[String]) -> Vec<String> {
 }
 
 fn dedup(names: &mut Vec<String>) {
+    /// Of fewer names, comparing each with those before it is faster.
+    const FEW: usize = 16;
+    if names.len() <= FEW {
+        let mut at = 1;
+        while at < names.len() {
+            if names[..at].contains(&names[at]) {
+                names.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        return;
+    }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
 }

@@ -156,7 +156,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
         kind: ValueKind::Url,
         is_literal: references(&rest_of_url(word)).is_literal(),
         is_secret: is_unclear(word) || has_literal_user(word),
-        shown,
+        shown: shown.into_owned(),
         variable: None,
     })
 }

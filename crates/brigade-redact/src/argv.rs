@@ -47,9 +47,9 @@ pub(super) enum Hidden {
 
 /// Reads the words of a command line in order.
 #[derive(Default)]
-pub(super) struct ArgvReader {
+pub(super) struct ArgvReader<'w> {
     /// The previous flag.
-    flag: Option<String>,
+    flag: Option<&'w str>,
     /// The letters behind which an earlier program takes `name:password`.
     user: &'static str,
     /// Whether the previous flag takes a name and password.
@@ -58,18 +58,18 @@ pub(super) struct ArgvReader {
     short: Password,
 }
 
-impl ArgvReader {
+impl<'w> ArgvReader<'w> {
     /// Classifies the next word.
-    pub(super) fn next(&mut self, word: &str) -> Hidden {
+    pub(super) fn next(&mut self, word: &'w str) -> Hidden {
         let flag = self.flag.take();
         let credentials = std::mem::take(&mut self.credentials);
         let is_value = !word.starts_with('-') && !word.is_empty();
-        let name = flag.as_deref().map(|flag| flag.trim_start_matches('-'));
+        let name = flag.map(|flag| flag.trim_start_matches('-'));
         let hidden = if credentials {
             password(word, 0)
         } else if let Some(attached) = self.attached_user(word) {
             password(word, attached)
-        } else if is_value && flag.as_deref().is_some_and(|flag| self.takes_password(flag)) {
+        } else if is_value && flag.is_some_and(|flag| self.takes_password(flag)) {
             Hidden::Whole
         } else if self.has_password(word) {
             Hidden::From(2)
@@ -81,11 +81,11 @@ impl ArgvReader {
         let letter = short_option(word).filter(|rest| rest.len() == 1);
         self.credentials = !self.user.is_empty()
             && (matches!(word, "--user" | "--proxy-user") || letter.is_some_and(|it| self.user.contains(it)));
-        if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&&*flag)) {
+        if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&flag)) {
             self.program(word);
         }
         let is_flag = word.starts_with('-') && !word.contains('=');
-        self.flag = (is_flag && !is_switch(word.trim_start_matches('-'))).then(|| word.to_owned());
+        self.flag = (is_flag && !is_switch(word.trim_start_matches('-'))).then_some(word);
         hidden
     }
 

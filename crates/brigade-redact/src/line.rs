@@ -71,7 +71,8 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let in_container = container_options(&texts);
     let mut reader = ArgvReader::default();
     let refers = References::of(&texts);
-    let part = |(at, word): (usize, &String)| {
+    let part = |at: usize| {
+        let word = texts[at];
         let hidden = reader.next(word);
         if let Some(from) = secret_of_inner(&texts, at) {
             return Part::Plain(Hidden::From(from));
@@ -100,7 +101,7 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Some(from) => Hidden::From(from),
         })
     };
-    words.iter().enumerate().map(part).collect()
+    (0..texts.len()).map(part).collect()
 }
 
 /// Returns where a key begins in a word of a command line, by the words before it, the option in it, or its form.
@@ -235,7 +236,7 @@ fn value_beside(words: &[&str], at: usize, in_container: &[bool]) -> Option<usiz
     }
     let is_below = at.checked_sub(1).is_some_and(|before| is_variable_option(words[before]));
     object_with_values(word, is_below, is_odd).or_else(|| {
-        let is_url = word.contains("://") || word.contains("/?");
+        let is_url = word.contains('/') && (word.contains("://") || word.contains("/?"));
         let is_value = |name: &str, value: &str| {
             if name == "key" { is_odd(value) } else { is_secret_beside(name, value) }
         };
