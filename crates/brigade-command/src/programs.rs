@@ -211,6 +211,8 @@ pub enum Password {
     ShortAttached(&'static str),
     /// `-p password` after the subcommand `login`.
     AfterLogin,
+    /// The operand behind one of these subcommands.
+    Operand(&'static [&'static str]),
     /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.
     OtherShort,
 }

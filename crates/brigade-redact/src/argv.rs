@@ -56,6 +56,20 @@ pub(super) struct ArgvReader<'w> {
     credentials: bool,
     /// Which short options take a password. For most programs, none does.
     short: Password,
+    /// Where the operand that is a password stands.
+    operand: Operand,
+}
+
+/// How near an operand is that is a password.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Operand {
+    /// There is none.
+    #[default]
+    None,
+    /// Behind one of these subcommands, if that is the next word.
+    Behind(&'static [&'static str]),
+    /// It is the next word that is no option.
+    Next,
 }
 
 impl<'w> ArgvReader<'w> {
@@ -69,7 +83,9 @@ impl<'w> ArgvReader<'w> {
             password(word, 0)
         } else if let Some(attached) = self.attached_user(word) {
             password(word, attached)
-        } else if is_value && flag.is_some_and(|flag| self.takes_password(flag)) {
+        } else if is_value
+            && (self.operand == Operand::Next || flag.is_some_and(|flag| self.takes_password(flag)))
+        {
             Hidden::Whole
         } else if self.has_password(word) {
             Hidden::From(2)
@@ -81,6 +97,11 @@ impl<'w> ArgvReader<'w> {
         let letter = short_option(word).filter(|rest| rest.len() == 1);
         self.credentials = !self.user.is_empty()
             && (matches!(word, "--user" | "--proxy-user") || letter.is_some_and(|it| self.user.contains(it)));
+        self.operand = match self.operand {
+            Operand::Behind(subcommands) if subcommands.contains(&word) => Operand::Next,
+            operand if word.starts_with(['-', '+']) => operand,
+            _ => Operand::None,
+        };
         if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&flag)) {
             self.program(word);
         }
@@ -103,6 +124,7 @@ impl<'w> ArgvReader<'w> {
                 _ => {}
             },
             Password::User(letters) => self.user = letters,
+            Password::Operand(subcommands) => self.operand = Operand::Behind(subcommands),
             // The program that `sshpass` starts has its own flags.
             Password::OtherShort => self.short = Password::None,
             short @ (Password::Short(_) | Password::ShortAttached(_) | Password::AfterLogin) => {

@@ -95,21 +95,28 @@ fn may_hold_secret(command: &str) -> bool {
         let builder = AhoCorasick::builder().ascii_case_insensitive(true).build(LINE_NAMES);
         builder.expect("a few words fit an automaton")
     });
-    let names_one =
-        || command.contains(['-', '=', ':', '/']) && (NAMES.is_match(command) || takes_password(command));
+    let names_one = || {
+        let is_named = NAMES.is_match(command);
+        is_named && command.contains(['-', '=', ':', '/']) || takes_password(command, is_named)
+    };
     !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
 }
 
-/// Returns whether a command may start a program that takes a password, and has an option.
-fn takes_password(command: &str) -> bool {
+/// Returns whether a command may start a program that takes a password, and has an option, if it needs one.
+/// `is_named` tells whether it has a word of the rules: `vault login V`.
+fn takes_password(command: &str, is_named: bool) -> bool {
     // The words as they stand there; a backslash may hide one.
     const ENDS: &[char] = &[' ', '\t', '\n', '\'', '"', '=', ';', '|', '&', '(', '`'];
+    let has_option = command.match_indices('-').any(|(at, _)| command[..at].ends_with(ENDS));
     let is_one = |word: &str| {
         !word.starts_with(['-', '@'])
-            && Program::of(word).is_some_and(|program| program.password() != Password::None)
+            && Program::of(word).is_some_and(|program| match program.password() {
+                Password::None => false,
+                Password::Operand(_) => true,
+                _ => has_option,
+            })
     };
-    let begins = |(at, _): (usize, &str)| command[..at].ends_with(ENDS);
-    command.contains('\\') || command.match_indices('-').any(begins) && command.split(ENDS).any(is_one)
+    command.contains('\\') || (has_option || is_named) && command.split(ENDS).any(is_one)
 }
 
 #[cfg(test)]

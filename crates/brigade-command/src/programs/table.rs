@@ -488,7 +488,10 @@ pub(super) const ROWS: &[Row] = &[
     ])
     .ends_of_code(BUILD_ENDS)
     .finds(Finds::Build),
-    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
+    other(&["cargo"])
+        .ends_of_code(&[".rs", "Cargo.toml"])
+        .finds(Finds::Build)
+        .password(Password::Operand(&["login"])),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
@@ -578,6 +581,9 @@ pub(super) const ROWS: &[Row] = &[
     other(&["ldapwhoami"]).password(Password::Short("w")),
     other(&["ldappasswd"]).password(Password::Short("asw")),
     other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"]).password(Password::ShortAttached("p")),
+    other(&["bao", "vault"]).password(Password::Operand(&["login"])),
+    other(&["ngrok"]).password(Password::Operand(&["authtoken"])),
+    other(&["doctl"]).password(Password::Short("t")),
     other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"])
         .password(Password::AfterLogin),
 ];

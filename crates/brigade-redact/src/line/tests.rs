@@ -68,6 +68,9 @@ fn passwords_behind_short_options_of_programs_are_masked() {
         ("unzip -oP V9 a.zip", "unzip -oP [redacted] a.zip"),
         ("ssh-keygen -t ed25519 -N V9", "ssh-keygen -t ed25519 -N [redacted]"),
         ("http -a bob:V9 https://h", "http -a bob:[redacted] https://h"),
+        ("cargo +nightly login V9", "cargo +nightly login [redacted]"),
+        ("vault login -no-print V9", "vault login -no-print [redacted]"),
+        ("doctl auth init -t V9", "doctl auth init -t [redacted]"),
         ("skopeo login -p V9 h", "skopeo login -p [redacted] h"),
         ("docker exec db /usr/bin/redis-cli -a V9", "docker exec db /usr/bin/redis-cli -a [redacted]"),
         ("helm repo add r https://h --password V9", "helm repo add r https://h --password [redacted]"),
@@ -77,6 +80,7 @@ fn passwords_behind_short_options_of_programs_are_masked() {
         check(line, shown);
         assert!(is_secret_command(line), "{line}");
     }
+    assert!(is_secret_command("sh -c 'cat x; redis-cli > f 2>&1 -a V9 ping'"));
     assert!(is_secret_command("sh -c 'redis-cli -a V9 ping'") && is_secret_command("redis-cli '-a' V9"));
     for line in [
         "redis-cli -h db -p 6379 -n 1 --data x",
@@ -91,6 +95,11 @@ fn passwords_behind_short_options_of_programs_are_masked() {
         "7z x a.7z -p",
         "ssh-keygen -t ed25519 -f key -C me",
         "http -p Hh https://h",
+        "cargo run -- login bob",
+        "cargo login --registry $NAME",
+        "vault login -method=github",
+        "vault kv get x",
+        "sh -c 'mongosh --eval x && mkdir -p out'",
     ] {
         check(line, line);
         assert!(!is_secret_command(line), "{line}");
