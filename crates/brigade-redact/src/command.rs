@@ -88,8 +88,8 @@ pub fn shows(shown: &str, exact: &str) -> bool {
     found.is_some_and(|rest| !rest.is_empty())
 }
 
-/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know, or
-/// an option and a program that takes a password.
+/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know,
+/// or an option and a program that takes a password.
 fn may_hold_secret(command: &str) -> bool {
     static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
         let builder = AhoCorasick::builder().ascii_case_insensitive(true).build(LINE_NAMES);
