@@ -17,7 +17,7 @@ use std::path::Path;
 use brigade_catalog::{Family, Masks, Tool};
 use brigade_command::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Hint, Json, NextStep, Number, Object, Place, closest, reasons};
+use brigade_core::{Fingerprint, Json, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
@@ -37,7 +37,7 @@ use crate::session::CallSession;
 use crate::start::{self, Objection, StartProgram};
 use crate::template::{Template, render_all};
 use asked::{args_fingerprint, call_fingerprint};
-use entry::entry_blockers;
+use entry::{entry_blockers, family_blocker};
 use secret::{holds_mark, secret_blockers, secret_fields};
 
 pub use builtin::shell_blocker;
@@ -630,16 +630,6 @@ fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
     }
     facts.modules.iter().any(|module| Path::new(module).starts_with(path))
         || facts.files.keys().any(|file| brigade_command::is_found_beside(Path::new(file), path))
-}
-
-/// Refuses families that are only projected. An entry without a family already has an error.
-fn family_blocker(tool: &Tool) -> Option<Blocker> {
-    let family = tool.family.filter(|_| !tool.is_executable())?;
-    let message = format!("tools of the family `{}` are not executed", family.as_str());
-    let step = NextStep::PlanProjections(tool.id.as_str().to_owned());
-    let blocker =
-        Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
-    Some(blocker.hint(Hint::to("see where harnesses read it", step)))
 }
 
 /// Returns why the program of an executable family cannot run.

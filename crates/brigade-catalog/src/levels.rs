@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{ConfigIssue, Severity};
+use brigade_core::{ConfigIssue, NextStep, Severity};
 
 use crate::model::{Catalog, Level, Lost, Runtimes, Tool};
 
@@ -29,14 +29,26 @@ impl UnsafeUserFile {
     /// Says what to do, as the end of a sentence.
     pub const fn remedy(self) -> &'static str {
         match self {
-            UnsafeUserFile::Writable => "read what it says, and give it mode 600",
-            UnsafeUserFile::Foreign => "read what it says, and put a copy of your own in its place",
+            UnsafeUserFile::Writable => {
+                "read what it says, and take the right to write it from others (`chmod o-w`)"
+            }
+            UnsafeUserFile::Foreign => {
+                "read what it says, and make yourself its owner (`chown`), or put a copy of your own in its place"
+            }
         }
     }
 
-    /// Returns whether an issue says that a file is not used for such a reason.
-    pub fn is_said_by(issue: &ConfigIssue) -> bool {
-        UnsafeUserFile::ALL.iter().any(|why| why.message() == issue.message)
+    /// Returns the step that mends it, for the file at a path.
+    pub fn fix(self, file: &str) -> NextStep {
+        match self {
+            UnsafeUserFile::Writable => NextStep::CloseFile(file.to_owned()),
+            UnsafeUserFile::Foreign => NextStep::OwnFile(file.to_owned()),
+        }
+    }
+
+    /// Returns the reason that an issue says, if it is that a file is not used.
+    pub fn said_by(issue: &ConfigIssue) -> Option<UnsafeUserFile> {
+        UnsafeUserFile::ALL.into_iter().find(|why| why.message() == issue.message)
     }
 }
 

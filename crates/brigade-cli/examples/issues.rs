@@ -46,6 +46,7 @@ fn fix(remedy: Remedy) -> String {
     let step = match remedy {
         Remedy::Edit => return "edit the file at the line of the issue.".to_owned(),
         Remedy::ReadFile => NextStep::ReadFile("FILE".to_owned()),
+        Remedy::File(step) => step("FILE".to_owned()),
         Remedy::Tool(step) => step("TOOL".to_owned()),
         Remedy::Object(step) => {
             let of_pin = step(String::new()) == NextStep::ShowPin(String::new());

@@ -5,6 +5,7 @@
 //! version (`/usr/bin/python3.11`).
 
 mod options;
+mod row;
 mod table;
 
 use std::borrow::Cow;
@@ -219,14 +220,16 @@ pub enum Password {
     /// No such option, except options with a telling name.
     #[default]
     None,
-    /// `-u name:password` and its long forms.
-    User,
-    /// `-p password`, in the same word or the next.
-    Short,
-    /// `-ppassword`, in the same word.
-    ShortAttached,
+    /// `-u name:password` behind one of these letters, and its long forms.
+    User(&'static str),
+    /// A password behind one of these letters, in the same word or the next: `-p password`.
+    Short(&'static str),
+    /// A password behind one of these letters, in the same word: `-ppassword`.
+    ShortAttached(&'static str),
     /// `-p password` after the subcommand `login`.
     AfterLogin,
+    /// The operand behind one of these subcommands.
+    Operand(&'static [&'static str]),
     /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.
     OtherShort,
 }

@@ -14,6 +14,8 @@ pub enum Remedy {
     Edit,
     /// Read the file that the issue names.
     ReadFile,
+    /// A step for the file at the place of the issue.
+    File(fn(String) -> NextStep),
     /// A step for the tool.
     Tool(fn(String) -> NextStep),
     /// A step for the runtime or pin; for the tool if there is neither.
@@ -165,7 +167,8 @@ issue_types! {
         ConfigWarning = "config_warning", Warning, "A valid value that is probably a mistake",
             "The file is used, but this value may not have the intended effect.", Remedy::Edit;
         UserCatalogUnsafe = "user_catalog_unsafe", Error, "A file of the user could be changed by others",
-            "Its tools and runtimes are ignored. Make yourself its owner, and remove write permission for others.", Remedy::Edit;
+            "Its tools and runtimes are ignored. Read what it says first; then make yourself its owner, and remove write permission for others.",
+            Remedy::File(NextStep::CloseFile);
         EntryShadowed = "entry_shadowed", Info, "An entry of the user that an entry of the project replaces",
             "The nearest entry of an id is the tool, also if it is disabled or broken.", Remedy::Tool(NextStep::ShowTool);
         AliasTaken = "alias_taken", Warning, "An alias that another tool has, too",
@@ -620,9 +623,12 @@ impl IssueType {
         match self.fix() {
             Remedy::Tool(step) | Remedy::Object(step) => Some(step(name.to_owned())),
             Remedy::Step(step) => Some(step),
-            Remedy::Edit | Remedy::ReadFile | Remedy::Call(_) | Remedy::Run(_) | Remedy::Checkpoint(_) => {
-                None
-            }
+            Remedy::Edit
+            | Remedy::ReadFile
+            | Remedy::File(_)
+            | Remedy::Call(_)
+            | Remedy::Run(_)
+            | Remedy::Checkpoint(_) => None,
         }
     }
 

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "schemas")]
 pub use crate::schemas::any_value;
 pub use de::{Mismatch, from_json};
-pub use document::{DocumentWriter, ListWriter, write_document, write_rows, write_with_lists};
+pub use document::{DocumentWriter, ListWriter, write_document, write_list, write_rows, write_with_lists};
 pub use number::Number;
 pub use parse::{Dialect, JsonError, JsonErrorKind};
 pub use peek::{Raw, members};

@@ -61,6 +61,10 @@ next_steps! {
     Edit(Place) = "edit";
     /// Read a file of the workspace.
     ReadFile(String) = "read-file";
+    /// Take the right to write a file from others.
+    CloseFile(String) = "close-file";
+    /// Become the owner of a file.
+    OwnFile(String) = "own-file";
     /// Do it again, and replace what is there.
     Replace = "replace";
     /// Do it again, for another file.
@@ -258,6 +262,8 @@ impl NextStep {
         match self {
             N::Edit(place) => Some(place.to_string()),
             N::ReadFile(text)
+            | N::CloseFile(text)
+            | N::OwnFile(text)
             | N::InitFor(text)
             | N::ShowTool(text)
             | N::DescribeTool(text)

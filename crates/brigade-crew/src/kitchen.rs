@@ -83,7 +83,7 @@ fn may_be_secret(name: &str, value: &str) -> bool {
 
 /// Masks the words of a command, each for itself and as an argument of the others.
 pub(crate) fn masked(redactor: &Redactor, words: &[String]) -> Vec<String> {
-    redactor.redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect()
+    redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -441,7 +441,7 @@ pub(crate) fn run_order(order: Order<'_>) -> Result<Ran, NotStarted> {
     receipt.task = order.task.cloned();
     (receipt.tier, receipt.attempt, receipt.fingerprint) = (order.tier, order.attempt, order.approved);
     receipt.argv =
-        redactor.redact_argv(order.argv.words()).iter().map(|word| word.as_str().to_owned()).collect();
+        redactor.redact_command(order.argv.words()).iter().map(|word| word.as_str().to_owned()).collect();
     receipt.program = found.as_ref().map(|path| path.display().to_string());
     receipt.directory = shown(order.directory, host.fs.root());
     let (start, program) = match (start, opened) {

@@ -121,10 +121,11 @@ pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry)
 /// A name that reads like the place of another entry (`github@cursor/user`) has its `@` and `%` escaped, so that no
 /// id is the `ref` of something else.
 pub(crate) fn plain_id(source: &str, name: &str) -> String {
-    if is_placed(name) || name.contains("%40") || name.contains("%25") {
+    let may_be_placed = name.bytes().any(|byte| byte == b'@' || byte == b'%');
+    if may_be_placed && (is_placed(name) || name.contains("%40") || name.contains("%25")) {
         return format!("{source}:{}", name.replace('%', "%25").replace('@', "%40"));
     }
-    format!("{source}:{name}")
+    [source, ":", name].concat()
 }
 
 /// Returns whether a name ends in `@HARNESS/SCOPE`, with a number or without.

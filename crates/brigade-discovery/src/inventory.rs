@@ -22,10 +22,18 @@ pub struct Inventory {
 impl Inventory {
     /// Adds what a file says. One definition in several places is one entry.
     pub fn add_all(&mut self, entries: Vec<DiscoveredEntry>, launches: Vec<Launch>) {
+        self.reserve(entries.len());
         let mut launches = launches.into_iter();
         for entry in entries {
             self.add_one(entry, launches.next());
         }
+    }
+
+    /// Makes room for entries, so that it need not grow for each file.
+    pub fn reserve(&mut self, count: usize) {
+        self.entries.reserve(count);
+        self.by_id.reserve(count);
+        self.references.reserve(count);
     }
 
     fn add_one(&mut self, mut entry: DiscoveredEntry, mut launch: Option<Launch>) {
@@ -93,11 +101,15 @@ impl Inventory {
 
 /// Gives issues of files the ids that their entries have, now that all definitions of a name are known.
 pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
+    let named: HashSet<&str> = issues.iter().filter_map(|issue| issue.entry_id.as_deref()).collect();
     let mut places: HashMap<(String, &str, Option<usize>), &str> = HashMap::new();
     for entry in entries {
+        let id = plain_id(&entry.source, &entry.name);
+        if !named.contains(id.as_str()) {
+            continue;
+        }
         for origin in &entry.origins {
-            let place = (plain_id(&entry.source, &entry.name), origin.path.as_str(), origin.line);
-            places.insert(place, &entry.id);
+            places.insert((id.clone(), origin.path.as_str(), origin.line), &entry.id);
         }
     }
     for issue in issues {

@@ -1,6 +1,7 @@
 //! Reading a server as its harness spells it.
 
 mod table;
+mod text;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
@@ -16,6 +17,7 @@ use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_un
 use crate::values::{Held, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
+use text::{common_form, cut, dedup, sorted};
 
 pub(crate) use table::{
     AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, OPENCODE, Spelling, VSCODE,
@@ -24,9 +26,6 @@ pub(crate) use table::{
 
 /// What else a server has that its harness reads.
 const EVERYWHERE: &[&str] = &["type", "args", "cwd", "enabled", "disabled", "description"];
-
-/// The longest text that is taken from a file.
-const LONGEST: usize = 2_000;
 
 /// The longest text, in bytes, that is looked into, and the longest command. Nobody writes a longer one by hand.
 pub(crate) const LONGEST_TEXT: usize = 64 << 10;
@@ -626,10 +625,14 @@ impl Reader<'_> {
 
 /// Returns whether a value of the environment or of a header is a secret that stands there itself.
 pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
-    let is_auth =
-        ["authorization", "proxy-authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
-    let by_name = is_secret_field(name, value) || is_secret_by_option(name, value) || is_auth;
-    found.is_literal() && (by_name || looks_secret_value(value).is_some())
+    let is_auth = || {
+        ["authorization", "proxy-authorization", "cookie"].iter().any(|auth| auth.eq_ignore_ascii_case(name))
+    };
+    found.is_literal()
+        && (is_auth()
+            || is_secret_field(name, value)
+            || is_secret_by_option(name, value)
+            || looks_secret_value(value).is_some())
 }
 
 /// Returns whether a text is a command line rather than a program whose path has a space.
@@ -668,30 +671,4 @@ fn shown_key(key: &str) -> String {
         Some((name, value)) if !value.is_empty() => format!("{}={MARK}", cut(name)),
         _ => cut(key),
     }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-/// Returns a word with the references of all harnesses in one form.
-fn common_form(word: &str) -> String {
-    if !word.contains('{') {
-        return word.to_owned();
-    }
-    word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${")
-}
-
-fn sorted(names: &[String]) -> Vec<String> {
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names
-}
-
-fn dedup(names: &mut Vec<String>) {
-    let mut seen = std::collections::HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
 }

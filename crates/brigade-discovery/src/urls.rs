@@ -1,5 +1,7 @@
 //! URLs of servers, and in words of commands: their host, and whether they hold secrets.
 
+use std::borrow::Cow;
+
 use brigade_redact::{MARK, is_token_of_user, secret_of_query};
 
 use crate::variables::references;
@@ -49,7 +51,7 @@ pub(crate) fn is_unclear(url: &str) -> bool {
 /// Returns where a text with spaces has credentials of a URL that a space, a quote or a missing scheme hides: all from
 /// there on may belong to them.
 pub(crate) fn hidden_credentials(word: &str) -> Option<usize> {
-    let last = word.rfind('@')?;
+    let last = word.rfind('@').filter(|_| word.contains("//"))?;
     // The next `@` and `:` are looked for once, not for each `//`.
     let (mut next_at, mut next_colon) = (Next::of('@'), Next::of(':'));
     let without_scheme = word.match_indices("//").find(|(at, _)| {
@@ -151,19 +153,22 @@ pub(crate) fn has_secret_query(url: &str) -> bool {
 }
 
 /// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.
-pub(crate) fn without_path(word: &str) -> String {
-    let Some(at) = word.find("://") else { return word.to_owned() };
+pub(crate) fn without_path(word: &str) -> Cow<'_, str> {
+    // Most words are no URL, and a colon is found faster than more characters.
+    let Some(at) = word.find(':').and_then(|_| word.find("://")) else { return word.into() };
     let start =
         word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c)).map_or(0, |end| end + 1);
     let scheme = &word[start..at];
     let before = &word[..at + 3];
-    let Some(Url { host, rest: path, .. }) = split(&word[at + 3..]) else { return format!("{before}{MARK}") };
+    let Some(Url { host, rest: path, .. }) = split(&word[at + 3..]) else {
+        return format!("{before}{MARK}").into();
+    };
     if keeps_path(scheme) {
         let path = path.split(['?', '#']).next().unwrap_or_default();
-        return format!("{before}{host}{path}");
+        return format!("{before}{host}{path}").into();
     }
     let has_more = !matches!(path, "" | "/");
-    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { path.to_owned() })
+    format!("{before}{host}{}", if has_more { format!("/{MARK}") } else { path.to_owned() }).into()
 }
 
 /// Returns whether URLs of a scheme name packages and files.
@@ -186,7 +191,7 @@ pub(crate) fn rest_of_url(word: &str) -> String {
 /// Returns whether a URL in a word may hold a secret: in its user, its query, or a step of its path that nobody would
 /// type.
 pub(crate) fn may_hold_secret(word: &str) -> bool {
-    let Some((_, rest)) = word.split_once("://") else { return false };
+    let Some((_, rest)) = word.find(':').and_then(|_| word.split_once("://")) else { return false };
     if is_unclear(word) {
         return references(rest).is_literal();
     }

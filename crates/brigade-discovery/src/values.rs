@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use brigade_redact::{
     MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, is_header_option, is_of_bundle, is_program,
-    is_variable_option, key_in, name_of_pair, object_with_values, pair_at, shell_tokens,
+    is_variable_option, key_in, name_of_pair, object_with_values, pair_at, secret_of_inner, shell_tokens,
 };
 
 use crate::spelling::is_secret;
@@ -147,6 +147,9 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
         let held = held(ValueKind::Url, word, from);
         return Some(Held { is_secret: held.is_literal, ..held });
     }
+    if let Some(from) = secret_of_inner(words, at) {
+        return key_at(from);
+    }
     if 0 < at + depth && word.contains(char::is_whitespace) {
         return text(word, 0, depth);
     }
@@ -156,7 +159,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
         kind: ValueKind::Url,
         is_literal: references(&rest_of_url(word)).is_literal(),
         is_secret: is_unclear(word) || has_literal_user(word),
-        shown,
+        shown: shown.into_owned(),
         variable: None,
     })
 }

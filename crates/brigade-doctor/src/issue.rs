@@ -188,6 +188,9 @@ impl Issue {
         match self.kind.fix() {
             Remedy::Edit => self.place.clone().map_or(NextStep::Diagnose, NextStep::Edit),
             Remedy::ReadFile => NextStep::ReadFile(text(&self.object)),
+            Remedy::File(step) => {
+                self.place.as_ref().map_or(NextStep::Diagnose, |place| step(place.file.clone()))
+            }
             Remedy::Tool(step) => step(text(&self.tool_id)),
             Remedy::Object(step) => {
                 step(self.object.clone().or_else(|| self.tool_id.clone()).unwrap_or_default())

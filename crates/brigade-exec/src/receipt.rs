@@ -64,7 +64,7 @@ pub(crate) fn receipt(parts: ReceiptParts<'_>) -> Receipt {
     let plan = parts.call.plan();
     let binding = parts.call.binding();
     let outcome = parts.outcome;
-    let argv = parts.redactor.redact_argv(parts.call.argv());
+    let argv = parts.redactor.redact_command(parts.call.argv());
     let duration = outcome
         .map(|outcome| outcome.duration)
         .or(parts.acted.map(|(duration, _)| duration))

@@ -49,7 +49,7 @@ impl DiskFs {
                 Ok(fs) => {
                     let rest = path.strip_prefix(above).ok().and_then(Path::to_str);
                     let rest: RelPath = rest.and_then(|rest| rest.parse().ok()).ok_or_else(unclear)?;
-                    fs.create_dir_all(&rest)?;
+                    fs.create_dir_all(&rest).map_err(|error| error.below(above))?;
                     return DiskFs::open(path);
                 }
                 Err(error) if error.is_not_found() => {}

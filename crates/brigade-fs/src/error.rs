@@ -1,6 +1,7 @@
 //! File errors, worded for the user at the terminal.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use brigade_core::codes::{self, ErrorCode};
@@ -127,6 +128,13 @@ impl FsError {
         FsError::new(operation, path, FsErrorKind::from(error))
     }
 
+    /// Names the file by its path below a root, as a reader needs it who does not know which root is meant.
+    #[must_use]
+    pub fn below(self, root: &Path) -> FsError {
+        let path = if self.path == "." { root.to_owned() } else { root.join(&self.path) };
+        FsError { path: path.to_string_lossy().into_owned(), ..self }
+    }
+
     /// Returns whether the file does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind == FsErrorKind::NotFound
@@ -182,6 +190,13 @@ impl<T> Explain<T> for rustix::io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_below_a_root_is_named_absolutely() {
+        let named =
+            |path: &str| FsError::new("read", path, FsErrorKind::NotFound).below(Path::new("/home/ann")).path;
+        assert_eq!(["a/b.toml", "", "/etc/x"].map(named), ["/home/ann/a/b.toml", "/home/ann", "/etc/x"]);
+    }
 
     #[test]
     fn errors_tell_the_user_what_to_do() {

@@ -1,27 +1,11 @@
-//! Redaction of command lines, where one word may mark the next as a secret.
+//! The words of a command line, where one may mark the next as a secret.
 
 use brigade_command::{Password, Program};
 
-use super::{MARK, Redacted, Redactor, is_secret_field, looks_secret_value};
+use super::{MARK, is_secret_field, looks_secret_value};
 use crate::option::names_a_way;
 use crate::rules::is_placeholder;
 use crate::words::{HARMLESS_WORDS, SWITCHES};
-
-impl Redactor {
-    /// Redacts the words of a command line. The value after a flag with a secret name is masked too, as is the password
-    /// in `curl --user name:password`.
-    pub fn redact_argv(&self, words: &[String]) -> Vec<Redacted> {
-        let mut reader = ArgvReader::default();
-        words
-            .iter()
-            .map(|word| match reader.next(word) {
-                Hidden::Nothing => self.redact(word),
-                Hidden::Whole => Redacted::from_static(MARK),
-                Hidden::From(at) => Redacted::known(self.redact_str(&word[..at]) + MARK),
-            })
-            .collect()
-    }
-}
 
 /// Lists the indexes of words that look secret, either on their own or because of the flag before them.
 ///
@@ -63,48 +47,66 @@ pub(super) enum Hidden {
 
 /// Reads the words of a command line in order.
 #[derive(Default)]
-pub(super) struct ArgvReader {
-    /// The previous flag, without its dashes.
-    flag: Option<String>,
-    /// Whether an earlier word is a program that takes `-u name:password`.
-    takes_user: bool,
+pub(super) struct ArgvReader<'w> {
+    /// The previous flag.
+    flag: Option<&'w str>,
+    /// The letters behind which an earlier program takes `name:password`.
+    user: &'static str,
     /// Whether the previous flag takes a name and password.
     credentials: bool,
-    /// What `-p` means to the program. For most programs it is not a password.
+    /// Which short options take a password. For most programs, none does.
     short: Password,
+    /// Where the operand that is a password stands.
+    operand: Operand,
 }
 
-impl ArgvReader {
+/// How near an operand is that is a password.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Operand {
+    /// There is none.
+    #[default]
+    None,
+    /// Behind one of these subcommands, if that is the next word.
+    Behind(&'static [&'static str]),
+    /// It is the next word that is no option.
+    Next,
+}
+
+impl<'w> ArgvReader<'w> {
     /// Classifies the next word.
-    pub(super) fn next(&mut self, word: &str) -> Hidden {
+    pub(super) fn next(&mut self, word: &'w str) -> Hidden {
         let flag = self.flag.take();
         let credentials = std::mem::take(&mut self.credentials);
-        let is_password = self.short == Password::Short && flag.as_deref() == Some("p");
-        let attaches = matches!(self.short, Password::Short | Password::ShortAttached);
+        let is_value = !word.starts_with('-') && !word.is_empty();
+        let name = flag.map(|flag| flag.trim_start_matches('-'));
         let hidden = if credentials {
             password(word, 0)
-        } else if self.takes_user && word.starts_with("-u") && !word.starts_with("--") {
-            password(word, 2)
-        } else if let Some(attached) = self.attached(word) {
+        } else if let Some(attached) = self.attached_user(word) {
             password(word, attached)
-        } else if is_password && !word.starts_with('-') && !word.is_empty() {
+        } else if is_value
+            && (self.operand == Operand::Next || flag.is_some_and(|flag| self.takes_password(flag)))
+        {
             Hidden::Whole
-        } else if attaches && word.starts_with("-p") && word[2..].contains(|c| !matches!(c, '0'..='9' | ':'))
-        {
+        } else if self.has_password(word) {
             Hidden::From(2)
-        } else if !word.starts_with('-')
-            && !is_harmless(word)
-            && flag.is_some_and(|flag| is_secret_field(&flag, word))
-        {
+        } else if is_value && !is_harmless(word) && name.is_some_and(|name| is_secret_field(name, word)) {
             Hidden::Whole
         } else {
             Hidden::Nothing
         };
-        self.credentials = self.takes_user && matches!(word, "-u" | "--user" | "-U" | "--proxy-user");
+        let letter = short_option(word).filter(|rest| rest.len() == 1);
+        self.credentials = !self.user.is_empty()
+            && (matches!(word, "--user" | "--proxy-user") || letter.is_some_and(|it| self.user.contains(it)));
+        self.operand = match self.operand {
+            Operand::Behind(subcommands) if subcommands.contains(&word) => Operand::Next,
+            operand if word.starts_with(['-', '+']) => operand,
+            _ => Operand::None,
+        };
+        if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&flag)) {
+            self.program(word);
+        }
         let is_flag = word.starts_with('-') && !word.contains('=');
-        let name = word.trim_start_matches('-');
-        self.flag = (is_flag && !is_switch(name)).then(|| name.to_owned());
-        self.program(word);
+        self.flag = (is_flag && !is_switch(word.trim_start_matches('-'))).then_some(word);
         hidden
     }
 
@@ -118,21 +120,61 @@ impl ArgvReader {
         match Program::of(word).map_or(Password::None, Program::password) {
             Password::None => match word {
                 "run" | "exec" | "compose" if after_login => self.short = Password::None,
-                "login" if after_login => self.short = Password::Short,
+                "login" if after_login => self.short = Password::Short("p"),
                 _ => {}
             },
-            Password::User => self.takes_user = true,
+            Password::User(letters) => self.user = letters,
+            Password::Operand(subcommands) => self.operand = Operand::Behind(subcommands),
             // The program that `sshpass` starts has its own flags.
             Password::OtherShort => self.short = Password::None,
-            short @ (Password::Short | Password::ShortAttached | Password::AfterLogin) => self.short = short,
+            short @ (Password::Short(_) | Password::ShortAttached(_) | Password::AfterLogin) => {
+                self.short = short;
+            }
         }
     }
 
-    /// Returns where the value of `--user=…` starts.
-    fn attached(&self, word: &str) -> Option<usize> {
-        let names = ["--user=", "--proxy-user="];
-        names.iter().find(|name| self.takes_user && word.starts_with(**name)).map(|name| name.len())
+    /// Returns whether the word behind a flag is a password. Flags without a value may stand before it in one word:
+    /// `ldapsearch -xw password`.
+    fn takes_password(&self, flag: &str) -> bool {
+        let Password::Short(letters) = self.short else { return false };
+        short_option(flag).is_some_and(|bundle| {
+            bundle.len() <= LONGEST_BUNDLE
+                && bundle.bytes().all(|byte| byte.is_ascii_alphabetic())
+                && bundle.ends_with(|letter| letters.contains(letter))
+        })
     }
+
+    /// Returns whether a word is a short option with a password behind its letter. Ports of a container are none.
+    fn has_password(&self, word: &str) -> bool {
+        let (Password::Short(letters) | Password::ShortAttached(letters)) = self.short else { return false };
+        let Some(rest) = short_option(word) else { return false };
+        let is_port =
+            || rest.contains(':') && rest[1..].bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+        1 < rest.len() && rest.starts_with(|letter| letters.contains(letter)) && !is_port()
+    }
+
+    /// Returns where the value of `-uNAME:PASSWORD` and `--user=…` starts.
+    fn attached_user(&self, word: &str) -> Option<usize> {
+        if self.user.is_empty() {
+            return None;
+        }
+        if short_option(word).is_some_and(|rest| rest.starts_with(|letter| self.user.contains(letter))) {
+            return Some(2);
+        }
+        let names = ["--user=", "--proxy-user="];
+        names.iter().find(|name| word.starts_with(**name)).map(|name| name.len())
+    }
+}
+
+/// Options behind which a container gets a name, which may be that of a program.
+const NAMES_OF_CONTAINERS: &[&str] = &["--hostname", "--name", "--network-alias"];
+
+/// The longest bundle of short options of which the last may take a password.
+const LONGEST_BUNDLE: usize = 4;
+
+/// Returns what stands behind the dash of a short option.
+fn short_option(word: &str) -> Option<&str> {
+    word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))
 }
 
 /// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.

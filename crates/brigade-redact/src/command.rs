@@ -6,7 +6,7 @@ use super::anchors::Anchors;
 use super::line::has_secret;
 use super::words::LINE_NAMES;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::Argv;
+use brigade_command::{Argv, Password, Program};
 
 /// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
@@ -85,9 +85,13 @@ pub fn shows(shown: &str, exact: &str) -> bool {
     found.is_some_and(|rest| !rest.is_empty())
 }
 
-/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know.
+/// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know,
+/// or an option and a program that takes a password.
 fn may_hold_secret(command: &str) -> bool {
-    let names_one = || command.contains(['-', '=', ':', '/']) && has_line_name(command.as_bytes());
+    let names_one = || {
+        let is_named = has_line_name(command.as_bytes());
+        is_named && command.contains(['-', '=', ':', '/']) || takes_password(command, is_named)
+    };
     !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
 }
 
@@ -121,6 +125,23 @@ fn has_line_name(text: &[u8]) -> bool {
         let mut names = LINE_NAMES[usize::from(first)..].iter().take_while(|name| name.as_bytes()[0] == byte);
         names.any(|name| begins(&text[at..], name))
     })
+}
+
+/// Returns whether a command may start a program that takes a password, and has an option, if it needs one.
+/// `is_named` tells whether it has a word of the rules: `vault login V`.
+fn takes_password(command: &str, is_named: bool) -> bool {
+    // The words as they stand there; a backslash may hide one.
+    const ENDS: &[char] = &[' ', '\t', '\n', '\'', '"', '=', ';', '|', '&', '(', '`'];
+    let has_option = command.match_indices('-').any(|(at, _)| command[..at].ends_with(ENDS));
+    let is_one = |word: &str| {
+        !word.starts_with(['-', '@'])
+            && Program::of(word).is_some_and(|program| match program.password() {
+                Password::None => false,
+                Password::Operand(_) => true,
+                _ => has_option,
+            })
+    };
+    command.contains('\\') || (has_option || is_named) && command.split(ENDS).any(is_one)
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl Container {
             }
             Container::Program | Container::No => {}
         }
-        let is_program = is_program(word, CONTAINERS) || ending(base_name(word), "-compose").is_some();
+        let is_program = is_program(word, CONTAINERS) || ending(without_exe(word), "-compose").is_some();
         match self {
             _ if is_program => Container::Program,
             Container::Program => Container::Program,
@@ -188,10 +188,8 @@ fn taken_by(option: &str) -> Option<Taken> {
     })
 }
 
-/// Returns the last part of a program's path, without `.exe`.
-fn base_name(word: &str) -> &str {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    ending(name, ".exe").map_or(name, |at| &name[..at])
+fn without_exe(word: &str) -> &str {
+    ending(word, ".exe").map_or(word, |at| &word[..at])
 }
 
 /// Returns where an ending begins, in any case of its letters.
@@ -202,8 +200,12 @@ fn ending(name: &str, end: &str) -> Option<usize> {
 
 /// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
 pub fn is_program(word: &str, programs: &[&str]) -> bool {
-    let name = base_name(word);
-    programs.iter().any(|program| program.eq_ignore_ascii_case(name))
+    // Most words are none, and their ends tell.
+    let plain = without_exe(word);
+    let is_one = |program: &&str| {
+        ending(plain, program).is_some_and(|at| at == 0 || plain[..at].ends_with(['/', '\\']))
+    };
+    programs.iter().any(is_one)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub use command::{is_secret_command, shown_command, shows};
 pub use container::{container_options, is_of_bundle, is_program, options_of_container};
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
-pub use line::key_in;
+pub use line::{key_in, secret_of_inner};
 pub use name::{is_secret_field, is_secret_name};
 pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};

@@ -9,7 +9,7 @@ use super::option::{
     password_of_user, reads_like_words, secret_of_option, secret_property,
 };
 use super::rules::is_placeholder;
-use super::tokens::shell_tokens;
+use super::tokens::{ShellToken, shell_tokens};
 use super::words::{SETTING, WITHOUT_LOGIN};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
 use brigade_command::{Password, Program, Role};
@@ -21,8 +21,8 @@ mod refers;
 mod texts;
 
 impl Redactor {
-    /// Redacts the words of a configured command line. What only refers to a secret stays: a variable, a placeholder, a
-    /// file or a source.
+    /// Redacts the words of a command line. What only refers to a secret stays: a variable, a placeholder, a file, a
+    /// source, or a text about secrets such as `token: %s`.
     ///
     /// ```
     /// use brigade_redact::Redactor;
@@ -71,7 +71,8 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let in_container = container_options(&texts);
     let mut reader = ArgvReader::default();
     let refers = References::of(&texts);
-    let part = |(at, word): (usize, &String)| {
+    let part = |at: usize| {
+        let word = texts[at];
         let hidden = reader.next(word);
         if let Some(from) = secret_of_inner(&texts, at) {
             return Part::Plain(Hidden::From(from));
@@ -100,7 +101,7 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Some(from) => Hidden::From(from),
         })
     };
-    words.iter().enumerate().map(part).collect()
+    (0..texts.len()).map(part).collect()
 }
 
 /// Returns where a key begins in a word of a command line, by the words before it, the option in it, or its form.
@@ -191,7 +192,7 @@ fn variable_in(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize
 
 /// Returns where the first secret begins in a command line that is one word of another, behind its program: as in
 /// `ssh -o 'ProxyCommand=sshpass -p q1 ssh x' h`.
-fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
+pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
     let word = words[at];
     if at == 0 || !word.contains(char::is_whitespace) {
         return None;
@@ -199,16 +200,22 @@ fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
     let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     let start = name.map_or(0, |end| end + 1);
     let tokens = shell_tokens(&word[start..])?;
-    let inner: Vec<String> = tokens.iter().map(|token| token.text.clone()).collect();
     let takes_password = |program: Program| program.password() != Password::None;
-    if !is_of_shell(words, at) && !Program::of(inner.first()?).is_some_and(takes_password) {
+    if !is_of_shell(words, at) && !Program::of(&tokens.first()?.text).is_some_and(takes_password) {
         return None;
     }
-    let hidden = secret_parts(&inner).into_iter().zip(&tokens).find_map(|(part, token)| match part {
-        Part::Plain(Hidden::Whole) => Some(token.range.start),
-        // Quotes may stand before it.
-        Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
-        Part::Plain(Hidden::Nothing) | Part::Reference => None,
+    // The options of a command are no options of the one before. Behind a redirection, the same one goes on.
+    let goes_on = |token: &ShellToken, next: &ShellToken| {
+        !next.starts || word[start + token.range.end..start + next.range.start].contains(['<', '>'])
+    };
+    let hidden = tokens.chunk_by(goes_on).find_map(|command| {
+        let inner: Vec<String> = command.iter().map(|token| token.text.clone()).collect();
+        secret_parts(&inner).into_iter().zip(command).find_map(|(part, token)| match part {
+            Part::Plain(Hidden::Whole) => Some(token.range.start),
+            // Quotes may stand before it.
+            Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
+            Part::Plain(Hidden::Nothing) | Part::Reference => None,
+        })
     });
     let mut at = start + hidden?;
     while !word.is_char_boundary(at) {
@@ -235,7 +242,7 @@ fn value_beside(words: &[&str], at: usize, in_container: &[bool]) -> Option<usiz
     }
     let is_below = at.checked_sub(1).is_some_and(|before| is_variable_option(words[before]));
     object_with_values(word, is_below, is_odd).or_else(|| {
-        let is_url = word.contains("://") || word.contains("/?");
+        let is_url = word.contains('/') && (word.contains("://") || word.contains("/?"));
         let is_value = |name: &str, value: &str| {
             if name == "key" { is_odd(value) } else { is_secret_beside(name, value) }
         };

@@ -150,6 +150,9 @@ pub(crate) fn is_random(value: &str) -> bool {
         && value.split(|c: char| !c.is_ascii_alphanumeric()).any(is_row)
 }
 
+/// The shortest name of a secret, `pw`.
+const SHORTEST_NAME: usize = 2;
+
 /// Returns how surely a word names a secret: an option, or a variable before `=`.
 fn sureness_of(word: &str, separator: &str) -> Option<Sureness> {
     let name = match (word.strip_prefix(['-', '/']), separator) {
@@ -158,7 +161,7 @@ fn sureness_of(word: &str, separator: &str) -> Option<Sureness> {
         (None, "=") => word,
         _ => return None,
     };
-    if 64 < name.len() || is_switch(name) {
+    if !(SHORTEST_NAME..=64).contains(&name.len()) || is_switch(name) {
         return None;
     }
     let spaced = spaced_words(name);

@@ -294,7 +294,7 @@ fn an_endless_value_or_line_needs_no_memory() {
 fn words_after_secret_flags_are_masked() {
     let words = ["tool", "--token", "abc EXAMPLE", "--max-tokens", "5", "--password=hunter2", "-v", "x"];
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let masked = rules().redact_argv(&words);
+    let masked = rules().redact_command(&words);
     let shown: Vec<&str> = masked.iter().map(Redacted::as_str).collect();
     assert_eq!(shown, ["tool", "--token", MARK, "--max-tokens", "5", "--password=[redacted]", "-v", "x"]);
 }

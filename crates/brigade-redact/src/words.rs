@@ -209,8 +209,8 @@ pub(crate) const SETTING: &[&str] = &["config", "configure", "set"];
 /// What a command line has at least one of if the rules for its words find a secret that no anchor shows.
 #[rustfmt::skip]
 pub(crate) const LINE_NAMES: &[&str] = &[
-    " -e", " -u", "\"value\"", "@", "auth", "basic", "bearer", "compose", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login", "mariadb",
-    "mnemonic", "mysql", "nerdctl", "otp", "pass", "pat", "phrase", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
+    " -e", " -u", "\"value\"", "@", "auth", "basic", "bearer", "compose", "cookie", "docker", "env", "header", "hmac", "jwt", "key", "login",
+    "mnemonic", "nerdctl", "otp", "pass", "pat", "phrase", "pin", "podman", "pw", "sas", "session", "sid", "sig", "user",
 ];
 
 /// Users of a system.

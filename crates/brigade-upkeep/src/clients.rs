@@ -176,7 +176,8 @@ impl Clients<'_> {
         }
         let folder =
             self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
-        let host = DiskFs::make(&folder)?.lock(&RelPath::of(HOST_LOCK), &holder, self.timeout)?;
+        let host = DiskFs::make(&folder)?.lock(&RelPath::of(HOST_LOCK), &holder, self.timeout);
+        let host = host.map_err(|error| error.below(&folder))?;
         Ok((own, Some(host)))
     }
 

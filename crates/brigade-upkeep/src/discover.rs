@@ -85,7 +85,10 @@ pub fn discover(machine: &Machine<'_>, look: &Look) -> Discovered {
     let mut inventory = Inventory::default();
     // One file may be that of several harnesses.
     let mut told: HashSet<DiscoveryIssue> = HashSet::new();
-    for hunt in each(&wanted, |harness| Hunt::of(machine, look, harness)).into_iter().flatten() {
+    let hunts: Vec<Part> =
+        each(&wanted, |harness| Hunt::of(machine, look, harness)).into_iter().flatten().collect();
+    inventory.reserve(hunts.iter().flat_map(|hunt| &hunt.read).map(|(entries, _)| entries.len()).sum());
+    for hunt in hunts {
         for (entries, launches) in hunt.read {
             inventory.add_all(entries, launches);
         }

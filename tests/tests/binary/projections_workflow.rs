@@ -201,9 +201,13 @@ fn nothing_is_written_outside_nor_into_git_or_state() {
     let hooks = workspace.files(".git");
     for path in paths {
         workspace.write(".brigade/tools.toml", CATALOG.replace(".claude/commands/greet.md", path));
-        let report = json(&workspace, &["apply", "--all", "--force"], 0, APPLY);
+        let report = json(&workspace, &["apply", "--all", "--force"], 1, APPLY);
         assert_eq!(report["skipped"][0]["status"], "invalid", "{path}");
     }
+    // What is refused is said, with the exit code.
+    let text = tools(&workspace, &["apply", "greet"]);
+    text.assert_code(1);
+    assert!(text.stderr_text().contains("not written: out/greet.md"), "{text}");
     assert_eq!(workspace.files(".git"), hooks);
     assert!(!workspace.join("../escaped.md").exists() && !workspace.join("out/greet.md").exists());
 }

@@ -274,6 +274,21 @@ fn a_file_of_the_user_that_others_can_write_does_not_become_trusted() {
 }
 
 #[test]
+fn files_of_the_user_are_named_absolutely_in_errors() {
+    let site = site();
+    let folder = site.workspace.home().join(".config/brigade");
+    let tool = source(&site, "jq.yaml", cli("jq"));
+    for name in ["tools.toml", "tools/runtimes.toml"] {
+        let file = folder.join(name);
+        fs::create_dir_all(&file).unwrap();
+        let failed = site.json(["register", &tool, "--level", "user"]).expect(3);
+        let message = failed["error"].as_str().unwrap();
+        assert!(message.contains(&format!("`{}`", file.display())), "{message}");
+        fs::remove_dir(&file).unwrap();
+    }
+}
+
+#[test]
 fn what_a_killed_registration_left_goes_with_the_next_one() {
     let site = site();
     let ended = u32::MAX / 2;

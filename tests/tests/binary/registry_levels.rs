@@ -109,6 +109,7 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     let issues = doctor["issues"].as_array().unwrap();
     let found = issues.iter().find(|issue| issue["issue_type"] == "user_catalog_unsafe").unwrap();
     assert_eq!(found["severity"], "error");
+    assert_eq!(found["fix"], format!("chmod o-w {}", file.display()));
     let notes = site.json(["check", "tool"]).expect(0)["notes"].to_string();
     assert!(notes.contains("tools.toml"), "{notes}");
     // Runtimes of the user are told the same, beside the tools.
@@ -123,6 +124,7 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     assert_ne!(unsafe_rows[0]["fingerprint"], unsafe_rows[1]["fingerprint"]);
     let types = site.json(["runtime", "doctor"]).expect(0)["issues"].to_string();
     assert!(types.contains("user_catalog_unsafe") && !types.contains("runtime_config"), "{types}");
+    assert!(types.contains(&format!("\"fix\":\"chmod o-w {}\"", runtimes.display())), "{types}");
     fs::remove_file(&runtimes).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "mine"]);
@@ -254,7 +256,8 @@ fn definitions_that_others_can_write_are_not_used() {
     let doctor = site.json(["doctor"]).expect(0);
     let rows = doctor["issues"].as_array().unwrap();
     let rows: Vec<&Value> = rows.iter().filter(|row| row["issue_type"] == "user_catalog_unsafe").collect();
-    assert!(rows.len() == 1 && rows[0].to_string().contains("registered.json"), "{rows:#?}");
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!(rows[0]["fix"], format!("chmod o-w {}", kept.display()));
     let again = site.json(["register", "mcp:a", "--level", "user", "--replace"]).expect(1);
     assert_eq!(again["errors"][0]["code"], "user_catalog_unsafe");
     assert_eq!(again["errors"][0]["file"], kept.to_str().unwrap());
@@ -278,6 +281,7 @@ fn a_file_of_another_account_is_said_to_be_one() {
     let rows = doctor["issues"].as_array().unwrap();
     let row = rows.iter().find(|row| row["issue_type"] == "user_catalog_unsafe").unwrap();
     assert!(row["detail"].as_str().unwrap().contains("belongs to another account"), "{row}");
+    assert_eq!(row["fix"], format!("sudo chown \"$(id -un)\" {}", file.display()));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Errors of an entry as reasons against its calls.
 
+use brigade_catalog::{Tool, ToolSource};
 use brigade_core::text::escape_terminal;
-use brigade_core::{ConfigIssue, reasons};
+use brigade_core::{ConfigIssue, Hint, NextStep, reasons};
 use brigade_policy::Blocker;
 
 use crate::facts::PlanFacts;
@@ -35,4 +36,24 @@ pub(super) fn entry_blockers(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>)
                 .hint("give it a name, and bind the value through `env_labels`"),
         );
     }
+}
+
+/// Refuses families that are only projected, or run by a harness. An entry without a family already has an error.
+pub(super) fn family_blocker(tool: &Tool) -> Option<Blocker> {
+    let family = tool.family.filter(|_| !tool.is_executable())?;
+    let id = tool.id.as_str().to_owned();
+    let (message, hint) = if tool.source() == Some(ToolSource::Harness) {
+        let provider = tool.source.as_deref().and_then(|source| source.provider.as_deref());
+        let message = match provider.filter(|provider| !provider.is_empty()) {
+            Some(provider) => format!("only the harness `{}` runs this tool", escape_terminal(provider)),
+            None => "only its harness runs this tool".to_owned(),
+        };
+        (message, Hint::to("see whether it is there", NextStep::ShowTool(id)))
+    } else {
+        let message = format!("tools of the family `{}` are not executed", family.as_str());
+        (message, Hint::to("see where harnesses read it", NextStep::PlanProjections(id)))
+    };
+    let blocker =
+        Blocker::new(reasons::FAMILY_NOT_EXECUTABLE, message).at(tool.place_of("family")).field("family");
+    Some(blocker.hint(hint))
 }

@@ -253,7 +253,7 @@ impl Plan {
     /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.
     pub fn shown_argv(&self) -> Vec<String> {
         let words = self.argv.as_ref().filter(|_| !self.holds_secret()).map(Argv::words).unwrap_or_default();
-        let words = Redactor::new(&[]).redact_argv(words);
+        let words = Redactor::new(&[]).redact_command(words);
         let mut shown: Vec<String> = words.iter().map(|word| word.as_str().to_owned()).collect();
         shown.iter_mut().for_each(|word| self.masks.hide(word));
         shown

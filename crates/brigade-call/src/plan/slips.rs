@@ -1,15 +1,20 @@
-//! Slips of the pen in an entry: one slip is one reason.
+//! Reasons that follow from another one: one cause is one reason.
 
 use brigade_catalog::Tool;
-use brigade_core::Hint;
+use brigade_core::{Hint, reasons};
 use brigade_policy::Blocker;
 
 use crate::facts::PlanFacts;
 
-/// Takes out reasons that follow from an error of the entry, and places those that follow from a misspelt key.
+/// Takes out reasons that follow from an error of the entry or from its family, and places those that follow from a
+/// misspelt key.
 ///
-/// An entry that cannot be read gives no values. What is refused because a value is missing may only seem so.
+/// An entry that cannot be read gives no values. What is refused because a value is missing may only seem so. What
+/// nobody executes needs no value.
 pub(super) fn settle(facts: &PlanFacts<'_>, blockers: &mut Vec<Blocker>) {
+    if blockers.iter().any(|blocker| blocker.is(reasons::FAMILY_NOT_EXECUTABLE)) {
+        blockers.retain(|blocker| needed(blocker).is_none());
+    }
     if !facts.entry_errors.is_empty() {
         blockers.retain(|blocker| needed(blocker).is_none_or(|field| !is_unreadable(facts, field)));
     }

@@ -61,6 +61,13 @@ fn nothing_speaks_against_the_call_of_the_cases() {
 }
 
 #[test]
+fn the_words_of_the_command_line_are_shown_as_the_entry_has_them() {
+    let mut case = Case::new();
+    case.set("command", "\"printf 'token: %s\\\\n'\"");
+    assert_eq!(case.plan().shown_argv(), ["printf", "token: %s\\n", "Ada"]);
+}
+
+#[test]
 fn a_family_that_is_never_executed_blocks_from_the_plan_on() {
     for family in [
         Family::Skill,
@@ -82,6 +89,35 @@ fn a_family_that_is_never_executed_blocks_from_the_plan_on() {
         let pending = Call { blockers: Vec::new(), ..case.queued() };
         assert_eq!(plan.approvable(&pending).unwrap_err()[0].code, "family_not_executable");
     }
+}
+
+#[test]
+fn a_tool_that_nobody_executes_needs_no_command_no_schema_and_no_family_of_the_policy() {
+    let without = |fields: &[(&str, &str)]| {
+        let mut case = Case::new();
+        for field in ["command", "input_schema_path", "approval_mode", "argument_template"] {
+            case.set(field, "");
+        }
+        for (field, value) in fields {
+            case.set(field, value);
+        }
+        case.program = ProgramFact::NotExecuted;
+        case.input_schema = SchemaFact::File(FileFact::NotNamed);
+        case
+    };
+    let only = [("family_not_executable", "family")];
+    check_case(&without(&[("family", "'skill'")]), &only);
+    let harness = without(&[("family", "'custom'"), ("source", "{ kind = 'harness', provider = 'claude' }")]);
+    check_case(&harness, &only);
+    let plan = harness.plan();
+    let reason = &plan.blockers()[0];
+    assert_eq!(reason.message, "only the harness `claude` runs this tool");
+    let step = NextStep::ShowTool("greet".to_owned());
+    assert_eq!(reason.hint.iter().flat_map(Hint::steps).collect::<Vec<_>>(), [&step]);
+    // What the policy denies is denied of every tool.
+    let mut denied = without(&[("family", "'skill'")]);
+    denied.policy.push_str("denied_effects = ['local-read']\n");
+    check_case(&denied, &[("family_not_executable", "family"), ("policy_denied_effect", "denied_effects")]);
 }
 
 #[test]
@@ -416,7 +452,7 @@ fn a_program_must_be_there_and_readable() {
             case.set("family", "'skill'");
             case.program = ProgramFact::NotExecuted;
         },
-        &[("family_not_executable", "family"), ("policy_family", "allowed_families")],
+        &[("family_not_executable", "family")],
     );
 }
 

@@ -38,6 +38,8 @@ impl Spell for CommandLine {
         match step {
             NextStep::Edit(place) => site.edit(place),
             NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
+            NextStep::CloseFile(path) => format!("chmod o-w {}", quote(&site.path(path))),
+            NextStep::OwnFile(path) => format!("sudo chown \"$(id -un)\" {}", quote(&site.path(path))),
             NextStep::AgentGoesOn(agent) => format!("wait for agent {agent}"),
             NextStep::Replace => "--force replaces it".to_owned(),
             NextStep::NameFile => "--out FILE names another file".to_owned(),
@@ -437,6 +439,8 @@ mod tests {
     #[test]
     fn what_is_done_again_is_an_option_of_the_command_that_was_typed() {
         let spell = |step: NextStep| CommandLine::typed_in(Path::new("/else"), true).spell(&step, Some("/w"));
+        assert_eq!(spell(NextStep::CloseFile("/a b.toml".to_owned())), "chmod o-w '/a b.toml'");
+        assert_eq!(spell(NextStep::OwnFile("/a.toml".to_owned())), "sudo chown \"$(id -un)\" /a.toml");
         assert_eq!(spell(NextStep::Replace), "--force replaces it");
         assert_eq!(spell(NextStep::NameFile), "--out FILE names another file");
         assert_eq!(spell(NextStep::GiveReason), "--reason \"why\"");
@@ -458,7 +462,7 @@ mod tests {
         }
         for kind in IssueType::all() {
             let step = match kind.fix() {
-                Remedy::Edit | Remedy::ReadFile => continue,
+                Remedy::Edit | Remedy::ReadFile | Remedy::File(_) => continue,
                 Remedy::Tool(step) | Remedy::Object(step) => step("some-id".to_owned()),
                 Remedy::Call(step) => step("some-id".parse().unwrap()),
                 Remedy::Run(step) => step("some-id".parse().unwrap()),

@@ -1,155 +1,15 @@
 //! The rows of the table.
 
 use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
-use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Spelling, Value, Writes};
+use super::row::{
+    container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
+};
+use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
     "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
 ];
-
-const PLAIN: Spelling = Spelling {
-    valued: "",
-    attached: "",
-    flags: "",
-    long_valued: &[],
-    long_flags: &[],
-    code: "",
-    long_code: &[],
-    ends: "",
-    directory: None,
-};
-
-const fn row(names: &'static [&'static str], role: Role) -> Row {
-    Row {
-        names,
-        role,
-        spelling: PLAIN,
-        script: Script::Unknown,
-        finds: Finds::Nothing,
-        files: &[],
-        ends: &[],
-        hooks: &[],
-        writes: Writes::Nothing,
-        outputs: ("", &[]),
-        password: Password::None,
-        stores_secrets: false,
-        versioned: false,
-    }
-}
-
-const fn other(names: &'static [&'static str]) -> Row {
-    row(names, Role::Other)
-}
-
-const fn shell(names: &'static [&'static str]) -> Row {
-    Row { versioned: true, ..row(names, Role::Shell) }
-}
-
-const fn interpreter(names: &'static [&'static str]) -> Row {
-    Row { versioned: true, ..row(names, Role::Interpreter) }
-}
-
-/// A program that runs the command after its options.
-const fn wrapper(names: &'static [&'static str]) -> Row {
-    wrapper_after(0, names)
-}
-
-/// A program that runs the command after its options and operands.
-const fn wrapper_after(operands: usize, names: &'static [&'static str]) -> Row {
-    row(names, Role::Wrapper { operands })
-}
-
-const fn launcher(names: &'static [&'static str]) -> Row {
-    row(names, Role::Launcher)
-}
-
-const fn container(names: &'static [&'static str]) -> Row {
-    row(names, Role::Container)
-}
-
-const fn subcommands(names: &'static [&'static str], launching: &'static [&'static str]) -> Row {
-    row(names, Role::Subcommands(launching))
-}
-
-const fn hook(value: Value, short: &'static str, long: &'static [&'static str]) -> Hook {
-    Hook { value, short, long }
-}
-
-impl Row {
-    /// Short and long options that take the next word.
-    const fn valued(self, short: &'static str, long: &'static [&'static str]) -> Row {
-        Row { spelling: Spelling { valued: short, long_valued: long, ..self.spelling }, ..self }
-    }
-
-    /// Long options without a value that others begin with.
-    const fn long_flags(self, flags: &'static [&'static str]) -> Row {
-        Row { spelling: Spelling { long_flags: flags, ..self.spelling }, ..self }
-    }
-
-    /// Short options with an optional value in the rest of the bundle.
-    const fn attached(self, short: &'static str) -> Row {
-        Row { spelling: Spelling { attached: short, ..self.spelling }, ..self }
-    }
-
-    /// Short and long options with code as value.
-    const fn code(self, short: &'static str, long: &'static [&'static str]) -> Row {
-        Row { spelling: Spelling { code: short, long_code: long, ..self.spelling }, ..self }
-    }
-
-    /// Short options that name the program in another way.
-    const fn ends(self, short: &'static str) -> Row {
-        Row { spelling: Spelling { ends: short, ..self.spelling }, ..self }
-    }
-
-    /// The option for the working directory.
-    const fn changes_directory(self, short: char, long: &'static str) -> Row {
-        Row { spelling: Spelling { directory: Some((short, long)), ..self.spelling }, ..self }
-    }
-
-    /// The first operand is a script. `flags` are short options without a value.
-    const fn script(self, script: Script, flags: &'static str) -> Row {
-        Row { script, spelling: Spelling { flags, ..self.spelling }, ..self }
-    }
-
-    const fn finds(self, finds: Finds) -> Row {
-        Row { finds, ..self }
-    }
-
-    const fn files(self, files: &'static [&'static str]) -> Row {
-        Row { files, ..self }
-    }
-
-    const fn ends_of_code(self, ends: &'static [&'static str]) -> Row {
-        Row { ends, ..self }
-    }
-
-    const fn hooks(self, hooks: &'static [Hook]) -> Row {
-        Row { hooks, ..self }
-    }
-
-    const fn writes(self, writes: Writes) -> Row {
-        Row { writes, ..self }
-    }
-
-    /// Short and long options whose value is a file to write.
-    const fn outputs(self, short: &'static str, long: &'static [&'static str]) -> Row {
-        Row { outputs: (short, long), ..self }
-    }
-
-    const fn password(self, password: Password) -> Row {
-        Row { password, ..self }
-    }
-
-    const fn versioned(self) -> Row {
-        Row { versioned: true, ..self }
-    }
-
-    /// `--secret` names a secret that is stored elsewhere.
-    const fn stores_secrets(self) -> Row {
-        Row { stores_secrets: true, ..self }
-    }
-}
 
 const SHELL_FLAGS: &str = "abefhklmnpruvxBCEHPT";
 
@@ -613,7 +473,10 @@ pub(super) const ROWS: &[Row] = &[
     ])
     .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
-    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
+    other(&["cargo"])
+        .ends_of_code(&[".rs", "Cargo.toml"])
+        .finds(Finds::Build)
+        .password(Password::Operand(&["login"])),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
@@ -690,11 +553,36 @@ pub(super) const ROWS: &[Row] = &[
     other(&["mkdir", "rmdir", "shred", "tee", "touch", "truncate"])
         .valued("dmrst", &[])
         .writes(Writes::Operands),
-    other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]),
+    other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]).password(Password::Short("P")),
     // Other programs: removal of files, and passwords on the command line.
     row(&["grm", "rm"], Role::Remove).writes(Writes::Operands),
     other(&["ssh"]).password(Password::OtherShort),
-    other(&["curl"]).outputs("o", &["--output"]).password(Password::User),
-    other(&["sshpass"]).password(Password::Short),
-    other(&["mariadb", "mariadb-dump", "mysql", "mysqladmin", "mysqldump"]).password(Password::ShortAttached),
+    other(&["curl"]).outputs("o", &["--output"]).password(Password::User("uU")),
+    other(&["http", "https", "xh", "xhs"]).password(Password::User("a")),
+    other(&["sshpass"]).password(Password::Short("p")),
+    other(&["mariadb", "mariadb-admin", "mariadb-check", "mariadb-dump", "mariadb-import", "mariadb-show"])
+        .password(Password::ShortAttached("p")),
+    other(&["mysql", "mysqladmin", "mysqlbinlog", "mysqlcheck", "mysqldump", "mysqlimport", "mysqlpump"])
+        .password(Password::ShortAttached("p")),
+    other(&["mysqlsh", "mysqlshow", "mysqlslap"]).password(Password::ShortAttached("p")),
+    other(&["mongo", "mongodump", "mongoexport", "mongofiles", "mongoimport", "mongorestore", "mongosh"])
+        .password(Password::Short("p")),
+    other(&["mongostat", "mongotop"]).password(Password::Short("p")),
+    other(&["cbq", "couchbase-cli", "cqlsh", "mycli", "rabbitmqadmin", "twine"])
+        .password(Password::Short("p")),
+    other(&["keydb-cli", "redis-benchmark", "redis-cli", "valkey-cli"]).password(Password::Short("a")),
+    other(&["bcp", "ipmitool", "mosquitto_pub", "mosquitto_rr", "mosquitto_sub", "mssql-cli", "sqlcmd"])
+        .password(Password::Short("P")),
+    other(&["tsql", "unzip"]).password(Password::Short("P")),
+    other(&["ssh-keygen"]).password(Password::Short("NP")),
+    other(&["ldapadd", "ldapcompare", "ldapdelete", "ldapexop", "ldapmodify", "ldapmodrdn", "ldapsearch"])
+        .password(Password::Short("w")),
+    other(&["ldapwhoami"]).password(Password::Short("w")),
+    other(&["ldappasswd"]).password(Password::Short("asw")),
+    other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"]).password(Password::ShortAttached("p")),
+    other(&["bao", "vault"]).password(Password::Operand(&["login"])),
+    other(&["ngrok"]).password(Password::Operand(&["authtoken"])),
+    other(&["doctl"]).password(Password::Short("t")),
+    other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"])
+        .password(Password::AfterLogin),
 ];

@@ -608,9 +608,10 @@ fn a_link_to_a_directory_elsewhere_is_a_reason() {
 #[test]
 fn passwords_are_known_by_program() {
     let password = |program| Program::of(program).map(Program::password);
-    assert_eq!(password("/usr/bin/curl.exe"), Some(Password::User));
-    assert_eq!(password("sshpass"), Some(Password::Short));
-    assert_eq!(password("mysqldump"), Some(Password::ShortAttached));
+    assert_eq!(password("/usr/bin/curl.exe"), Some(Password::User("uU")));
+    assert_eq!(password("sshpass"), Some(Password::Short("p")));
+    assert_eq!(password("mysqldump"), Some(Password::ShortAttached("p")));
+    assert_eq!(password("redis-cli"), Some(Password::Short("a")));
     assert_eq!(password("unheard-of"), None);
 }
 

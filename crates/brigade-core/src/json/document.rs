@@ -1,12 +1,14 @@
 //! Writes documents: in one call, with long lists, or member by member.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{Formatter as _, PrettyFormatter};
+use serde_json::ser::Formatter;
 
 use super::Rows;
+use crate::parallel::try_in_parts;
 
 /// The number of bytes buffered before a write.
 const CHUNK: usize = 1 << 16;
@@ -17,7 +19,7 @@ const CHUNK: usize = 1 << 16;
 /// Fails on a write error.
 pub fn write_document(out: &mut (impl Write + ?Sized), document: &impl Serialize) -> io::Result<()> {
     let mut chunks = Chunks { out, waiting: Vec::with_capacity(CHUNK + CHUNK / 8) };
-    serde_json::to_writer_pretty(&mut chunks, document)?;
+    write_at(0, document, &mut chunks)?;
     chunks.write_all(b"\n")?;
     chunks.flush()
 }
@@ -37,7 +39,9 @@ pub fn write_with_lists<'k>(
     keys: &[&'k str],
     mut list: impl FnMut(&'k str, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(bare)?;
+    let mut text = Vec::new();
+    write_at(0, bare, &mut text)?;
+    let text = String::from_utf8(text).map_err(io::Error::other)?;
     let mut rest = text.as_str();
     for key in keys {
         // Only top-level keys are indented by two spaces, and JSON strings contain no line ends.
@@ -61,21 +65,47 @@ pub fn write_rows<T: Serialize>(
     rows: &Rows<T>,
     mut keep: impl FnMut(Vec<u8>),
 ) -> io::Result<()> {
-    let mut hand_on = |piece: Vec<u8>| {
-        out.write_all(&piece)?;
-        keep(piece);
-        Ok::<(), io::Error>(())
-    };
-    let mut is_first = true;
+    let mut pieces = Pieces { out, is_first: true };
     rows.in_parts(written, |part| {
-        let mut part = part?;
-        if is_first {
-            part[0] = b'[';
-            is_first = false;
-        }
-        hand_on(part)
+        keep(pieces.put(part)?);
+        Ok::<(), io::Error>(())
     })?;
-    hand_on(if is_first { b"[]".to_vec() } else { b"\n  ]".to_vec() })
+    keep(pieces.end()?);
+    Ok(())
+}
+
+/// Formats a list that is in memory, on all processors.
+///
+/// # Errors
+/// Fails on a write error.
+pub fn write_list<T: Serialize + Sync>(out: &mut dyn Write, list: &[T]) -> io::Result<()> {
+    let mut pieces = Pieces { out, is_first: true };
+    let part = |range: Range<usize>| written(&mut list[range].iter());
+    try_in_parts(list.len(), part, |part| pieces.put(part).map(drop))?;
+    pieces.end().map(drop)
+}
+
+/// The pieces of a list, of which each is written and handed back.
+struct Pieces<'o> {
+    out: &'o mut dyn Write,
+    is_first: bool,
+}
+
+impl Pieces<'_> {
+    fn put(&mut self, part: io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
+        let mut part = part?;
+        if std::mem::replace(&mut self.is_first, false) {
+            part[0] = b'[';
+        }
+        self.out.write_all(&part)?;
+        Ok(part)
+    }
+
+    fn end(self) -> io::Result<Vec<u8>> {
+        let end: &[u8] = if self.is_first { b"[]" } else { b"\n  ]" };
+        self.out.write_all(end)?;
+        Ok(end.to_vec())
+    }
 }
 
 /// Formats rows of a list, each after a comma.
@@ -90,12 +120,86 @@ fn written<T: Serialize>(rows: &mut dyn Iterator<Item = T>) -> io::Result<Vec<u8
 
 /// Writes a value at the given nesting depth.
 fn write_at(depth: usize, value: &(impl Serialize + ?Sized), out: &mut impl Write) -> io::Result<()> {
-    let mut formatter = PrettyFormatter::new();
-    for _ in 0..depth {
-        formatter.begin_object(&mut io::sink())?;
-    }
-    value.serialize(&mut Serializer::with_formatter(out, formatter))?;
+    value.serialize(&mut Serializer::with_formatter(out, Indented { depth, has_value: false }))?;
     Ok(())
+}
+
+/// Indents by two spaces, with one write for each line.
+struct Indented {
+    depth: usize,
+    /// Whether the list or object that is open has an element.
+    has_value: bool,
+}
+
+/// The beginning of a line behind an element.
+const LINE: &str = ",\n                                                                ";
+
+impl Indented {
+    fn line<W: Write + ?Sized>(&self, out: &mut W, is_first: bool) -> io::Result<()> {
+        let end = 2 + 2 * self.depth;
+        let from = usize::from(is_first);
+        match LINE.as_bytes().get(from..end) {
+            Some(line) => out.write_all(line),
+            None => {
+                out.write_all(&LINE.as_bytes()[from..])?;
+                (LINE.len()..end).try_for_each(|_| out.write_all(b" "))
+            }
+        }
+    }
+
+    fn begin<W: Write + ?Sized>(&mut self, out: &mut W, sign: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.has_value = false;
+        out.write_all(sign)
+    }
+
+    fn end<W: Write + ?Sized>(&mut self, out: &mut W, sign: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if self.has_value {
+            self.line(out, true)?;
+        }
+        out.write_all(sign)
+    }
+}
+
+impl Formatter for Indented {
+    fn begin_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"[")
+    }
+
+    fn end_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"]")
+    }
+
+    fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, is_first: bool) -> io::Result<()> {
+        self.line(out, is_first)
+    }
+
+    fn end_array_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+
+    fn begin_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.begin(out, b"{")
+    }
+
+    fn end_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.end(out, b"}")
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, out: &mut W, is_first: bool) -> io::Result<()> {
+        self.line(out, is_first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
+    }
+
+    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
 }
 
 /// Writes a document member by member, for documents that are larger than memory or not complete yet.
@@ -249,6 +353,31 @@ mod tests {
     fn long_lists_are_written_like_short_ones() {
         for count in [0, 1, 2, 63, 64, 1_000] {
             check(count);
+        }
+    }
+
+    #[test]
+    fn a_list_in_memory_is_written_like_rows() {
+        for count in [0, 1, 2, 1_000] {
+            let list: Vec<Vec<usize>> = (0..count).map(|index| vec![index; index % 3]).collect();
+            let (mut expect, mut found) = (Vec::new(), Vec::new());
+            write_rows(&mut expect, &Rows::new(count, |index| vec![index; index % 3]), drop).unwrap();
+            write_list(&mut found, &list).unwrap();
+            assert_eq!(String::from_utf8(found), String::from_utf8(expect));
+        }
+    }
+
+    #[test]
+    fn a_document_is_indented_as_serde_json_does() {
+        let mut deep = serde_json::json!({"a": [], "b": {}, "c": [1, {"d": [[], {}]}], "e": "\u{1}\n\"x"});
+        for _ in 0..40 {
+            deep = serde_json::json!([{"in": deep}, null]);
+        }
+        for value in [serde_json::json!(1), serde_json::json!([]), deep] {
+            let mut found = Vec::new();
+            write_document(&mut found, &value).unwrap();
+            let expect = serde_json::to_string_pretty(&value).unwrap() + "\n";
+            assert_eq!(String::from_utf8(found).unwrap(), expect);
         }
     }
 

@@ -56,6 +56,12 @@ fn values_of_variables_are_found_in_every_spelling() {
 }
 
 #[test]
+fn a_password_of_a_command_in_a_word_is_found() {
+    let word = "ProxyCommand=sshpass -p v ssh x";
+    check(&["ssh", "-o", word, "h"], &["ssh", "-o", "ProxyCommand=sshpass -p [redacted]", "h"]);
+}
+
+#[test]
 fn values_behind_their_names_are_found() {
     check(
         &["uvx", "mcp-proxy", "--headers", "X-Key", "v"],

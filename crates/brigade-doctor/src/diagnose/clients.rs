@@ -123,6 +123,9 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
         let other_fix = Some(NextStep::RegisterAgain { reference, id, level });
         return Issue { other_fix, ..issue };
     }
+    if let ClientProblem::UserFileUnsafe(why) = &state.problem {
+        return Issue { other_fix: Some(why.fix(file)), ..issue };
+    }
     if kind != IssueType::ClientEntryStale {
         return issue;
     }

@@ -52,8 +52,9 @@ fn tool_entry(catalog: &Catalog, issue: &ConfigIssue) -> Issue {
 
 /// Makes an issue of one that the reader of a file found; `kind` is for errors.
 pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
+    let why = UnsafeUserFile::said_by(issue);
     let kind = match issue.severity {
-        Severity::Error if UnsafeUserFile::is_said_by(issue) => IssueType::UserCatalogUnsafe,
+        Severity::Error if why.is_some() => IssueType::UserCatalogUnsafe,
         Severity::Error => kind,
         Severity::Warning | Severity::Info if issue.message.starts_with("unknown key") => {
             IssueType::UnknownKey
@@ -69,6 +70,7 @@ pub(super) fn entry(kind: IssueType, issue: &ConfigIssue) -> Issue {
     Issue {
         severity: issue.severity,
         tool_id: issue.entry.clone(),
+        other_fix: why.map(|why| why.fix(&issue.place.file)),
         ..Issue::new(kind, detail).subject(field).evidence(issue.message.as_str()).at(issue.place.clone())
     }
 }

@@ -39,11 +39,9 @@ impl RuntimeIssue {
 
 /// Returns an issue of the file of the runtimes, with the keys of an issue of a runtime.
 pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRecord {
-    let kind = if UnsafeUserFile::is_said_by(issue) {
-        IssueType::UserCatalogUnsafe
-    } else {
-        IssueType::RuntimeConfig
-    };
+    let why = UnsafeUserFile::said_by(issue);
+    let kind = if why.is_some() { IssueType::UserCatalogUnsafe } else { IssueType::RuntimeConfig };
+    let fix = why.map(|why| Hint::from(why.fix(&issue.place.file)));
     let fingerprint = Fingerprint::builder("brigade.runtime-issue.v1")
         .text("type", kind.code())
         .text("runtime_id", issue.entry.as_deref())
@@ -60,7 +58,7 @@ pub fn config_record(issue: &ConfigIssue, speller: &dyn Spell) -> RuntimeIssueRe
         issue_type: kind.code().to_owned(),
         field: issue.field.clone(),
         fingerprint: Some(fingerprint),
-        ..record(issue.severity, &detail, &issue.place, issue.hint.as_ref(), speller)
+        ..record(issue.severity, &detail, &issue.place, fix.as_ref().or(issue.hint.as_ref()), speller)
     }
 }
 

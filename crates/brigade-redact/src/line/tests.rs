@@ -51,6 +51,62 @@ fn secrets_behind_every_name_are_masked() {
 }
 
 #[test]
+fn passwords_behind_short_options_of_programs_are_masked() {
+    for (line, shown) in [
+        ("redis-cli -h db -a V9 ping", "redis-cli -h db -a [redacted] ping"),
+        ("mongosh -u bob -p V9 db", "mongosh -u bob -p [redacted] db"),
+        ("mongodump -pV9", "mongodump -p[redacted]"),
+        ("ldapsearch -x -D cn=admin -w V9 -b dc=x", "ldapsearch -x -D cn=admin -w [redacted] -b dc=x"),
+        ("ldapsearch -xw V9", "ldapsearch -xw [redacted]"),
+        ("ldapwhoami -wV9", "ldapwhoami -w[redacted]"),
+        ("ldappasswd -a V8 -s V9", "ldappasswd -a [redacted] -s [redacted]"),
+        ("az login -u bob -p V9 --tenant x", "az login -u bob -p [redacted] --tenant x"),
+        ("az acr login -n r -p V9", "az acr login -n r -p [redacted]"),
+        ("mysql -uroot -p12345 shop", "mysql -uroot -p[redacted] shop"),
+        ("sqlcmd -S db -P V9", "sqlcmd -S db -P [redacted]"),
+        ("7z x -p1234 a.7z", "7z x -p[redacted] a.7z"),
+        ("unzip -oP V9 a.zip", "unzip -oP [redacted] a.zip"),
+        ("ssh-keygen -t ed25519 -N V9", "ssh-keygen -t ed25519 -N [redacted]"),
+        ("http -a bob:V9 https://h", "http -a bob:[redacted] https://h"),
+        ("cargo +nightly login V9", "cargo +nightly login [redacted]"),
+        ("vault login -no-print V9", "vault login -no-print [redacted]"),
+        ("doctl auth init -t V9", "doctl auth init -t [redacted]"),
+        ("skopeo login -p V9 h", "skopeo login -p [redacted] h"),
+        ("docker exec db /usr/bin/redis-cli -a V9", "docker exec db /usr/bin/redis-cli -a [redacted]"),
+        ("helm repo add r https://h --password V9", "helm repo add r https://h --password [redacted]"),
+        ("kubectl --token V9 get pods", "kubectl --token [redacted] get pods"),
+        ("psql postgres://bob:V9@h/x", "psql postgres://[redacted]@h/x"),
+    ] {
+        check(line, shown);
+        assert!(is_secret_command(line), "{line}");
+    }
+    assert!(is_secret_command("sh -c 'cat x; redis-cli > f 2>&1 -a V9 ping'"));
+    assert!(is_secret_command("sh -c 'redis-cli -a V9 ping'") && is_secret_command("redis-cli '-a' V9"));
+    for line in [
+        "redis-cli -h db -p 6379 -n 1 --data x",
+        "mongosh --help db --port 27017",
+        "ldapsearch -x -W -b dc=x -s sub -a never",
+        "az vm list -g x -p y",
+        "mongosh -u bob -p $PASS db",
+        "docker run --name mongosh -p 27017:27017 -d img",
+        "docker run --name redis-cli -a stdin img",
+        "docker run --name mysql -p3306:3306 mysql",
+        "zip -r a.zip b",
+        "7z x a.7z -p",
+        "ssh-keygen -t ed25519 -f key -C me",
+        "http -p Hh https://h",
+        "cargo run -- login bob",
+        "cargo login --registry $NAME",
+        "vault login -method=github",
+        "vault kv get x",
+        "sh -c 'mongosh --eval x && mkdir -p out'",
+    ] {
+        check(line, line);
+        assert!(!is_secret_command(line), "{line}");
+    }
+}
+
+#[test]
 fn what_refers_to_a_secret_or_is_about_one_stays() {
     for line in [
         "x --private-key ~/.ssh/id",
@@ -205,6 +261,8 @@ fn ordinary_commands_of_ordinary_tools_hold_no_secret() {
         "gpg --default-key 9F3C77AA10B2C3D4 --sign f",
         "echo 'Secret: ready'",
         "echo 'Password: Ask the Admin'",
+        "echo 'password: must not be empty'",
+        "echo 'the token: see below'",
         // The same in a text for a shell.
         "sh -c \"printf 'token: %s\\n' x; sed 's/token=old/token=new/' f\"",
         "bash -lc \"python3 -c 'f(password=getpass())'\"",
@@ -292,6 +350,10 @@ fn secrets_beside_ordinary_words_stay_secret() {
         "npx jest -t 'password: hunter2'",
         "echo 'Secret: hunter2'",
         "echo 'password: correcthorse'",
+        "echo 'password: correct horse battery'",
+        "echo 'Password: correct horse battery'",
+        "sh run.sh 'db:\n  passwd: correct horse battery'",
+        "x 'client-secret: correct horse battery'",
         "x 'passphrase: open the old door'",
         "curl -H 'X-Api-Key: open sesame' https://h",
         "curl --header='X-Api-Key: open sesame' https://h",

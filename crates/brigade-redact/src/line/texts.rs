@@ -3,6 +3,7 @@
 use crate::option::reads_like_words;
 use crate::rules::is_placeholder;
 use crate::shape::{Secret, in_a_line, plain_letters, secrets_in};
+use crate::words::PROSE;
 use crate::{MARK, SecretKind};
 
 /// Returns whether a word is one replacement as `sed` and Perl take it: `s/pattern/text/g`.
@@ -61,7 +62,8 @@ pub(super) fn format_says_none(text: &str) -> bool {
 }
 
 /// Returns whether every name of a secret is that of a label or of a field, and a sentence follows: `Secret: ready`,
-/// `password: rejects short ones`.
+/// `the token: see below`. Words behind `password:` at the beginning of a line are a passphrase, unless they begin as a
+/// sentence does.
 pub(super) fn is_sentence(text: &str) -> bool {
     let is_sentence = |value: &str| {
         let at = start_of(value, text);
@@ -71,18 +73,30 @@ pub(super) fn is_sentence(text: &str) -> bool {
         let name = name.unwrap_or_default();
         let is_title = name.starts_with(|c: char| c.is_ascii_uppercase())
             && name.bytes().skip(1).any(|byte| byte.is_ascii_lowercase());
-        let count = rest.split([' ', ':']).filter(|word| !word.is_empty()).count();
+        let words: Vec<&str> = rest.split([' ', ':']).filter(|word| !word.is_empty()).collect();
         // `X-Api-Key: open`, and the words of a phrase, which are the secret.
         let lower = name.to_ascii_lowercase();
         let is_header = (is_title && name.contains('-')) || lower.ends_with("authorization");
+        let line = before[..before.len() - name.len()].rsplit('\n').next().unwrap_or_default();
+        let is_key = PASSPHRASES.iter().any(|name| lower.ends_with(name))
+            && line.chars().all(|c| c.is_whitespace() || c == '-');
+        let begins_sentence = words.first().is_some_and(|word| {
+            let is_capital = is_title && word.starts_with(|c: char| c.is_ascii_uppercase());
+            is_capital || PROSE.contains(&word.to_ascii_lowercase().as_str())
+        });
+        let is_long = 1 < words.len();
         !is_header
             && !lower.contains("phrase")
-            && (is_title || 1 < count)
+            && (is_title || is_long)
+            && (!is_key || !is_long || begins_sentence)
             && text[..at].ends_with(' ')
             && has_words(rest)
     };
     values_in(text).into_iter().all(|value| value.is_some_and(is_sentence))
 }
+
+/// Last words of names whose value may be a phrase of ordinary words.
+const PASSPHRASES: &[&str] = &["passcode", "passwd", "password", "pwd", "secret", "token"];
 
 /// Lists what stands behind each name of a secret in a text; `None` for a secret without a name, or one whose letters
 /// hide it.

@@ -151,10 +151,10 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
             return Ok(found_unless(false, start, Swallow::Line(field.open_quote)));
         }
     }
-    // In YAML and in headers a value extends to the end of the line.
+    // In YAML, in INI files and in headers a value extends to the end of the line.
     let to_line_end = field.kind == NameKind::Certain
         && field.first_in_line
-        && field.separator == Separator::Colon
+        && matches!(field.separator, Separator::Colon | Separator::Equals)
         && field.spaced;
     Ok(found_unless(false, start, if to_line_end { Swallow::Line(None) } else { Swallow::Bare }))
 }

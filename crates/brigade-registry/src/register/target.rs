@@ -7,7 +7,7 @@ use brigade_catalog::{Catalog, Level, Tool};
 use brigade_core::{ErrorKind, IssueType, codes};
 use brigade_discovery::{DiscoveredEntry, Registered};
 use brigade_facts::{CATALOG, why_unsafe};
-use brigade_fs::{DiskFs, FileMode, Fs, Location, Lock, NewFile, RelPath, write_together};
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, Location, Lock, NewFile, RelPath, write_together};
 use brigade_policy::Failure;
 use brigade_upkeep::{REGISTERED, RUNTIMES, Seams};
 
@@ -111,9 +111,9 @@ impl Target {
 
     pub(super) fn lock(&self, seams: &Seams) -> Result<Option<Lock>, Failure> {
         let Some(fs) = &self.fs else { return Ok(None) };
-        fs.create_dir_all(&self.lock.parent())?;
+        fs.create_dir_all(&self.lock.parent()).map_err(|error| self.told(error))?;
         let holder = format!("process {} (register), since {}", std::process::id(), seams.now());
-        Ok(Some(fs.lock(&self.lock, &holder, seams.timeout)?))
+        Ok(Some(fs.lock(&self.lock, &holder, seams.timeout).map_err(|error| self.told(error))?))
     }
 
     /// Names the files of the user that are not used, because others can write them: what stands there would become
@@ -140,7 +140,7 @@ impl Target {
                 Failure::new(ErrorKind::InvalidConfig, message)
             }),
             Err(error) if error.is_not_found() => Ok(String::new()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.told(error).into()),
         };
         Ok(Texts {
             catalog: text(&self.catalog, &self.shown.catalog)?,
@@ -155,7 +155,7 @@ impl Target {
         let home = (self.level != Level::User).then(|| self.catalog.parent());
         let is_at_home =
             |real: &RelPath| home.as_ref().is_none_or(|home| real.as_path().starts_with(home.as_path()));
-        let target = match fs.resolve(path.as_str(), None)? {
+        let target = match fs.resolve(path.as_str(), None).map_err(|error| self.told(error))? {
             Location::Inside(real) if is_at_home(&real) => return Ok(real),
             Location::Inside(real) => self.folder.join(real.as_path()),
             Location::Outside(target) => target,
@@ -180,8 +180,13 @@ impl Target {
         let changed = changed.into_iter().filter(|(_, before, after)| before != after);
         let changed = changed.map(|(path, _, text)| (path, text.clone().into(), FileMode::KeepOr(0o600)));
         let files: Vec<NewFile> = self.remembered(&**fs, after)?.into_iter().chain(changed).collect();
-        write_together(&**fs, &files, LIMIT * 16)?;
+        write_together(&**fs, &files, LIMIT * 16).map_err(|error| self.told(error))?;
         Ok(())
+    }
+
+    /// Names a file of the user absolutely: its path is relative to a directory that nobody sees.
+    fn told(&self, error: FsError) -> FsError {
+        if self.level == Level::User { error.below(&self.folder) } else { error }
     }
 }
 

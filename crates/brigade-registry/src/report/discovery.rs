@@ -26,6 +26,21 @@ pub struct DiscoveryReport {
     pub issue_count: usize,
 }
 
+impl DiscoveryReport {
+    /// Returns a copy whose list of entries is empty, for a face that writes long lists apart.
+    pub fn without_entries(&self) -> DiscoveryReport {
+        DiscoveryReport {
+            schema: self.schema,
+            target: self.target.clone(),
+            harnesses: self.harnesses.clone(),
+            entries: Vec::new(),
+            entry_count: self.entry_count,
+            issues: self.issues.clone(),
+            issue_count: self.issue_count,
+        }
+    }
+}
+
 impl Report for DiscoveryReport {
     const SCHEMA: SchemaId = "brigade.discovery.v1";
 }

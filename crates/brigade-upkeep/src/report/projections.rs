@@ -145,12 +145,12 @@ pub struct ApplyReport {
 impl Report for ApplyReport {
     const SCHEMA: &'static str = "brigade.apply.v1";
 
-    /// Refused targets and missing sources do not fail this command; `doctor` reports them.
+    /// A refused target fails this command. A missing source does not, as in v0.30; `doctor` reports it.
     fn exit(&self) -> Exit {
         let is_kept = self.prune && 0 < self.orphan_count;
         if 0 < self.failed_count {
             Exit::Environment
-        } else if !self.valid || 0 < self.conflict_count || is_kept {
+        } else if !self.valid || 0 < self.conflict_count + self.refused_count || is_kept {
             Exit::Refused
         } else {
             Exit::Done

@@ -143,7 +143,7 @@ impl Recorder {
             |path: &std::path::Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
         let words = of.start.argv().words();
         let command: Vec<String> =
-            of.redactor.redact_argv(words).iter().map(|word| word.as_str().to_owned()).collect();
+            of.redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect();
         let record = UpstreamStart {
             schema: UpstreamStart::SCHEMA,
             id: paths.id.clone(),

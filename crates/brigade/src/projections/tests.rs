@@ -272,7 +272,7 @@ fn targets_in_git_brigade_and_outside_are_refused() {
     let reasons = ["in-git", "in-brigade", "outside-workspace", "in-git", "outside-workspace", "in-git"];
     sample.check_plan(&reasons.map(|reason| ("invalid", Some(reason))));
     let report = sample.apply_with(|request| request.force = true);
-    assert_eq!((report.applied_count, report.refused_count, report.exit()), (0, 6, Exit::Done));
+    assert_eq!((report.applied_count, report.refused_count, report.exit()), (0, 6, Exit::Refused));
     assert!(!sample.at(".git").exists() && !sample.at("sub").exists());
 }
 
@@ -310,7 +310,7 @@ fn links_that_lead_out_or_into_state_are_refused() {
     ]);
     let catalog = sample.read(".brigade/tools.toml");
     let report = sample.apply_with(|request| request.force = true);
-    assert_eq!((report.applied_count, report.exit()), (0, Exit::Done));
+    assert_eq!((report.applied_count, report.exit()), (0, Exit::Refused));
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "secret");
     assert_eq!(fs::read_dir(sample.at(".git/hooks")).unwrap().count(), 0);
@@ -368,7 +368,7 @@ fn what_cannot_be_a_file_is_refused() {
         ("invalid", Some("no-comment")),
     ]);
     let report = sample.apply_with(|request| request.force = true);
-    assert_eq!((report.applied_count, report.failed_count, report.exit()), (0, 0, Exit::Done));
+    assert_eq!((report.applied_count, report.failed_count, report.exit()), (0, 0, Exit::Refused));
     assert_eq!(sample.read("file"), "a file");
 }
 

@@ -44,7 +44,7 @@ impl View for FindReport {
         }
         suggestions(&self.suggestions, self.discovered_at, page);
         if !self.gaps.is_empty() {
-            page.note(&format!("no tool has: {}", self.gaps.join(", ")));
+            page.note(&format!("no enabled tool has: {}", self.gaps.join(", ")));
         }
         match self.matches.iter().find(|found| found.callable).or(self.matches.first()) {
             Some(found) => page.next_step(&NextStep::ShowTool(found.id.clone())),

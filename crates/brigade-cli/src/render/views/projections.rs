@@ -223,7 +223,7 @@ impl View for ApplyReport {
                 options.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word).collect();
             page.next(&format!("brigade tools apply {options}{}", which(self.tool_id.as_deref())));
         }
-        let left = self.conflict_count;
+        let left = self.conflict_count + self.refused_count;
         if 0 < left && 0 < self.applied_count {
             let files =
                 if left == 1 { "1 file was not".to_owned() } else { format!("{left} files were not") };

@@ -1,7 +1,9 @@
 //! Tools of other agent programs.
 
-use brigade::core::Severity;
+use std::io::{self, Write};
+
 use brigade::core::text::short;
+use brigade::core::{Severity, json};
 use brigade::{DiscoveredEntry, DiscoveryIssue, DiscoveryReport, RegistrySyncReport};
 
 use crate::render::page::Page;
@@ -59,6 +61,12 @@ impl View for DiscoveryReport {
         }
         show_issues(&self.issues, page);
         page.next("brigade tools sync");
+    }
+
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        json::write_with_lists(out, &self.without_entries(), &["entries"], |_, out| {
+            json::write_list(out, &self.entries)
+        })
     }
 }
 

@@ -1,0 +1,45 @@
+//! Texts and names of a server as they are kept.
+
+/// The longest text that is taken from a file.
+const LONGEST: usize = 2_000;
+
+/// Shortens a text that is taken from a file.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns a word with the references of all harnesses in one form.
+pub(super) fn common_form(word: &str) -> String {
+    if !word.contains('{') {
+        return word.to_owned();
+    }
+    word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${")
+}
+
+pub(super) fn sorted(names: &[String]) -> Vec<String> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names
+}
+
+/// Removes names that stand before.
+pub(super) fn dedup(names: &mut Vec<String>) {
+    /// Of fewer names, comparing each with those before it is faster.
+    const FEW: usize = 16;
+    if names.len() <= FEW {
+        let mut at = 1;
+        while at < names.len() {
+            if names[..at].contains(&names[at]) {
+                names.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        return;
+    }
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+}
