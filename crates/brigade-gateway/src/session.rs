@@ -99,10 +99,10 @@ impl Session {
         let Who { agent, session } = self.who(context)?;
         Ok(Asker {
             agent,
-            session,
             line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
+                session: (!is_late(context)).then(|| session.id().to_owned()),
                 capabilities: self.capabilities(context).unwrap_or_default(),
                 level: match is_late(context) {
                     true => context.meta.log_level(),
@@ -111,6 +111,7 @@ impl Session {
                 is_late: is_late(context),
                 questions: None,
             },
+            session,
         })
     }
 

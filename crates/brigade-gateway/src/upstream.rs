@@ -44,6 +44,7 @@ pub(crate) enum Said {
 /// The client of a call.
 pub(crate) struct ClientOfCall {
     capabilities: Json,
+    session: Option<String>,
     level: Option<LoggingLevel>,
     /// Whether messages pass if the client named no level.
     hears: bool,
@@ -56,6 +57,7 @@ impl ClientOfCall {
         let capabilities = serde_json::to_value(&side.capabilities).unwrap_or_default();
         let client = ClientOfCall {
             capabilities: Json::from(&capabilities),
+            session: side.session.clone(),
             level: side.level,
             hears: !side.is_late,
             said,
@@ -88,6 +90,10 @@ impl Requester for ClientOfCall {
         self.capabilities.clone()
     }
 
+    fn client(&self) -> Option<String> {
+        self.session.clone()
+    }
+
     fn hear(&self, log: McpLog) {
         let Some(level) = level_of(&log.level) else { return };
         let is_wanted = match self.level {
@@ -113,6 +119,8 @@ impl Requester for ClientOfCall {
 /// What is known of a client besides its agent.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSide {
+    /// The session that is its alone, if it began with a handshake.
+    pub(crate) session: Option<String>,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) level: Option<LoggingLevel>,
     /// Whether it speaks a revision without a handshake.

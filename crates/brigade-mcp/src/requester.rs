@@ -120,6 +120,12 @@ pub trait Requester: Send + Sync {
     /// members such as `elicitation`.
     fn capabilities(&self) -> Json;
 
+    /// Returns the id of the client, if all of its calls may get what a server says in any of them. `None` if each call
+    /// only gets its own.
+    fn client(&self) -> Option<String> {
+        None
+    }
+
     /// Hears a log message.
     fn hear(&self, log: McpLog);
 
@@ -148,6 +154,10 @@ impl Requester for Named {
         let is_passed = |name: &str| name == "elicitation" || name == "sampling" && self.sampling;
         let members = declared.as_object().into_iter().flatten().filter(|(name, _)| is_passed(name));
         Json::object(members.map(|(name, value)| (name.clone(), value.clone())))
+    }
+
+    fn client(&self) -> Option<String> {
+        self.requester.client()
     }
 
     fn hear(&self, log: McpLog) {

@@ -278,6 +278,59 @@ fn questions_and_log_messages_go_to_whoever_asked_for_the_call() {
     assert!(said(&kept.server, "elicit").contains("decline"));
 }
 
+/// Keeps the way back to the server, so that its question stays open.
+#[derive(Default)]
+struct Thinking(Mutex<Vec<(Question, Reply)>>);
+
+impl Requester for Thinking {
+    fn capabilities(&self) -> Json {
+        Json::parse(r#"{"elicitation":{"form":{}}}"#).unwrap()
+    }
+
+    fn hear(&self, log: McpLog) {
+        panic!("{log:?}");
+    }
+
+    fn log_level(&self) -> Option<String> {
+        None
+    }
+
+    fn ask(&self, questions: Vec<(Question, Reply)>) {
+        self.0.lock().unwrap().extend(questions);
+    }
+}
+
+/// Issue 14: the question went to the client whose call began last, and its reply to the other one's call.
+#[test]
+fn a_question_that_may_be_of_several_clients_comes_to_nobody() {
+    let kept = start(&[]);
+    let (first, other) = (Arc::new(Thinking::default()), Arc::new(Thinking::default()));
+    let of = |requester: &Arc<Thinking>| RequestTerms { requester: Some(requester.clone()), ..terms() };
+    let cancel = CancelToken::new().unwrap();
+    std::thread::scope(|scope| {
+        let asks =
+            scope.spawn(|| call_with(&kept.server, "elicit-twice", "{}", PinRule::None, &of(&first)).0);
+        let until = Instant::now() + Duration::from_secs(30);
+        let reply = loop {
+            if let Some((_, reply)) = first.0.lock().unwrap().pop() {
+                break reply;
+            }
+            assert!(Instant::now() < until, "the only call is asked");
+            std::thread::yield_now();
+        };
+        let terms = RequestTerms { cancel: Some(cancel.clone()), ..of(&other) };
+        let server = &kept.server;
+        let sleeps = scope.spawn(move || call_with(server, "sleep", "{}", PinRule::None, &terms).0);
+        kept.wait_for("sleeps");
+        reply.answer(Ok(Json::parse(r#"{"action":"accept","content":{"name":"Ada"}}"#).unwrap()));
+        let said = asks.join().unwrap().answer.unwrap().summary;
+        cancel.cancel();
+        assert_eq!(kind(&sleeps.join().unwrap()), Some(McpErrorKind::Cancelled));
+        assert!(said.contains("cancel"), "{said}");
+    });
+    assert!(first.0.lock().unwrap().is_empty() && other.0.lock().unwrap().is_empty());
+}
+
 #[test]
 fn what_a_server_without_a_handshake_requires_is_asked_and_brought_back() {
     let kept = start(&["stateless"]);

@@ -11,6 +11,9 @@ use crate::requester::Requester;
 /// The member of parameters that belongs to the protocol.
 const META: &str = "_meta";
 
+/// Requests of ours that are no work for a server. One of them is never answered.
+const QUIET: [&str; 4] = ["ping", "server/discover", "logging/setLevel", "subscriptions/listen"];
+
 /// One request. Its parameters keep the digits of their numbers, which the SDK may not hold.
 pub(super) struct Flight {
     method: String,
@@ -95,6 +98,16 @@ impl Flight {
 
     pub(super) fn requester(&self) -> Option<&Arc<dyn Requester>> {
         self.requester.as_ref()
+    }
+
+    /// Returns the client that asked for it, if that gets what the server says in any of its calls.
+    pub(super) fn client(&self) -> Option<String> {
+        self.requester.as_ref()?.client()
+    }
+
+    /// Returns whether a server may log or ask something because of it.
+    pub(super) fn may_be_spoken_of(&self) -> bool {
+        !QUIET.contains(&self.method.as_str())
     }
 
     /// Returns the request as the SDK sends it, and how it finds this again.

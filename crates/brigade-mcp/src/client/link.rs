@@ -18,7 +18,7 @@ use super::flight::{Flight, Sent};
 use super::message::{Broken, Received};
 use crate::exchange::{McpErrorKind, McpProgress};
 use crate::pin::{ListedTool, Pin};
-use crate::requester::{McpLog, Question, QuestionKind, Reply};
+use crate::requester::{McpLog, Question, QuestionKind, Reply, Requester};
 
 /// The code of an error about a method that a server does not know.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -48,6 +48,8 @@ pub(super) struct Known {
     initialize_id: Option<i64>,
     /// Requests without an answer.
     flights: BTreeMap<i64, Arc<Flight>>,
+    /// The clients of requests that were cancelled. A server may go on with one, and speak of it, until it answers.
+    left: BTreeMap<i64, Option<String>>,
     /// How often the server said that its list of tools changed.
     pub(super) changes: u64,
     /// The level of log messages that the server was told.
@@ -101,9 +103,52 @@ impl Known {
         }
     }
 
+    /// Returns who hears a message of the server: the client of the call that it names, else the only client whose call
+    /// may have led to it.
+    fn meant(&self, params: Option<&Json>) -> Meant {
+        let meta = params.and_then(|params| params.get("_meta"));
+        let named = |name: &str| meta.and_then(|meta| meta.get(name));
+        let id = named("io.modelcontextprotocol/related-request-id").or_else(|| named("relatedRequestId"));
+        if let Some(id) = id {
+            let id = id.as_i64().or_else(|| id.as_str()?.parse().ok());
+            return id.and_then(|id| self.flights.get(&id)).map_or(Meant::Unclear, Meant::of);
+        }
+        if let Some(token) = named("progressToken").map(Json::to_compact) {
+            let its = |flight: &&Arc<Flight>| {
+                let known = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
+                known.as_ref() == Some(&token)
+            };
+            return self.flights.values().find(its).map_or(Meant::Unclear, Meant::of);
+        }
+        let spoken_of = || self.flights.values().filter(|flight| flight.may_be_spoken_of());
+        let Some(last) = spoken_of().next_back() else { return Meant::Nobody };
+        let client = last.client();
+        let is_its = |other: &Option<String>| other.is_some() && *other == client;
+        let is_alone = spoken_of().count() == 1 && self.left.is_empty();
+        let is_of_one =
+            || spoken_of().all(|flight| is_its(&flight.client())) && self.left.values().all(is_its);
+        if is_alone || is_of_one() { Meant::of(last) } else { Meant::Unclear }
+    }
+
     fn replied(&mut self) {
         let left = self.asked.0.saturating_sub(1);
         self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
+    }
+}
+
+/// Who hears a message of the server.
+enum Meant {
+    /// The client of the call that it is about.
+    Client(Arc<dyn Requester>),
+    /// It may be about calls of several clients.
+    Unclear,
+    /// Nobody asked for a call that it may be about.
+    Nobody,
+}
+
+impl Meant {
+    fn of(flight: &Arc<Flight>) -> Meant {
+        flight.requester().cloned().map_or(Meant::Nobody, Meant::Client)
     }
 }
 
@@ -143,6 +188,7 @@ impl Link {
                 let code = message.get("error").and_then(|error| error.get("code")).and_then(Json::as_i64);
                 let id = known.answered(id, code)?;
                 known.responses += 1;
+                known.left.remove(&id);
                 if !known.awaited.remove(&id) {
                     return None;
                 }
@@ -186,8 +232,8 @@ impl Link {
             Some("notifications/message") => {
                 let member = |name: &str| params.and_then(|params| params.get(name));
                 let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);
-                let Some(flight) = self.meant(params) else { return };
-                if let (Some(requester), Some(level)) = (flight.requester(), text("level")) {
+                let meant = self.known().meant(params);
+                if let (Meant::Client(requester), Some(level)) = (meant, text("level")) {
                     let data = member("data").cloned().unwrap_or_default();
                     requester.hear(McpLog { level, logger: text("logger"), data });
                 }
@@ -207,38 +253,15 @@ impl Link {
         }
     }
 
-    /// Returns the request that a message of the server is about: the one that it names, else the last of somebody who
-    /// can be spoken to.
-    fn meant(&self, params: Option<&Json>) -> Option<Arc<Flight>> {
-        let known = self.known();
-        let meta = params.and_then(|params| params.get("_meta"));
-        let related = |name: &str| meta.and_then(|meta| meta.get(name));
-        let id =
-            related("io.modelcontextprotocol/related-request-id").or_else(|| related("relatedRequestId"));
-        let id = id.and_then(|id| id.as_i64().or_else(|| id.as_str()?.parse().ok()));
-        if let Some(flight) = id.and_then(|id| known.flights.get(&id)) {
-            return Some(flight.clone());
-        }
-        let token = related("progressToken").map(Json::to_compact);
-        let mut latest = None;
-        for flight in known.flights.values().filter(|flight| flight.requester().is_some()) {
-            let its = flight.sent().token.and_then(|token| serde_json::to_string(&token).ok());
-            if token.is_some() && its == token {
-                return Some(flight.clone());
-            }
-            latest = Some(flight);
-        }
-        latest.cloned()
-    }
-
     /// Passes a question on to whoever asked for the call; returns what the SDK is to reply to.
     fn question(self: &Arc<Link>, message: Json) -> Option<Json> {
         let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
         let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };
         let params = message.get("params");
-        let Some(requester) = self.meant(params).and_then(|flight| flight.requester().cloned()) else {
+        let meant = self.known().meant(params);
+        if matches!(meant, Meant::Nobody) {
             return Some(message);
-        };
+        }
         let params = params.cloned().unwrap_or_default();
         let (link, id) = (self.clone(), message.get("id").cloned().unwrap_or_default());
         let reply = Reply::new(kind, move |answer| {
@@ -254,7 +277,13 @@ impl Link {
             link.write(&reply);
         });
         let key = message.get("id").map(Json::to_compact).unwrap_or_default();
-        requester.ask(vec![(Question { key, kind, params }, reply)]);
+        match meant {
+            Meant::Client(requester) => requester.ask(vec![(Question { key, kind, params }, reply)]),
+            // Dropping the way back says that nobody answers.
+            Meant::Unclear | Meant::Nobody => {
+                tracing::debug!("a question of a server names no call, and several may have led to it");
+            }
+        }
         None
     }
 
@@ -272,7 +301,9 @@ impl Link {
         if !known.awaited.remove(&id) {
             return;
         }
-        known.flights.remove(&id);
+        if let Some(flight) = known.flights.remove(&id).filter(|flight| flight.may_be_spoken_of()) {
+            known.left.insert(id, flight.client());
+        }
         let before = known.last_id;
         known.notified.push(before);
         drop(known);
@@ -474,5 +505,88 @@ mod tests {
         assert_eq!(known.answered(Some(2), None), Some(2));
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), None);
         assert_eq!(known.answered(None, Some(METHOD_NOT_FOUND)), Some(3), "one error for one notification");
+    }
+
+    /// A client with this id, if all of its calls may get what a server says in any of them.
+    struct Client(Option<&'static str>);
+
+    impl Requester for Client {
+        fn capabilities(&self) -> Json {
+            Json::Null
+        }
+
+        fn client(&self) -> Option<String> {
+            self.0.map(str::to_owned)
+        }
+
+        fn hear(&self, _: McpLog) {}
+
+        fn log_level(&self) -> Option<String> {
+            None
+        }
+
+        fn ask(&self, _: Vec<(Question, Reply)>) {}
+    }
+
+    /// Checks which call gets a message with this `_meta` while these calls are in the server.
+    #[track_caller]
+    fn check_meant(
+        flights: &[(i64, Option<&'static str>)],
+        left: &[Option<&str>],
+        meta: &str,
+        expect: Option<i64>,
+    ) {
+        let clients: BTreeMap<i64, Arc<dyn Requester>> = flights
+            .iter()
+            .map(|(id, client)| (*id, Arc::new(Client(*client)) as Arc<dyn Requester>))
+            .collect();
+        let mut known = Known::default();
+        for (id, client) in &clients {
+            let flight = Flight::call("x", &Json::Null).asked_by(Some(client.clone()));
+            let token = serde_json::from_value(serde_json::json!(id)).ok();
+            flight.send(Json::object::<&str>([]), Sent { id: Some(*id), token, ..Sent::default() }, false);
+            known.flights.insert(*id, Arc::new(flight));
+        }
+        // It is never answered, and no call.
+        known.flights.insert(90, Arc::new(Flight::new("subscriptions/listen", Json::Null)));
+        known.left = (0..).zip(left).map(|(id, client)| (id, client.map(str::to_owned))).collect();
+        let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
+        let found = match known.meant(Some(&params)) {
+            Meant::Client(found) => {
+                clients.iter().find(|(_, client)| Arc::ptr_eq(client, &found)).map(|(id, _)| *id)
+            }
+            Meant::Unclear | Meant::Nobody => None,
+        };
+        assert_eq!(found, expect, "{flights:?} {left:?} {meta}");
+    }
+
+    /// Issue 14: a question or log message of one session's call came to another session.
+    #[test]
+    fn a_message_comes_only_to_the_client_of_its_call() {
+        let (a, b) = (Some("a"), Some("b"));
+        check_meant(&[], &[], "{}", None);
+        // The only call, also of a client whose calls are told apart.
+        check_meant(&[(1, a)], &[], "{}", Some(1));
+        check_meant(&[(1, None)], &[], "{}", Some(1));
+        // Several calls of one client, and of several.
+        check_meant(&[(1, a), (2, a)], &[], "{}", Some(2));
+        check_meant(&[(1, a), (2, b)], &[], "{}", None);
+        check_meant(&[(1, None), (2, None)], &[], "{}", None);
+        // The server may still go on with a call that was cancelled.
+        check_meant(&[(1, a)], &[b], "{}", None);
+        check_meant(&[(1, None)], &[None], "{}", None);
+        check_meant(&[(1, a)], &[a], "{}", Some(1));
+        // A call that is named, by its request or its token.
+        check_meant(&[(1, a), (2, b)], &[b], r#"{"relatedRequestId": 1}"#, Some(1));
+        check_meant(
+            &[(1, a), (2, b)],
+            &[],
+            r#"{"io.modelcontextprotocol/related-request-id": "2"}"#,
+            Some(2),
+        );
+        check_meant(&[(1, a), (2, b)], &[], r#"{"progressToken": 1}"#, Some(1));
+        // It is over, and nobody else gets the message.
+        check_meant(&[(2, b)], &[], r#"{"relatedRequestId": 1}"#, None);
+        check_meant(&[(2, b)], &[], r#"{"progressToken": 1}"#, None);
     }
 }
