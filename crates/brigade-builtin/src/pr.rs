@@ -1,8 +1,8 @@
 //! Pull requests of the local forge: `pr.*`.
 //!
 //! A pull request is a row about the branch of a lane. Its checks are the test suites of the catalog, each a call with
-//! its own approval and receipt. People review it with `brigade work pr`. Where the policy names `gh` as the forge, that
-//! program answers instead.
+//! its own approval and receipt. People review it with `brigade work pr`. Where the policy names `gh` as the forge,
+//! that program answers instead.
 
 mod gh;
 

@@ -171,8 +171,8 @@ fn check_arguments(definition: &Definition, cell: &str) -> BTreeSet<String> {
     names
 }
 
-/// Members of results that are always there and that the table does not name: what a manifest lacks, and that no judge was
-/// asked about it.
+/// Members of results that are always there and that the table does not name: what a manifest lacks, and that no judge
+/// was asked about it.
 const ADDED: &[(&str, &[&str])] = &[
     ("agent.create", &["warnings"]),
     ("agent.update", &["warnings"]),

@@ -68,8 +68,8 @@ fn cut_longest(value: &mut Json, over: usize) {
 }
 
 impl ToolResult {
-    /// Returns the result of a tool of Brigade with at most so many bytes as a document, text and data alike, or as few as
-    /// it can have with all its members. `note` is said at the end of a text that is cut.
+    /// Returns the result of a tool of Brigade with at most so many bytes as a document, text and data alike, or as few
+    /// as it can have with all its members. `note` is said at the end of a text that is cut.
     #[must_use]
     pub fn within(&self, limit: usize, note: &str) -> ToolResult {
         let mut most = limit.saturating_sub(AROUND) / 2;

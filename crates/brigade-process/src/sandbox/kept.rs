@@ -165,8 +165,8 @@ impl Ways {
     }
 }
 
-/// Returns the directory of git that a directory of files shares with its other worktrees, without links. `None` if there
-/// is none.
+/// Returns the directory of git that a directory of files shares with its other worktrees, without links. `None` if
+/// there is none.
 pub fn shared_git(files: &Path) -> Option<PathBuf> {
     let entry = files.join(GIT);
     let git = named(&entry, b"gitdir:").map_or(entry, |folder| files.join(folder));
