@@ -21,27 +21,34 @@ pub struct Provenance {
     /// The collection that the text belongs to.
     pub collection_id: String,
     /// The hashes of the text.
-    pub hashes: ProvenanceHashes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hashes: Option<ProvenanceHashes>,
     /// When the row was added.
     pub ingested_at: String,
     /// The key of the issue.
     pub item_id: String,
     /// Where the text is found.
-    pub locator: ProvenanceLocator,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locator: Option<ProvenanceLocator>,
     /// What kind of text it is.
     pub modality: String,
     /// Who wrote what the text says.
     pub origin: String,
     /// What was masked.
-    pub redaction: ProvenanceRedaction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redaction: Option<ProvenanceRedaction>,
     /// The repository.
-    pub repository: ProvenanceRepository,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<ProvenanceRepository>,
     /// The session of an agent that it comes from.
-    pub session: ProvenanceSession,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<ProvenanceSession>,
     /// The program that wrote the row.
-    pub source: ProvenanceSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<ProvenanceSource>,
     /// How far the text is trusted.
-    pub trust: ProvenanceTrust,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<ProvenanceTrust>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -175,11 +182,13 @@ pub struct ProvenanceTrust {
     /// Who decided.
     pub assigned_by: String,
     /// Whether it instructs agents.
-    pub injection: ProvenanceInjection,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub injection: Option<ProvenanceInjection>,
     /// `untrusted` for what anyone may have written.
     pub label: String,
     /// The rules.
-    pub trust_policy: ProvenanceForm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust_policy: Option<ProvenanceForm>,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -234,22 +243,22 @@ impl Provenance {
             attribution: "observed".to_owned(),
             captured_at: at.clone(),
             collection_id: format!("work-inbox:{INBOX_SOURCE}"),
-            hashes: ProvenanceHashes {
+            hashes: Some(ProvenanceHashes {
                 content: Some(Fingerprint::of_bytes(text.as_bytes())),
                 content_algorithm: Some("sha256".to_owned()),
                 content_scope: Some("item.text.utf8.v1".to_owned()),
                 ..ProvenanceHashes::default()
-            },
+            }),
             ingested_at: at.clone(),
             item_id: key.to_owned(),
-            locator: ProvenanceLocator {
+            locator: Some(ProvenanceLocator {
                 kind: "uri".to_owned(),
                 value: format!("work-import:{id}"),
                 extra: extra(),
-            },
+            }),
             modality: "tool-output".to_owned(),
             origin: "workspace".to_owned(),
-            redaction: ProvenanceRedaction {
+            redaction: Some(ProvenanceRedaction {
                 schema: REDACTION.to_owned(),
                 schema_version: 1,
                 origin: "workspace".to_owned(),
@@ -257,30 +266,33 @@ impl Provenance {
                 // The texts of issues never hold secrets.
                 status: "clean".to_owned(),
                 ..ProvenanceRedaction::default()
-            },
-            repository: ProvenanceRepository { id: "unknown".to_owned(), ..ProvenanceRepository::default() },
-            session: ProvenanceSession::default(),
-            source: ProvenanceSource {
+            }),
+            repository: Some(ProvenanceRepository {
+                id: "unknown".to_owned(),
+                ..ProvenanceRepository::default()
+            }),
+            session: Some(ProvenanceSession::default()),
+            source: Some(ProvenanceSource {
                 kind: INBOX_SOURCE.to_owned(),
                 producer: PRODUCER.to_owned(),
                 system: "work-inbox".to_owned(),
                 extra: extra(),
-            },
-            trust: ProvenanceTrust {
+            }),
+            trust: Some(ProvenanceTrust {
                 assigned_at: at,
                 assigned_by: format!("ingest:{PRODUCER}"),
-                injection: ProvenanceInjection {
+                injection: Some(ProvenanceInjection {
                     status: "pending".to_owned(),
                     ..ProvenanceInjection::default()
-                },
+                }),
                 label: "untrusted".to_owned(),
-                trust_policy: ProvenanceForm {
+                trust_policy: Some(ProvenanceForm {
                     schema: "brigade.trust-policy.v1".to_owned(),
                     schema_version: 1,
                     extra: extra(),
-                },
+                }),
                 extra: extra(),
-            },
+            }),
             extra: extra(),
         }
     }
