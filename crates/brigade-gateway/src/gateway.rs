@@ -430,7 +430,7 @@ impl Gateway {
 
     /// Returns the same, of what the agent is shown now.
     pub(crate) fn lists_of(&self, agent: &Arc<str>, view: &View) -> Lists {
-        let lists = view.lists;
+        let lists = view.lists_as(self.list_mode());
         let changes = |reads| self.listings.changes(agent, reads);
         Lists {
             resources: lists.resources.wrapping_add(changes(Reads::Resource)),
