@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
 use crate::results::{self, WaitResult};
-use crate::standing::{Before, changes_session};
+use crate::standing::{Before, changes_session, is_decided};
 use crate::turns::{Turn, Whose};
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -164,7 +164,7 @@ impl Gateway {
                 return answer(self.not_run(asker, tool, &id, &error).await);
             }
             (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
-                (call, Before { unknown, uncovered })
+                (call, Before { unknown, uncovered, ..Before::default() })
             }
             (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
@@ -250,23 +250,19 @@ impl Gateway {
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
         match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
             Ok(call) => self.run(asker, &call.id, tool).await,
-            Err(_) if self.is_decided(asker, &call.id).await => self.gone_on(asker, call).await,
-            Err(error) => Answer::refused(&tool.id, &error),
+            Err(error) => match self.status_of(asker, &call.id).await {
+                Some(CallStatus::Held) => self.stands_now(asker, call, &Before::default()).await,
+                Some(status) if is_decided(&status) => self.gone_on(asker, call).await,
+                Some(_) | None => Answer::refused(&tool.id, &error),
+            },
         }
-    }
-
-    /// Returns whether a call waits for no word of a person any more.
-    async fn is_decided(&self, asker: &Asker, id: &CallId) -> bool {
-        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
-        let call = blocking(move || workspace.agent_calls().show(&id)).await;
-        call.is_ok_and(|call| !matches!(call.call.status, CallStatus::Pending | CallStatus::Held))
     }
 
     /// Waits until a person has decided about a call at the command line, or another client has.
     pub(crate) async fn decided_elsewhere(&self, asker: &Asker, id: &CallId) {
         loop {
             let stamp = self.queue_stamp();
-            if self.is_decided(asker, id).await {
+            if self.status_of(asker, id).await.as_ref().is_some_and(is_decided) {
                 return;
             }
             let looked = Instant::now();
@@ -285,6 +281,9 @@ impl Gateway {
     /// Rejects a pending call, because the person in front of the client declined it.
     pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
+        if self.status_of(asker, &call.id).await == Some(CallStatus::Held) {
+            return self.stands_now(asker, call, &Before::default()).await;
+        }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
             Ok(report) => self.as_it_stands(asker, &report.call, &Before::default()),

@@ -186,6 +186,13 @@ impl Gateway {
         Ok(())
     }
 
+    /// Reads the present profiles and agents, for a decision that waits for no look at the files. The last good ones
+    /// count when they cannot be read.
+    pub(crate) async fn agents_now(self: &Arc<Self>) -> Arc<AgentConfig> {
+        let gateway = self.clone();
+        blocking(move || gateway.workspace.agents().read().map_or_else(|_| gateway.agents(), Arc::new)).await
+    }
+
     /// Makes every listing be read anew.
     pub(crate) fn forget_views(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);

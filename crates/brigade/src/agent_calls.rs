@@ -295,6 +295,10 @@ impl AgentCalls {
     pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
         let room = &*self.room;
         let stored = self.find(&seen.id)?;
+        if stored.call.status == CallStatus::Held {
+            let message = format!("call {} is held by a person", seen.id);
+            return Err(Error::new(ErrorKind::Refused, message).coded(codes::APPROVAL_HELD));
+        }
         let (_, planned) = brigade_calls::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
