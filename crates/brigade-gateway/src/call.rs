@@ -189,6 +189,10 @@ impl Gateway {
                 answer(self.run(asker, &call.id, tool).await)
             }
             (CallStatus::Pending, _) => Asked::Pending(call, before),
+            (CallStatus::Running, turn) => {
+                drop(turn);
+                answer(self.joined(asker, &call).await)
+            }
             _ => answer(match self.rejected_checkpoint(asker, &call).await {
                 Some(rejected) => rejected,
                 None => self.as_it_stands(asker, &call, &before),
@@ -322,7 +326,7 @@ impl Gateway {
     }
 
     /// Runs or resumes a call in its turn.
-    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, _turn: Turn) -> Answer {
+    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, turn: Turn) -> Answer {
         let mut run = match self.prepared(asker) {
             Ok(run) => run,
             Err(error) => return busy(&tool.id, error.to_string()),
@@ -330,8 +334,10 @@ impl Gateway {
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
         let ended = self.driven(asker, tool, &mut run, going_on).await;
-        drop(running);
+        drop((running, turn));
         match ended {
+            // Another request of the agent was first.
+            Ok(call) if call.call.status == CallStatus::Running => self.joined(asker, &call.call).await,
             Ok(call) => self.ran(asker, call, tool).await,
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
             Err(error) => self.not_run(asker, tool, id, &error).await,
@@ -502,6 +508,12 @@ impl Gateway {
                 tokio::time::sleep(LOOK).await;
             }
         }
+    }
+
+    /// Waits for the result of a call that runs for another request of the agent, here or in another gateway.
+    async fn joined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
+        let answer = Box::pin(self.wait(asker, &call.id, SAME)).await;
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &Before::default()))
     }
 
     /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.

@@ -53,7 +53,8 @@ pub(crate) struct Gateway {
     upstreams: Upstreams,
     /// The last good profiles and agents.
     agents: RwLock<Arc<AgentConfig>>,
-    running: Mutex<HashMap<CallId, CancelToken>>,
+    /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
+    running: Mutex<Vec<(u64, CallId, CancelToken)>>,
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
     /// The sessions of agents whose clients shake no hands.
     sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
@@ -108,6 +109,7 @@ pub(crate) type Stamp = Vec<Option<Seen>>;
 /// A call that runs here. Dropping it says that it no longer does.
 pub(crate) struct Running {
     gateway: Arc<Gateway>,
+    number: u64,
     id: CallId,
 }
 
@@ -119,7 +121,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.gateway.running().remove(&self.id);
+        self.gateway.running().retain(|(number, ..)| *number != self.number);
     }
 }
 
@@ -235,23 +237,27 @@ impl Gateway {
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<CallId, CancelToken>> {
+    fn running(&self) -> MutexGuard<'_, Vec<(u64, CallId, CancelToken)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a call runs here, and what ends it.
     pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> Running {
-        self.running().insert(id.clone(), token.clone());
-        Running { gateway: self.clone(), id: id.clone() }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.running().push((number, id.clone(), token.clone()));
+        Running { gateway: self.clone(), number, id: id.clone() }
     }
 
     pub(crate) fn runs_here(&self, id: &CallId) -> bool {
-        self.running().contains_key(id)
+        self.running().iter().any(|(_, running, _)| running == id)
     }
 
     /// Ends a call that runs here, as somebody asked. Returns whether it did.
     pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
-        self.running().get(id).map(|token| token.cancel_by(who)).is_some()
+        let running = self.running();
+        let its = running.iter().filter(|(_, running, _)| running == id);
+        its.map(|(.., token)| token.cancel_by(who)).count() != 0
     }
 
     /// Returns how many calls run here.
