@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -346,10 +347,19 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
 
 /// Returns whether a Host names this machine, with any port.
 fn is_loopback_name(host: &str) -> bool {
-    let Ok(authority) = host.parse::<http::uri::Authority>() else { return false };
-    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
-    let is_address = |address: std::net::IpAddr| address.is_loopback();
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address)
+    let (is_name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let Some((address, port)) = rest.split_once(']') else { return false };
+            (address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()), port)
+        }
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let is_address = name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+            (name.eq_ignore_ascii_case("localhost") || is_address, port)
+        }
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok() && !port.starts_with('+');
+    is_name && (port.is_empty() || port == ":" || port.strip_prefix(':').is_some_and(is_port))
 }
 
 /// Returns whether an error of the revision without a handshake is about headers or versions.
@@ -446,6 +456,15 @@ mod tests {
             assert!(is_loopback_name(host), "{host}");
         }
         for host in ["", "example.com", "localhost.example.com", "127.0.0.1.nip.io", "0.0.0.0", "10.0.0.1"] {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+        // Issue 14: these were taken for this machine.
+        for host in
+            ["evil.com:80@localhost", "user@localhost", "localhost:abc", "localhost:+1", "localhost:99999"]
+        {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+        for host in ["[::1", "[::1]x", "[::1]:x", "[localhost]", "::1", "[127.0.0.1]", "localhost:80:80"] {
             assert!(!is_loopback_name(host), "{host}");
         }
     }

@@ -118,6 +118,9 @@ fn a_page_in_a_browser_reaches_nothing() {
     for host in ["localhost", "localhost:80", "127.0.0.1:9", "[::1]", "LOCALHOST"] {
         assert_eq!(status(&[("Host", host)]), 200, "{host}");
     }
+    for host in ["evil.com:80@localhost", "user@localhost", "localhost:abc", "[::1]x"] {
+        assert!(matches!(status(&[("Host", host)]), 400 | 403), "{host}");
+    }
     for host in ["example.com", "localhost.example.com", "127.0.0.1.nip.io", "10.0.0.1", "0.0.0.0"] {
         assert_eq!(status(&[("Host", host)]), 403, "{host}");
     }
