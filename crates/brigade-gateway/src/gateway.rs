@@ -67,6 +67,8 @@ pub(crate) struct Gateway {
     listeners: Mutex<Vec<Listener>>,
     /// Told when files have changed that decide about listings.
     pub(crate) changed: Notify,
+    /// Told when profiles and agents were read again.
+    pub(crate) reloaded: Notify,
     said: Mutex<VecDeque<String>>,
     speaks: Notify,
 }
@@ -166,6 +168,7 @@ impl Gateway {
             generation: AtomicU64::new(0),
             listeners: Mutex::default(),
             changed: Notify::new(),
+            reloaded: Notify::new(),
             said: Mutex::default(),
             speaks: Notify::new(),
         }
@@ -185,6 +188,7 @@ impl Gateway {
         self.upstreams.configure(&agents.gateway);
         *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
         self.forget_views();
+        self.reloaded.notify_one();
         Ok(())
     }
 
