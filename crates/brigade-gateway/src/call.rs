@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
 use crate::gateway::{Ender, Gateway, Running, Who};
 use crate::results::{self, WaitResult};
-use crate::standing::{Before, changes_session};
+use crate::standing::{Before, changes_session, is_decided};
 use crate::turns::{Turn, Whose};
 use crate::upstream;
 use crate::upstream::{ClientOfCall, ClientSide, Line, Said};
@@ -164,7 +164,7 @@ impl Gateway {
                 return answer(self.not_run(asker, tool, &id, &error).await);
             }
             (Ok(AskedToRun::Asked(FromAgent::Stored { call, unknown, uncovered })), _) => {
-                (call, Before { unknown, uncovered })
+                (call, Before { unknown, uncovered, ..Before::default() })
             }
             (Ok(AskedToRun::Asked(FromAgent::Answered(done))), _) => {
                 return answer(own_answer(&tool.id, done));
@@ -189,6 +189,10 @@ impl Gateway {
                 answer(self.run(asker, &call.id, tool).await)
             }
             (CallStatus::Pending, _) => Asked::Pending(call, before),
+            (CallStatus::Running, turn) => {
+                drop(turn);
+                answer(self.joined(asker, &call).await)
+            }
             _ => answer(match self.rejected_checkpoint(asker, &call).await {
                 Some(rejected) => rejected,
                 None => self.as_it_stands(asker, &call, &before),
@@ -250,23 +254,19 @@ impl Gateway {
         let by = ApprovedBy::Elicitation { agent: agent.to_string() };
         match blocking(move || workspace.agent_calls().agree(&seen, by)).await {
             Ok(call) => self.run(asker, &call.id, tool).await,
-            Err(_) if self.is_decided(asker, &call.id).await => self.gone_on(asker, call).await,
-            Err(error) => Answer::refused(&tool.id, &error),
+            Err(error) => match self.status_of(asker, &call.id).await {
+                Some(CallStatus::Held) => self.stands_now(asker, call, &Before::default()).await,
+                Some(status) if is_decided(&status) => self.gone_on(asker, call).await,
+                Some(_) | None => Answer::refused(&tool.id, &error),
+            },
         }
-    }
-
-    /// Returns whether a call waits for no word of a person any more.
-    async fn is_decided(&self, asker: &Asker, id: &CallId) -> bool {
-        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
-        let call = blocking(move || workspace.agent_calls().show(&id)).await;
-        call.is_ok_and(|call| !matches!(call.call.status, CallStatus::Pending | CallStatus::Held))
     }
 
     /// Waits until a person has decided about a call at the command line, or another client has.
     pub(crate) async fn decided_elsewhere(&self, asker: &Asker, id: &CallId) {
         loop {
             let stamp = self.queue_stamp();
-            if self.is_decided(asker, id).await {
+            if self.status_of(asker, id).await.as_ref().is_some_and(is_decided) {
                 return;
             }
             let looked = Instant::now();
@@ -285,6 +285,9 @@ impl Gateway {
     /// Rejects a pending call, because the person in front of the client declined it.
     pub(crate) async fn declined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
         let workspace = asker.workspace(&self.workspace, None);
+        if self.status_of(asker, &call.id).await == Some(CallStatus::Held) {
+            return self.stands_now(asker, call, &Before::default()).await;
+        }
         let (id, reason) = (call.id.clone(), format!("declined in the client of {}", asker.agent));
         match blocking(move || workspace.calls().reject(id.as_str(), &reason)).await {
             Ok(report) => self.as_it_stands(asker, &report.call, &Before::default()),
@@ -323,7 +326,7 @@ impl Gateway {
     }
 
     /// Runs or resumes a call in its turn.
-    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, _turn: Turn) -> Answer {
+    async fn run_in(self: &Arc<Self>, asker: &Asker, id: &CallId, tool: &Shown, turn: Turn) -> Answer {
         let mut run = match self.prepared(asker) {
             Ok(run) => run,
             Err(error) => return busy(&tool.id, error.to_string()),
@@ -331,8 +334,10 @@ impl Gateway {
         let running = self.started(id, &run.token);
         let going_on = self.go_on(asker, run.workspace.clone(), id, run.token.clone());
         let ended = self.driven(asker, tool, &mut run, going_on).await;
-        drop(running);
+        drop((running, turn));
         match ended {
+            // Another request of the agent was first.
+            Ok(call) if call.call.status == CallStatus::Running => self.joined(asker, &call.call).await,
             Ok(call) => self.ran(asker, call, tool).await,
             Err(error) if error.kind() == ErrorKind::Environment => broken(&tool.id, &error),
             Err(error) => self.not_run(asker, tool, id, &error).await,
@@ -503,6 +508,12 @@ impl Gateway {
                 tokio::time::sleep(LOOK).await;
             }
         }
+    }
+
+    /// Waits for the result of a call that runs for another request of the agent, here or in another gateway.
+    async fn joined(self: &Arc<Self>, asker: &Asker, call: &Call) -> Answer {
+        let answer = Box::pin(self.wait(asker, &call.id, SAME)).await;
+        answer.unwrap_or_else(|| self.as_it_stands(asker, call, &Before::default()))
     }
 
     /// Waits for the result of a call that another request of the agent was first to run. `None` if none did.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade::Call;
 use brigade::core::Json;
 use brigade::core::text::escape_terminal;
-use brigade::profile::Confirm;
+use brigade::profile::{Agent, Confirm, GatewayConfig};
 use rmcp::ErrorData;
 use rmcp::model::{
     ClientResult, ElicitRequest, InputRequest, InputRequiredResult, InputResponses, SealOptions,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::call::Asker;
 use crate::gateway::Gateway;
-use crate::standing::Before;
+use crate::standing::{Before, is_decided};
 use crate::upstream::wrong;
 use crate::view::Shown;
 
@@ -65,10 +65,7 @@ impl State {
 
 impl Question {
     pub(crate) fn of(gateway: &Gateway, asker: &Asker, tool: &Shown) -> Question {
-        let config = gateway.config();
-        let may = config
-            .agent(&asker.agent)
-            .is_some_and(|agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk);
+        let may = may_confirm(&gateway.config(), &asker.agent, tool);
         // A client that names no mode knows forms.
         let has_forms = |mode: &rmcp::model::ElicitationCapability| mode.form.is_some() || mode.url.is_none();
         let declares = asker.client.capabilities.elicitation.as_ref().is_some_and(has_forms);
@@ -121,7 +118,6 @@ impl Question {
 
     /// Acts on a reply that the client brings back with the call.
     pub(crate) async fn returned(
-        &self,
         gateway: &Arc<Gateway>,
         asker: &Asker,
         tool: &Shown,
@@ -139,7 +135,7 @@ impl Question {
             && call.tool_id == tool.id
             && call.args == *arguments
             && state.binding == State::of(asker, &call).binding;
-        if !is_its || matches!(self, Question::None) {
+        if !is_its {
             return Err(wrong());
         }
         let reply = replies.and_then(|replies| replies.get(KEY));
@@ -151,8 +147,24 @@ impl Question {
     }
 }
 
-/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending.
+/// Returns whether the dialogue of the agent's client may approve calls of this tool.
+fn may_confirm(config: &GatewayConfig, agent: &str, tool: &Shown) -> bool {
+    let may = |agent: &Agent| agent.confirm == Confirm::Elicitation && tool.risk <= agent.confirm_risk;
+    config.agent(agent).is_some_and(may)
+}
+
+/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending, and so does a word that
+/// gateway.toml does not let decide any more.
 async fn decided(gateway: &Arc<Gateway>, asker: &Asker, tool: &Shown, call: &Call, reply: &Value) -> Reply {
+    let now = gateway.agents_now().await;
+    if !may_confirm(&now.gateway, &asker.agent, tool) {
+        let before = Before { unconfirmed: true, ..Before::default() };
+        let is_over = gateway.status_of(asker, &call.id).await.as_ref().is_some_and(is_decided);
+        return Reply::Answer(Box::new(match is_over {
+            true => gateway.gone_on(asker, call).await,
+            false => gateway.stands_now(asker, call, &before).await,
+        }));
+    }
     let is_form = reply.get("content").is_none_or(|content| content.is_object() || content.is_null());
     match (reply.get("action").and_then(Value::as_str), is_form) {
         (Some("accept"), true) => Reply::Answer(Box::new(gateway.agreed(asker, call, tool).await)),

@@ -365,12 +365,18 @@ impl Control {
                 let call = blocking(move || shown.agent_calls().show(&wanted)).await;
                 let call = call.map_err(|_| self.no_call())?.call;
                 let who = format!("agent:{}", asker.agent);
-                let is_cancelled = match call.status {
-                    CallStatus::Running => gateway.end(&id, &who),
-                    _ if gateway.end(&id, &who) => true,
-                    _ => blocking(move || workspace.agent_calls().withdraw(&id)).await.is_ok(),
+                let reason = match call.status {
+                    _ if gateway.end(&id, &who) => None,
+                    CallStatus::Running => Some(
+                        "another gateway of this workspace runs it; the client of that one can cancel it"
+                            .to_owned(),
+                    ),
+                    _ => match blocking(move || workspace.agent_calls().withdraw(&id)).await {
+                        Ok(_) => None,
+                        Err(error) => Some(error.to_string()),
+                    },
                 };
-                self.done(&CancelResult { call_id, cancelled: is_cancelled })
+                self.done(&CancelResult { call_id, cancelled: reason.is_none(), reason })
             }
             Control::Output => {
                 let OutputArgs { run_id, stream, offset, limit } = self.read(arguments)?;

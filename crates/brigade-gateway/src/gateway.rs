@@ -55,7 +55,8 @@ pub(crate) struct Gateway {
     upstreams: Upstreams,
     /// The last good profiles and agents.
     agents: RwLock<Arc<AgentConfig>>,
-    running: Mutex<HashMap<CallId, CancelToken>>,
+    /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
+    running: Mutex<Vec<(u64, CallId, CancelToken)>>,
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
     /// The sessions of agents whose clients shake no hands.
     sessions: Mutex<HashMap<Arc<str>, Arc<LiveSession>>>,
@@ -68,6 +69,8 @@ pub(crate) struct Gateway {
     listeners: Mutex<Vec<Listener>>,
     /// Told when files have changed that decide about listings.
     pub(crate) changed: Notify,
+    /// Told when profiles and agents were read again.
+    pub(crate) reloaded: Notify,
     said: Mutex<VecDeque<String>>,
     speaks: Notify,
 }
@@ -110,6 +113,7 @@ pub(crate) type Stamp = Vec<Option<Seen>>;
 /// A call that runs here. Dropping it says that it no longer does.
 pub(crate) struct Running {
     gateway: Arc<Gateway>,
+    number: u64,
     id: CallId,
 }
 
@@ -121,7 +125,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.gateway.running().remove(&self.id);
+        self.gateway.running().retain(|(number, ..)| *number != self.number);
     }
 }
 
@@ -166,6 +170,7 @@ impl Gateway {
             generation: AtomicU64::new(0),
             listeners: Mutex::default(),
             changed: Notify::new(),
+            reloaded: Notify::new(),
             said: Mutex::default(),
             speaks: Notify::new(),
         }
@@ -185,7 +190,15 @@ impl Gateway {
         self.upstreams.configure(&agents.gateway);
         *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
         self.forget_views();
+        self.reloaded.notify_one();
         Ok(())
+    }
+
+    /// Reads the present profiles and agents, for a decision that waits for no look at the files. The last good ones
+    /// count when they cannot be read.
+    pub(crate) async fn agents_now(self: &Arc<Self>) -> Arc<AgentConfig> {
+        let gateway = self.clone();
+        blocking(move || gateway.workspace.agents().read().map_or_else(|_| gateway.agents(), Arc::new)).await
     }
 
     /// Makes every listing be read anew.
@@ -230,23 +243,27 @@ impl Gateway {
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<CallId, CancelToken>> {
+    fn running(&self) -> MutexGuard<'_, Vec<(u64, CallId, CancelToken)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that a call runs here, and what ends it.
     pub(crate) fn started(self: &Arc<Self>, id: &CallId, token: &CancelToken) -> Running {
-        self.running().insert(id.clone(), token.clone());
-        Running { gateway: self.clone(), id: id.clone() }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.running().push((number, id.clone(), token.clone()));
+        Running { gateway: self.clone(), number, id: id.clone() }
     }
 
     pub(crate) fn runs_here(&self, id: &CallId) -> bool {
-        self.running().contains_key(id)
+        self.running().iter().any(|(_, running, _)| running == id)
     }
 
     /// Ends a call that runs here, as somebody asked. Returns whether it did.
     pub(crate) fn end(&self, id: &CallId, who: &str) -> bool {
-        self.running().get(id).map(|token| token.cancel_by(who)).is_some()
+        let running = self.running();
+        let its = running.iter().filter(|(_, running, _)| running == id);
+        its.map(|(.., token)| token.cancel_by(who)).count() != 0
     }
 
     /// Returns how many calls run here.
@@ -434,7 +451,7 @@ impl Gateway {
 
     /// Returns the same, of what the agent is shown now.
     pub(crate) fn lists_of(&self, agent: &Arc<str>, view: &View) -> Lists {
-        let lists = view.lists;
+        let lists = view.lists_as(self.list_mode());
         let changes = |reads| self.listings.changes(agent, reads);
         Lists {
             resources: lists.resources.wrapping_add(changes(Reads::Resource)),

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
     WWW_AUTHENTICATE,
 };
 use http::request::Parts;
@@ -27,7 +28,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower_service::Service;
 
 use brigade::core::Fingerprint;
@@ -36,6 +37,7 @@ use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, Checked, Conversation};
+use crate::open::{Open, Place};
 use crate::session::Session;
 
 /// The only path.
@@ -52,6 +54,15 @@ const STATELESS: &str = "2026-07-28";
 
 /// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
+
+/// How long the head of a request may be.
+const LONGEST_HEAD: usize = 32 << 10;
+
+/// How long a client may be silent in the middle of a body that is not read.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How many connections may be there that have not shown who speaks.
+const ENTRANTS: usize = 512;
 
 /// How long the body of a request may take.
 const BODY: Duration = Duration::from_secs(30);
@@ -95,6 +106,10 @@ pub(crate) struct Http {
     service: StreamableHttpService<Session, HttpSessions>,
     manager: Arc<HttpSessions>,
     sessions: Mutex<Sessions>,
+    /// The streams that are open, with who reads them.
+    streams: Arc<Open<Speaker>>,
+    /// The connections that have not shown who speaks. Each may cost the memory of a head.
+    entrants: Arc<Open<()>>,
     /// Whether it listens on an address that other machines reach, which has names that nobody here knows.
     is_outer: bool,
 }
@@ -110,7 +125,8 @@ impl Http {
         let of_session = gateway.clone();
         let factory = move || Ok(Session::new(of_session.clone(), None));
         let service = StreamableHttpService::new(factory, manager.clone(), config);
-        Http { gateway, service, manager, sessions: Mutex::default(), is_outer }
+        let (sessions, streams, entrants) = Default::default();
+        Http { gateway, service, manager, sessions, streams, entrants, is_outer }
     }
 
     /// Serves one connection until it ends.
@@ -119,33 +135,47 @@ impl Http {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         proof: Arc<Proof>,
     ) {
+        let entrant = Arc::new(self.entrants.add((), ENTRANTS));
+        let is_pushed_out = entrant.ended().clone();
         let answer = service_fn(move |request| {
-            let (http, proof) = (self.clone(), proof.clone());
-            async move { Ok::<_, Infallible>(http.answer(request, &proof).await) }
+            let (http, proof, entrant) = (self.clone(), proof.clone(), entrant.clone());
+            async move { Ok::<_, Infallible>(http.answer(request, &proof, &entrant).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD)
+            .max_buf_size(LONGEST_HEAD)
             .serve_connection(TokioIo::new(stream), answer);
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection ended early");
+        tokio::select! {
+            ended = connection => if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
+            },
+            () = is_pushed_out.cancelled() => {
+                tracing::debug!("too many connections have not shown who speaks; the oldest was ended");
+            }
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, proof: &Proof) -> Answer {
-        match self.handle(request, proof).await {
+    async fn answer(&self, request: Request<Incoming>, proof: &Proof, entrant: &Place<()>) -> Answer {
+        match self.handle(request, proof, entrant).await {
             Ok(answer) => answer,
             Err(refused) => *refused,
         }
     }
 
-    async fn handle(&self, request: Request<Incoming>, proof: &Proof) -> Result<Answer, Box<Answer>> {
+    async fn handle(
+        &self,
+        request: Request<Incoming>,
+        proof: &Proof,
+        entrant: &Place<()>,
+    ) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
         self.check_site(headers)?;
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
         let speaker = self.speaker(headers, proof)?;
+        entrant.leave();
         if !matches!(*request.method(), Method::POST | Method::GET | Method::DELETE) {
             let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST or DELETE");
             answer.headers_mut().insert(http::header::ALLOW, "GET, POST, DELETE".parse().expect("a value"));
@@ -184,9 +214,33 @@ impl Http {
             && let Ok(id) = id.to_str()
         {
             let conversation = Arc::new(Conversation::shaken());
-            self.sessions().insert(id.to_owned(), Known { speaker, conversation });
+            self.sessions().insert(id.to_owned(), Known { speaker: speaker.clone(), conversation });
         }
-        Ok(answer.map(|body| Watched { body, used }.boxed()))
+        let is_stream = answer.body().size_hint().exact().is_none();
+        let ends = is_stream.then(|| self.stream_of(speaker)).flatten();
+        Ok(answer.map(|body| Watched { body, used, ends }.boxed()))
+    }
+
+    /// Notes a stream, and returns what ends it. One of a connection that needs no token ends by itself alone.
+    fn stream_of(&self, speaker: Speaker) -> Option<Ends> {
+        speaker.token?;
+        let place = self.streams.add(speaker.clone(), usize::MAX);
+        // The token may have been taken away a moment ago.
+        if !self.counts(&speaker) {
+            place.ended().cancel();
+        }
+        Some(Ends { ended: Box::pin(place.ended().clone().cancelled_owned()), _place: place })
+    }
+
+    /// Ends the streams whose token counts no more.
+    pub(crate) fn end_streams(&self) {
+        self.streams.end_unless(|speaker| self.counts(speaker));
+    }
+
+    /// Returns whether a token is still that of its agent.
+    fn counts(&self, speaker: &Speaker) -> bool {
+        let config = self.gateway.config();
+        config.agent(&speaker.agent).is_some_and(|agent| agent.token_sha256 == speaker.token)
     }
 
     /// Takes out what a refusal quotes of the request, and masks bound values in it.
@@ -281,8 +335,11 @@ impl Http {
         let too_long = || plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("at most {limit} bytes are read"));
         let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if length.is_some_and(|length| limit as u64 <= length && length != limit as u64) {
-            // A client that only reads the answer after its own last byte gets it, unless it sends without end.
-            let _ = tokio::time::timeout(BODY, drain(body, limit.saturating_mul(8))).await;
+            // Whoever waits to be told to go on is told not to. A client that only reads the answer after its own last
+            // byte gets it, unless it sends without end.
+            if !headers.contains_key(EXPECT) {
+                tokio::spawn(tokio::time::timeout(BODY, drain(body, limit.saturating_mul(8))));
+            }
             return Err(too_long());
         }
         let read = tokio::time::timeout(BODY, Limited::new(body, limit).collect());
@@ -323,11 +380,11 @@ impl Http {
     }
 }
 
-/// Reads a body and drops it, up to a number of bytes.
+/// Reads a body and drops it, up to a number of bytes, as long as more of it comes.
 async fn drain(mut body: Incoming, most: usize) {
     let mut read = 0;
     while read < most
-        && let Some(Ok(frame)) = body.frame().await
+        && let Ok(Some(Ok(frame))) = tokio::time::timeout(SILENCE, body.frame()).await
     {
         read += frame.data_ref().map_or(0, Bytes::len);
     }
@@ -346,10 +403,19 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
 
 /// Returns whether a Host names this machine, with any port.
 fn is_loopback_name(host: &str) -> bool {
-    let Ok(authority) = host.parse::<http::uri::Authority>() else { return false };
-    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
-    let is_address = |address: std::net::IpAddr| address.is_loopback();
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address)
+    let (is_name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let Some((address, port)) = rest.split_once(']') else { return false };
+            (address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()), port)
+        }
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let is_address = name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+            (name.eq_ignore_ascii_case("localhost") || is_address, port)
+        }
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok() && !port.starts_with('+');
+    is_name && (port.is_empty() || port == ":" || port.strip_prefix(':').is_some_and(is_port))
 }
 
 /// Returns whether an error of the revision without a handshake is about headers or versions.
@@ -401,10 +467,17 @@ impl Drop for Used {
     }
 }
 
+/// What ends a stream before its own end.
+struct Ends {
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    _place: Place<Speaker>,
+}
+
 /// A body that ends the use of an id with its own end.
 struct Watched {
     body: BoxBody<Bytes, Infallible>,
     used: Option<Used>,
+    ends: Option<Ends>,
 }
 
 impl Body for Watched {
@@ -415,6 +488,9 @@ impl Body for Watched {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.ends.as_mut().is_some_and(|ends| ends.ended.as_mut().poll(context).is_ready()) {
+            return Poll::Ready(None);
+        }
         let polled = Pin::new(&mut self.body).poll_frame(context);
         match &self.used {
             Some(used) if message::is_marked(&used.key) => polled.map_ok(|frame| {
@@ -446,6 +522,15 @@ mod tests {
             assert!(is_loopback_name(host), "{host}");
         }
         for host in ["", "example.com", "localhost.example.com", "127.0.0.1.nip.io", "0.0.0.0", "10.0.0.1"] {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+        // Issue 14: these were taken for this machine.
+        for host in
+            ["evil.com:80@localhost", "user@localhost", "localhost:abc", "localhost:+1", "localhost:99999"]
+        {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+        for host in ["[::1", "[::1]x", "[::1]:x", "[localhost]", "::1", "[127.0.0.1]", "localhost:80:80"] {
             assert!(!is_loopback_name(host), "{host}");
         }
     }

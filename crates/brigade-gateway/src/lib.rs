@@ -34,6 +34,7 @@ mod id_in;
 mod listing;
 mod message;
 mod offers;
+mod open;
 mod own;
 mod reading;
 mod results;

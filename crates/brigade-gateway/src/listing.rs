@@ -1,7 +1,5 @@
 //! `tools/list`: pages in order of the id.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use brigade::profile::Listing;
@@ -10,7 +8,7 @@ use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 
 use crate::gateway::Gateway;
-use crate::view::{Kind, Shown, View};
+use crate::view::{Shown, View};
 
 /// One page.
 pub(crate) struct Page {
@@ -34,14 +32,8 @@ pub(crate) fn page(
     cursor: Option<&str>,
 ) -> Result<Page, ErrorData> {
     let mode = gateway.list_mode();
-    let listed: Vec<&Shown> = view
-        .tools
-        .iter()
-        .filter(|tool| mode != Listing::Search || matches!(tool.kind, Kind::Control(_)))
-        .collect();
-    let mut hasher = DefaultHasher::new();
-    (view.lists.tools, mode as u8).hash(&mut hasher);
-    let listing = hasher.finish();
+    let listed: Vec<&Shown> = view.listed_as(mode).collect();
+    let listing = view.lists_as(mode).tools;
     let after = match cursor {
         None => 0,
         Some(text) => {

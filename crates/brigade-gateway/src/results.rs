@@ -54,6 +54,9 @@ pub(crate) struct CallsResult {
 pub(crate) struct CancelResult {
     pub(crate) call_id: String,
     pub(crate) cancelled: bool,
+    /// Why it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
 }
 
 /// `call.wait` whose time is over

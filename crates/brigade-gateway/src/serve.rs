@@ -315,6 +315,7 @@ async fn listen(
         tokio::select! {
             () = gateway.stop.cancelled() => break,
             _ = sweep.tick() => http.sweep(),
+            () = gateway.reloaded.notified() => http.end_streams(),
             accepted = accept(port.as_ref()) => match accepted {
                 Ok((stream, _)) => {
                     drop(stream.set_nodelay(true));

@@ -134,7 +134,7 @@ impl Session {
         };
         // The answer to a question that this client was asked before.
         if let Some(state) = state {
-            let returned = question.returned(&self.gateway, asker, tool, arguments, state, replies);
+            let returned = Question::returned(&self.gateway, asker, tool, arguments, state, replies);
             return done(Box::pin(returned).await?);
         }
         match Box::pin(self.gateway.ask(asker, view, tool, arguments.clone())).await {

@@ -16,6 +16,8 @@ pub(crate) struct Before {
     pub(crate) unknown: Option<CallId>,
     /// What is missing for each rule that names the tool.
     pub(crate) uncovered: Vec<String>,
+    /// Whether the client's own dialogue was to decide, and may not any more.
+    pub(crate) unconfirmed: bool,
 }
 
 impl Gateway {
@@ -45,6 +47,9 @@ impl Gateway {
                 }
                 if !before.uncovered.is_empty() {
                     why.push_str(&format!(" No rule approves it: {}.", before.uncovered.join("; ")));
+                }
+                if before.unconfirmed {
+                    why.push_str(" The client's own dialogue may no longer approve it.");
                 }
                 let text = format!(
                     "call {id} of `{}` waits for a person's approval{because}.{why} A person decides with `brigade tools \
@@ -82,6 +87,19 @@ impl Gateway {
         }
     }
 
+    /// Returns the status of a call of the agent by now.
+    pub(crate) async fn status_of(&self, asker: &Asker, id: &CallId) -> Option<CallStatus> {
+        let (workspace, id) = (asker.workspace(&self.workspace, None), id.clone());
+        blocking(move || workspace.agent_calls().show(&id)).await.ok().map(|call| call.call.status)
+    }
+
+    /// Returns how a call stands by now, without going on with it.
+    pub(crate) async fn stands_now(&self, asker: &Asker, call: &Call, before: &Before) -> Answer {
+        let (workspace, id) = (asker.workspace(&self.workspace, None), call.id.clone());
+        let now = blocking(move || workspace.agent_calls().show(&id)).await;
+        self.as_it_stands(asker, now.as_ref().map_or(call, |now| &now.call), before)
+    }
+
     /// Answers a call that waits at a checkpoint which a person rejected: nothing goes on.
     pub(crate) async fn rejected_checkpoint(&self, asker: &Asker, call: &Call) -> Option<Answer> {
         if call.status != CallStatus::Waiting {
@@ -100,6 +118,11 @@ impl Gateway {
         let about = About { checkpoint_ids, ..About::of_call(call).coded(codes::APPROVAL_REJECTED.as_str()) };
         Some(Answer::failed(about, text))
     }
+}
+
+/// Returns whether a call waits for no word of a person any more.
+pub(crate) fn is_decided(status: &CallStatus) -> bool {
+    !matches!(status, CallStatus::Pending | CallStatus::Held)
 }
 
 /// Returns whether a call changes the session that it was asked in.

@@ -8,8 +8,13 @@ use std::sync::{Arc, OnceLock};
 
 use brigade::profile::builtin::definition;
 use brigade::profile::{
+<<<<<<< HEAD
     Annotations, ControlTool, GATEWAY_FAMILY, LiveSession, Offer, SessionProfiles, ToolDescription, ToolRow,
     ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
+=======
+    Annotations, ControlTool, GATEWAY_FAMILY, Listing, Offer, SessionProfiles, ToolTraits, control_tools,
+    is_of_object, listed_name, listed_text, of_object,
+>>>>>>> wt14
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;
@@ -410,6 +415,22 @@ impl View {
             serde_json::from_str(&masked(self.mask.as_deref(), listed)).ok()
         });
         listed.unwrap_or_else(|| tool.listed().clone())
+    }
+
+    /// Returns fingerprints of what is listed in this way.
+    pub(crate) fn lists_as(&self, mode: Listing) -> Lists {
+        let mut tools = DefaultHasher::new();
+        (mode as u8).hash(&mut tools);
+        match mode {
+            Listing::Search => self.listed_as(mode).for_each(|tool| tool.hash_listed(&mut tools)),
+            Listing::Full | Listing::Compact => self.lists.tools.hash(&mut tools),
+        }
+        Lists { tools: tools.finish(), ..self.lists }
+    }
+
+    /// Returns the tools that are listed in this way.
+    pub(crate) fn listed_as(&self, mode: Listing) -> impl Iterator<Item = &Shown> {
+        self.tools.iter().filter(move |tool| mode != Listing::Search || matches!(tool.kind, Kind::Control(_)))
     }
 
     /// Returns the tool with this listed name or id.

@@ -76,6 +76,8 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         if now != before {
             before = now;
             pending = true;
+            // A token that is taken away counts at once. What is broken now may be right when its writer is done.
+            drop(gateway.reload());
             continue;
         }
         if !pending {

@@ -153,9 +153,22 @@ impl View<'_> {
         if let Some(found) = self.stands_for(new)? {
             return Ok(Some(found));
         }
+        self.like(new, &[CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending])
+    }
+
+    /// Returns the call of the same caller that runs now and asks for the same as a new one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn running_like(&self, new: &Call) -> Result<Option<StoredCall>, QueueError> {
+        self.like(new, &[CallStatus::Running])
+    }
+
+    /// Returns the newest call of the same caller that asks for the same, by the first status that one has.
+    fn like(&self, new: &Call, statuses: &[CallStatus]) -> Result<Option<StoredCall>, QueueError> {
         let mut found = None;
-        for status in [CallStatus::Held, CallStatus::Waiting, CallStatus::ResumePending] {
-            self.for_each_newest(&Calls::Of(status), &mut |stored| {
+        for status in statuses {
+            self.for_each_newest(&Calls::Of(status.clone()), &mut |stored| {
                 if stored.call.caller == new.caller && stored.call.asks_the_same_as(new) {
                     found = Some(stored);
                     return ControlFlow::Break(());

@@ -129,7 +129,7 @@ impl AgentCalls {
         Redactor::new(&gather::secrets(&self.room)).redact_str(text)
     }
 
-    /// Plans and queues a call, unless an equal one of the same agent waits. A rule of the policy may approve it at
+    /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A rule of the policy may approve it at
     /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
     /// ran last and was cut off: a person decides about what may have happened already.
     ///
@@ -298,6 +298,10 @@ impl AgentCalls {
     pub fn agree(&self, seen: &Call, by: ApprovedBy) -> Result<Call, Error> {
         let room = &*self.room;
         let stored = self.find(&seen.id)?;
+        if stored.call.status == CallStatus::Held {
+            let message = format!("call {} is held by a person", seen.id);
+            return Err(Error::new(ErrorKind::Refused, message).coded(codes::APPROVAL_HELD));
+        }
         let (_, planned) = brigade_calls::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {

@@ -1,9 +1,10 @@
 //! Calls of agents that go on: after the client's own dialogue, after a checkpoint, and when no rule covers them any
 //! more.
 
+use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, POLICY, add, agents, assert_stands, id_of, site, text};
+use crate::serve_common::{Client, POLICY, add, agents, assert_stands, id_of, late, runs, site, text};
 
 #[test]
 fn the_client_may_be_asked_about_a_critical_call_where_its_agent_may_be() {
@@ -53,4 +54,113 @@ fn what_is_missing_for_a_rule_is_told_also_when_its_calls_are_used_up() {
     // A rule for other tools says nothing.
     let told = text(&client.call("asks", json!({"text": "two"})));
     assert!(!told.contains("reads"), "{told}");
+}
+
+const CONFIRMS: &str = "confirm = \"elicitation\"\nconfirm_risk = \"low\"\n";
+
+/// Accepts what a client was asked about a call of `asks`, after `meanwhile`. Returns the result.
+fn accepted(client: &mut Client, is_late: bool, said: &str, meanwhile: impl FnOnce(&str)) -> Value {
+    let (can, yes) = (json!({"elicitation": {}}), json!({"action": "accept", "content": {}}));
+    let params = json!({"name": "asks", "arguments": {"text": said}});
+    let pending = |client: &mut Client| {
+        let listed = client.call("call.list", json!({}));
+        listed["structuredContent"]["calls"][0]["call_id"].as_str().expect("a call waits").to_owned()
+    };
+    if !is_late {
+        let request = client.send("tools/call", params);
+        let question = client.heard("elicitation/create");
+        meanwhile(&pending(client));
+        client.write(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}).to_string());
+        return client.result(request);
+    }
+    let asked = client.ask("tools/call", late(params.clone(), can.clone()))["result"].clone();
+    let listed = json!({"name": "call.list", "arguments": {}});
+    let listed = client.ask("tools/call", late(listed, can.clone()))["result"].clone();
+    meanwhile(listed["structuredContent"]["calls"][0]["call_id"].as_str().expect("a call waits"));
+    let mut back = params;
+    back["requestState"] = asked["requestState"].clone();
+    let key =
+        asked["inputRequests"].as_object().and_then(|requests| requests.keys().next()).expect("a request");
+    back["inputResponses"] = json!({key.as_str(): yes});
+    client.ask("tools/call", late(back, can))["result"].clone()
+}
+
+/// A client with a handshake or without one, whose person may be asked.
+fn asked_client(site: &Site, is_late: bool) -> Client {
+    let mut client = Client::start(site, &[]);
+    if !is_late {
+        client.hello("2025-11-25", json!({"elicitation": {}}));
+    }
+    client
+}
+
+/// Issue 14: what gateway.toml says when the person accepts counts, and not what it said when they were asked.
+#[test]
+fn a_dialogue_that_may_not_approve_any_more_leaves_the_call_pending() {
+    for is_late in [false, true] {
+        let site = site();
+        agents(&site, CONFIRMS);
+        let mut client = asked_client(&site, is_late);
+        let result = accepted(&mut client, is_late, "none", |_| agents(&site, "confirm = \"none\"\n"));
+        assert_stands(&result, "pending", "approval_pending");
+        assert!(text(&result).contains("dialogue may no longer approve it"), "{result:#}");
+        assert_eq!(runs(&site, "asks"), 0);
+        // A person at the command line still can.
+        site.json(["call", "approve", &id_of(&result)]).expect(0);
+    }
+}
+
+/// Issue 14: a person put the call on hold while the client showed its question.
+#[test]
+fn a_dialogue_approves_no_call_that_is_held() {
+    for is_late in [false, true] {
+        let site = site();
+        agents(&site, CONFIRMS);
+        let mut client = asked_client(&site, is_late);
+        let result = accepted(&mut client, is_late, "held", |id| {
+            site.json(["call", "hold", id, "--reason", "not now"]).expect(0);
+        });
+        assert_stands(&result, "held", "approval_held");
+        assert!(text(&result).contains("not now"), "{result:#}");
+        assert_eq!(runs(&site, "asks"), 0);
+    }
+}
+
+/// Issue 14: an equal request got a new pending call, or was told that the call is busy.
+#[test]
+fn the_same_call_again_waits_for_the_one_that_runs_in_any_gateway() {
+    let site = site();
+    add(
+        &site,
+        "waits",
+        "",
+        "echo x >> \"$(basename \"$0\").ran\"\nwhile [ ! -e go ]; do sleep 0.02; done\nprintf done\n",
+    );
+    let (mut one, mut other) = (Client::of(&site, "local"), Client::of(&site, "local"));
+    let id = id_of(&one.call("waits", json!({})));
+    site.json(["call", "approve", &id]).expect(0);
+    let first = one.send_call("waits", json!({}));
+    until("start of the run", || (runs(&site, "waits") == 1).then_some(()));
+    let again = json!({"name": "waits", "arguments": {}, "_meta": {"progressToken": "again"}});
+    let (second, third) = (one.send("tools/call", again.clone()), other.send("tools/call", again));
+    for client in [&mut one, &mut other] {
+        let told = client.heard("notifications/progress")["params"].clone();
+        assert_eq!(
+            (&told["progressToken"], &told["message"]),
+            (&json!("again"), &json!(format!("call {id} is running")))
+        );
+    }
+    // Only the gateway that runs it can end it, and says so.
+    let refused = other.call("call.cancel", json!({"call_id": id}))["structuredContent"].clone();
+    assert_eq!(refused["cancelled"], false, "{refused:#}");
+    assert!(
+        refused["reason"].as_str().is_some_and(|reason| reason.contains("another gateway")),
+        "{refused:#}"
+    );
+    site.workspace.write("go", "");
+    for result in [one.result(first), one.result(second), other.result(third)] {
+        assert_stands(&result, "completed", "");
+        assert_eq!((text(&result).as_str(), id_of(&result)), ("done", id.clone()));
+    }
+    assert_eq!(runs(&site, "waits"), 1);
 }

@@ -118,6 +118,9 @@ fn a_page_in_a_browser_reaches_nothing() {
     for host in ["localhost", "localhost:80", "127.0.0.1:9", "[::1]", "LOCALHOST"] {
         assert_eq!(status(&[("Host", host)]), 200, "{host}");
     }
+    for host in ["evil.com:80@localhost", "user@localhost", "localhost:abc", "[::1]x"] {
+        assert!(matches!(status(&[("Host", host)]), 400 | 403), "{host}");
+    }
     for host in ["example.com", "localhost.example.com", "127.0.0.1.nip.io", "10.0.0.1", "0.0.0.0"] {
         assert_eq!(status(&[("Host", host)]), 403, "{host}");
     }
@@ -404,4 +407,111 @@ fn ids_of_http_requests_come_back_as_they_came() {
     assert_eq!(runs(&site, "at-once"), 0);
     let mut other = Client::of(&site, "local");
     other.goes_on();
+}
+
+/// Begins a request of an agent with these further headers and no body, and returns what the server sends first.
+fn first_bytes(server: &Server, token: &str, headers: &str) -> String {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}\r\n"
+    );
+    let mut stream = server.place.begin(head.as_bytes());
+    let mut piece = [0; 4096];
+    let count = stream.read(&mut piece).unwrap();
+    String::from_utf8_lossy(&piece[..count]).into_owned()
+}
+
+/// Issue 14: the answer came after 30 s, and a client that asked first was told to send its body.
+#[test]
+fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    for more in ["", "Expect: 100-continue\r\n"] {
+        let asked = Instant::now();
+        let answer = first_bytes(&server, &ann, &format!("Content-Length: 99999999\r\n{more}"));
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    }
+    let goes_on = first_bytes(&server, &ann, "Content-Length: 10\r\nExpect: 100-continue\r\n");
+    assert!(goes_on.starts_with("HTTP/1.1 100 "), "{goes_on}");
+}
+
+/// Issue 14: each connection could send a head of hundreds of kilobytes, without a token.
+#[test]
+fn a_long_head_is_refused_and_the_oldest_of_many_half_heads_ends() {
+    let site = site();
+    let (server, ann, _) = server(&site);
+    let long = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(100_000));
+    let answer = server.place.raw(long.as_bytes());
+    assert!(matches!(answer.status, 0 | 431), "{answer:?}");
+    let started = Instant::now();
+    let mut oldest = server.place.begin(b"POST /mcp HTT");
+    let newer: Vec<_> = (0..520).map(|_| server.place.begin(b"POST /mcp HTT")).collect();
+    // It ends before the time for a head is over.
+    let mut rest = Vec::new();
+    let _ = oldest.read_to_end(&mut rest);
+    assert!(rest.is_empty() && started.elapsed() < Duration::from_secs(9), "{:?}", started.elapsed());
+    let mut session = Session::of(&server.place, Some(&ann));
+    assert_eq!(text(&session.call("at-once", json!({"text": "hi"}))), "said hi");
+    drop(newer);
+}
+
+/// Issue 14: streams went on after the token that began them was taken away.
+#[test]
+fn open_streams_end_with_their_token() {
+    let site = site();
+    let (server, ann, ben) = server(&site);
+    let (session, kept) = (Session::of(&server.place, Some(&ann)), Session::of(&server.place, Some(&ben)));
+    let get = |token: &str, session: &Session| {
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\
+             Mcp-Session-Id: {}\r\nConnection: close\r\n\r\n",
+            session.id()
+        );
+        server.place.begin(head.as_bytes())
+    };
+    let listen = |token: &str| {
+        let params = late(json!({"notifications": {"toolsListChanged": true}}), json!({}));
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params})
+            .to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        server.place.begin(head.as_bytes())
+    };
+    let mut streams = [get(&ann, &session), listen(&ann)];
+    let mut others = [get(&ben, &kept), listen(&ben)];
+    let begins = |stream: &mut Box<dyn std::io::Read + Send>| {
+        let mut piece = [0; 4096];
+        let count = stream.read(&mut piece).unwrap();
+        let head = String::from_utf8_lossy(&piece[..count]).into_owned();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    };
+    streams.iter_mut().chain(&mut others).for_each(begins);
+    token(&site, "ann");
+    let rotated = Instant::now();
+    for stream in &mut streams {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("it ends as a stream does");
+    }
+    assert!(rotated.elapsed() < Duration::from_secs(10), "{:?}", rotated.elapsed());
+    // Those of others go on: the end of their agent is what ends them.
+    let (tell, told) = std::sync::mpsc::channel();
+    for mut stream in others {
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest);
+            let _ = tell.send(());
+        });
+    }
+    assert!(told.try_recv().is_err());
+    site.json(["agent", "remove", "ben"]).expect(0);
+    for _ in 0..2 {
+        told.recv_timeout(Duration::from_secs(10)).expect("it ends with the agent");
+    }
 }

@@ -512,3 +512,25 @@ fn what_is_cut_off_before_its_answer_is_in_the_ledger() {
     let receipt = site.json(["run", "latest"]).expect(0)["run"].clone();
     assert_eq!(receipt["id"], about(&result)["run_id"]);
 }
+
+/// Issue 14: the way of listing is what the client sees, too.
+#[test]
+fn a_change_of_how_tools_are_listed_is_told() {
+    let site = site();
+    let changed = "notifications/tools/list_changed";
+    let (mut client, mut fixed) = (Client::of(&site, "local"), Client::start(&site, &["--list", "full"]));
+    fixed.hello("2025-11-25", json!({}));
+    let listed = client.names().len();
+    let file = site.workspace.read_text(GATEWAY);
+    site.workspace.write(GATEWAY, format!("list = \"search\"\n{file}"));
+    client.heard(changed);
+    assert!(client.names().len() < listed);
+    // What such a client does not see is not told.
+    site.workspace.replace(CATALOG, "Does at-once.", "Does it at once.");
+    // The command line decided for the other one, which hears of the catalog alone.
+    fixed.heard(changed);
+    site.workspace.write(GATEWAY, format!("list = \"compact\"\n{file}"));
+    client.heard(changed);
+    assert_eq!((client.names().len(), client.count(changed)), (listed, 0));
+    assert_eq!(fixed.count(changed), 0);
+}

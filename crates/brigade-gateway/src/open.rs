@@ -1,0 +1,99 @@
+//! What is open over HTTP, in the order in which it was opened: connections, and streams.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+/// Everything of one kind that is open, each with something that is known of it.
+pub(crate) struct Open<T>(Mutex<State<T>>);
+
+struct State<T> {
+    next: u64,
+    all: BTreeMap<u64, (T, CancellationToken)>,
+}
+
+impl<T> Default for Open<T> {
+    fn default() -> Open<T> {
+        Open(Mutex::new(State { next: 0, all: BTreeMap::new() }))
+    }
+}
+
+impl<T> Open<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes one more. Where more than `most` would be open, the oldest is ended.
+    pub(crate) fn add(self: &Arc<Open<T>>, known: T, most: usize) -> Place<T> {
+        let (ended, mut state) = (CancellationToken::new(), self.state());
+        if most <= state.all.len()
+            && let Some((_, (_, oldest))) = state.all.pop_first()
+        {
+            oldest.cancel();
+        }
+        let number = state.next;
+        state.next += 1;
+        state.all.insert(number, (known, ended.clone()));
+        drop(state);
+        Place { open: self.clone(), number, ended }
+    }
+
+    /// Ends all of which this is not true.
+    pub(crate) fn end_unless(&self, may_stay: impl Fn(&T) -> bool) {
+        self.state().all.retain(|_, (known, ended)| {
+            let stays = may_stay(known);
+            if !stays {
+                ended.cancel();
+            }
+            stays
+        });
+    }
+}
+
+/// One that is open. Dropping it says that it no longer is.
+pub(crate) struct Place<T> {
+    open: Arc<Open<T>>,
+    number: u64,
+    ended: CancellationToken,
+}
+
+impl<T> Place<T> {
+    /// Is cancelled when it is to end.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+
+    /// Says that it no longer belongs here. It is not ended.
+    pub(crate) fn leave(&self) {
+        self.open.state().all.remove(&self.number);
+    }
+}
+
+impl<T> Drop for Place<T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_ends_when_there_are_too_many() {
+        let open = Arc::<Open<&str>>::default();
+        let (first, second, third) = (open.add("a", 2), open.add("b", 2), open.add("c", 2));
+        let ended = |place: &Place<&str>| place.ended().is_cancelled();
+        assert_eq!((ended(&first), ended(&second), ended(&third)), (true, false, false));
+        // One that left is not counted, and does not end.
+        second.leave();
+        let fourth = open.add("d", 2);
+        drop(first);
+        assert_eq!((ended(&second), ended(&third), ended(&fourth)), (false, false, false));
+        open.end_unless(|known| *known != "c");
+        assert_eq!((ended(&third), ended(&fourth)), (true, false));
+        drop(fourth);
+        assert!(open.state().all.is_empty());
+    }
+}
