@@ -96,6 +96,7 @@ impl<'a> Host<'a> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the test makes a lane")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -8,13 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use brigade::profile::builtin::definition;
 use brigade::profile::{
-<<<<<<< HEAD
-    Annotations, ControlTool, GATEWAY_FAMILY, LiveSession, Offer, SessionProfiles, ToolDescription, ToolRow,
-    ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
-=======
-    Annotations, ControlTool, GATEWAY_FAMILY, Listing, Offer, SessionProfiles, ToolTraits, control_tools,
-    is_of_object, listed_name, listed_text, of_object,
->>>>>>> wt14
+    Annotations, ControlTool, GATEWAY_FAMILY, Listing, LiveSession, Offer, SessionProfiles, ToolDescription,
+    ToolRow, ToolTraits, control_tools, gate_in_words, is_of_object, listed_name, listed_text, of_object,
 };
 use brigade::redact::Redactor;
 use brigade::schema::Schema;

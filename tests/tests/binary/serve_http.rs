@@ -417,7 +417,7 @@ fn first_bytes(server: &Server, token: &str, headers: &str) -> String {
     );
     let mut stream = server.place.begin(head.as_bytes());
     let mut piece = [0; 4096];
-    let count = stream.read(&mut piece).unwrap();
+    let count = stream.read(&mut piece).expect("the answer can be read");
     String::from_utf8_lossy(&piece[..count]).into_owned()
 }
 
