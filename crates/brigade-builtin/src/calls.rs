@@ -21,7 +21,7 @@ pub trait Calls {
     /// Returns whether the caller is shown a tool.
     fn shows(&self, tool: &str) -> bool;
 
-    /// Looks how a call stands, whoever asked for it. `None` if there is none.
+    /// Looks how a call of any caller stands. `None` if there is none.
     ///
     /// # Errors
     /// Fails if the queue cannot be read.

@@ -192,7 +192,7 @@ impl Output {
     }
 }
 
-/// The result of a tool that began a task or an execution of a workflow, which whoever drives a workflow waits for.
+/// The result of a tool that began a task or an execution of a workflow. The driver of a workflow waits for it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Started {
     /// Its id.

@@ -107,7 +107,7 @@ fn worktree(context: &Context<'_>, repository: &Repository, id: &str) -> Result<
             repository.worktree(context, top, git_dir).map(Some)
         }
         None if !context.fs.exists(&folder(id)?).map_err(disk)? => Ok(None),
-        // A worktree that belongs to another repository is none of this workspace.
+        // A worktree of another repository does not belong to this workspace.
         Some(_) | None => {
             let message = "the directory of the lane is no worktree of the repository any more; a person may look at it";
             Err(Failure::new(codes::UNSAFE_REPOSITORY, message))

@@ -2,7 +2,7 @@
 //!
 //! Owns what built-in tools do: one module for a family, and [`run`], the one way to them. Their rows (names, schemas,
 //! effects, rights) are in [`brigade_profile::builtin`]. Knows nothing about plans, approvals, queues, receipts or
-//! protocols: whoever calls [`run`] has verified the call.
+//! protocols: the caller of [`run`] has verified the call.
 //!
 //! A function gets arguments that fit the schema of its row, and a [`Context`] with everything that it may use. It
 //! returns an [`Output`], or a [`Failure`] with a code, which becomes a result that says so.

@@ -111,7 +111,7 @@ fn is_image(bytes: &[u8]) -> bool {
 /// Keeps what a program printed as an image of the screen.
 ///
 /// # Errors
-/// Returns `no_image` for what is none.
+/// Returns `no_image` for other bytes.
 pub fn keep_image(printed: &[u8], context: &mut Context<'_>) -> Result<(), Failure> {
     if !is_image(printed) {
         return Err(Failure::new(codes::NO_IMAGE, "the capture program printed no image on standard output"));

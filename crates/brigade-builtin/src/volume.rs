@@ -380,7 +380,7 @@ mod tests {
             .collect();
         assert_eq!(names, ["a", "bin", "c"]);
         bench.call("file.delete", &args(r#""path": "a", "recursive": true"#));
-        // Whoever does not own it learns nothing of it.
+        // Other agents learn nothing of it.
         for (tool, rest) in [
             ("file.read", r#""path": "bin""#),
             ("file.write", r#""path": "bin", "content": """#),

@@ -60,7 +60,7 @@ fn fetch(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let (domains, limits) = (context.web_domains.clone(), context.limits()?.clone());
     let wanted = Wanted { url, domains, limits, follows: args.follow_redirects, until };
     let (send, receive) = channel();
-    // Looking up a name cannot be ended. Whoever no longer waits leaves it to its own end.
+    // Looking up a name cannot be ended. When nobody waits any more, it is left to its own end.
     thread::spawn(move || drop(send.send(hop::fetch(wanted))));
     let page = loop {
         context.check_cancelled()?;

@@ -321,7 +321,7 @@ impl Call {
         self.approval.is_some() || self.claim.is_some() && self.reviewed_at.is_some()
     }
 
-    /// Names the next run of this call. Whoever tries to run it gets the same name, so a run that the queue has lost is
+    /// Names the next run of this call. Every attempt to run it gets the same name, so a run that the queue has lost is
     /// met again by its receipt and its logs.
     pub fn next_run_id(&self) -> RunId {
         let created_at = self.created_at.map(|at| at.to_string());

@@ -109,7 +109,7 @@ pub struct BuiltinFacts {
 pub struct NamedThings {
     /// Each thing, with a fingerprint of what it is. An approval binds it.
     pub things: BTreeMap<String, Fingerprint>,
-    /// What speaks against the call because of how these things stand.
+    /// Reasons against the call because of how these things stand.
     pub against: Vec<Blocker>,
 }
 

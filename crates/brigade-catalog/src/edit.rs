@@ -74,7 +74,7 @@ pub enum EditError {
         /// The newest schema that this version writes.
         known: u64,
     },
-    /// The file says a schema that is none, so what it means is not known.
+    /// The file names no valid schema version, so what it means is not known.
     #[error("line {line}: `schema` is not a whole number from 1 on; fix it by hand first")]
     NoSchema {
         /// The line of `schema`.

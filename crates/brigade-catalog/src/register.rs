@@ -167,7 +167,7 @@ impl<'o> Members<'o> {
         table
     }
 
-    /// Reads one word of those that `expected` names.
+    /// Reads one of the words in `expected`.
     fn word<T: FromStr>(&mut self, name: &'static str, expected: &str) -> Option<T> {
         let word = self.text(name)?.parse().ok();
         if word.is_none() {

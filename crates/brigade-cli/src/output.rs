@@ -242,7 +242,7 @@ impl<'a, 's> Output<'a, 's> {
             let mut written = Ok(());
             exit = self.write(Exit::Done, |out| {
                 written = out.write_all(bytes).and_then(|()| out.flush());
-                // The failure is reported here; whoever gives the data only has to stop.
+                // The failure is reported here; the caller only has to stop.
                 match &written {
                     Ok(()) => Ok(()),
                     Err(error) => Err(error.kind().into()),

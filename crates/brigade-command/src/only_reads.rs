@@ -221,7 +221,7 @@ const BRANCH: &[&str] =
     &["--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-l", "-r", "-v", "-vv"];
 
 /// Returns whether a command is proven to read only: its program and each of its options are on a list. The program has
-/// to be named without a path, and whoever asks must know that the name leads to the program of the system.
+/// to be named without a path, and the caller must know that the name leads to the program of the system.
 ///
 /// ```
 /// use brigade_command::{Argv, only_reads};
@@ -245,7 +245,7 @@ pub fn only_reads(argv: &Argv) -> bool {
     }
 }
 
-/// Tells whether a program is one of those that look at what its words name, whatever its options are. What is named by
+/// Tells whether a program looks at what its words name, whatever its options are. What is named by
 /// a path may be another one.
 pub(crate) fn only_looks(program: &str) -> bool {
     !program.contains('/') && of(PROGRAMS, &base_name(program)).is_some()

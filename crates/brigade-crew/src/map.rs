@@ -95,7 +95,7 @@ impl Standpoint {
         Standpoint { commit: head.map(|commit| commit.to_string()), repository, problem }
     }
 
-    /// Counts the commits since one; `None` if it is not one of those that lead here.
+    /// Counts the commits since one; `None` if it is no ancestor.
     fn behind(&self, commit: &str) -> Option<u64> {
         let repository = self.repository.as_ref()?;
         let order = repository.git.order("rev-list").seeing(&repository.sight());
@@ -245,7 +245,7 @@ impl Kitchen<'_> {
         Ok((self.map_excerpt(PLAN_EXCERPT), notes))
     }
 
-    /// Returns the beginning of the map, whoever made it.
+    /// Returns the beginning of the map, also of one that a person wrote.
     fn map_excerpt(&self, limit: usize) -> Option<String> {
         let bytes = self.fs.read(&RelPath::of(MAP_FILE), MAP_LIMIT).ok()?;
         let text = String::from_utf8_lossy(&bytes);

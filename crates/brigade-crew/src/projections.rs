@@ -236,7 +236,7 @@ impl Projections {
         happened
     }
 
-    /// Returns whether there should be an events file, and is none.
+    /// Returns whether an events file is missing.
     pub(crate) fn lacks_events(&self) -> bool {
         self.targets.events.as_ref().is_some_and(|path| matches!(self.fs.exists(path), Ok(false)))
     }

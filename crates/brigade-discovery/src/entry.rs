@@ -199,7 +199,7 @@ fn fixed(part: Part) -> Json {
     }
 }
 
-/// Returns whether an entry has the shape of what we write, whoever wrote it: it starts our gateway, or names a
+/// Returns whether an entry has the shape of what we write: it starts our gateway, or names a
 /// variable with a token of ours.
 pub(crate) fn is_ours(entry: &Json) -> bool {
     let words = words(entry);

@@ -12,7 +12,7 @@ use crate::found::DiscoveryIssue;
 use crate::harness::Extent;
 use crate::read::{MOST_ENTRIES, Reading, Source};
 
-/// A file that lists servers by name which its program does not start, whoever defines them.
+/// A file with the names of servers that its program does not start, wherever they are defined.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchFile {
     /// For whom it is.

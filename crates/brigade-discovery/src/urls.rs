@@ -140,7 +140,7 @@ fn is_host(text: &str) -> bool {
     is_name && (matches!(port, "" | ":") || port.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Returns whether a URL has a password or a token before its host. The name of a user is none.
+/// Returns whether a URL has a password or a token before its host. The name of a user is not one.
 pub(crate) fn has_literal_user(url: &str) -> bool {
     let user = url.split_once("://").and_then(|(_, rest)| split(rest)).map_or("", |url| url.user);
     let found = references(user);

@@ -47,7 +47,7 @@ pub enum Verdict {
 }
 
 impl Closeout {
-    /// Accepts issues. Whoever stores it gives it a name and a time.
+    /// Accepts issues. The caller that stores it gives it a name and a time.
     pub fn of_issues(issues: &[Issue], verdict: Verdict, reason: String) -> Closeout {
         let status = match verdict {
             Verdict::Reviewed => "reviewed",

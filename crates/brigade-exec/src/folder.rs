@@ -342,7 +342,7 @@ pub fn plain_folder(pattern: &str) -> Option<RelPath> {
     Some(folder).filter(|folder| !folder.contains(['*', '?', '\\']))?.parse().ok()
 }
 
-/// Returns the part of a pattern before the first name that is none.
+/// Returns the part of a pattern before the first name with a wildcard.
 pub fn plain_part(pattern: &str) -> PathBuf {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     pattern.split('/').take_while(|part| !part.contains(['*', '?', '\\'])).collect()

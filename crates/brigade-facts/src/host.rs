@@ -37,7 +37,7 @@ pub struct Host<'a> {
 /// Looks up what arguments of built-in tools name besides files: a manifest, a question that waits, a worker, a commit
 /// and where it is pushed to, work that would be put away.
 pub trait Names: Send + Sync {
-    /// Returns what the arguments of a caller's tool name as it is now, and what speaks against the call because of it.
+    /// Returns what the arguments of a caller's tool name as it is now, and the reasons against the call in it.
     /// `root` is the directory that the paths of the session are relative to.
     fn named(
         &self,

@@ -1,7 +1,7 @@
 //! Files beneath a directory, reached without following any link.
 //!
 //! Every directory on the way is opened by its name in the one before, and a link is refused. So neither a link that is
-//! there nor one that is put there in the middle of an operation leads anywhere. Whoever wants to follow links asks
+//! there nor one that is put there in the middle of an operation leads anywhere. A caller that follows links asks
 //! [`Fs::resolve`](crate::Fs::resolve) where they lead first.
 
 use std::ffi::OsString;

@@ -81,7 +81,7 @@ struct Kept {
 struct State {
     /// What the client sent.
     incoming: VecDeque<ClientJsonRpcMessage>,
-    /// Whoever waits for the answer to the handshake.
+    /// The request that waits for the answer to the handshake.
     greeted: Option<oneshot::Sender<ServerJsonRpcMessage>>,
     /// The requests that are not answered yet.
     open: Vec<Open>,

@@ -85,7 +85,7 @@ impl Conversation {
     pub(crate) fn check(&self, bytes: &[u8]) -> Checked {
         let json = match Json::parse_bytes(bytes, Dialect::Strict) {
             Ok(json) => json,
-            // Grammatical, and still no value: whoever wrote it waits for an answer to its id.
+            // Grammatical, and still no value: the client waits for an answer to its id.
             Err(why) if is_grammatical(why.kind) => {
                 let why = format!("the message is not read: {}", why.kind);
                 return Checked::Answer(error(id_in(bytes).as_deref(), PARSE_ERROR, &why));

@@ -30,7 +30,7 @@ type Key = (Arc<str>, String, Reads);
 /// One list.
 #[derive(Default)]
 struct Slot {
-    /// Whoever holds it asks the server, and the others wait.
+    /// Its holder asks the server, and the others wait.
     known: tokio::sync::Mutex<Option<Known>>,
     /// How often the server listed something else than before.
     changes: AtomicU64,

@@ -69,7 +69,7 @@ pub(crate) async fn read(
         return Some(contents(MARKDOWN, tool.page()));
     }
     if rest.starts_with("docs/") {
-        // Whoever may search the documentation may read it.
+        // An agent that may search the documentation may read it.
         view.by_id("session.docs")?;
         return Some(contents(MARKDOWN, brigade::documentation(uri)?));
     }

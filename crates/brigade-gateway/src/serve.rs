@@ -236,7 +236,7 @@ async fn follow(gateway: Arc<Gateway>, say: &(dyn Fn(&str) + Sync)) {
     }
 }
 
-/// Returns standard input and output. Whoever started the server may hold the locks of those of the library.
+/// Returns standard input and output. The starter of the server may hold the locks of the library's handles.
 pub(crate) fn streams() -> io::Result<(File, File)> {
     let (input, output) =
         (io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?);

@@ -65,7 +65,7 @@ impl Outgoing {
         }
         let count = bytes.len();
         self.unread.change(|unread| unread.saturating_add(count));
-        // Without a writer nobody ever takes it, and whoever still asks is heard.
+        // Without a writer nobody ever takes it, and later requests are still read.
         self.to_client.send(Out::Message(bytes)).inspect_err(|_| self.unread.change(|_| 0))
     }
 }

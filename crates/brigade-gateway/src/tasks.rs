@@ -1,6 +1,7 @@
 //! Sessions of the workers of tasks, over two named pipes.
 //!
-//! A worker is in a sandbox that has no sockets, and whoever it starts closes descriptors that it does not know. So
+//! A worker is in a sandbox that has no sockets, and programs that it starts close descriptors that they do not know.
+//! So
 //! `brigade serve --stdio` inside of a task opens the pipes that `BRIGADE_GATEWAY` leads to, and passes lines on. Each
 //! client begins with a line of its own, and the answer to this line is the first that is meant for it: whatever stands
 //! in the pipes before is of a client that is gone. Who speaks follows from the pipes alone.

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 const WAITING: usize = 64;
 
 /// The turns of all agents. Each agent has its own places, so that the calls of one never stop those of another. The
-/// executions of an agent have places of their own, too: whoever began them can always end them.
+/// executions of an agent have places of their own, too, so that it can always end them.
 #[derive(Default)]
 pub(crate) struct Turns {
     agents: Mutex<HashMap<Whose, Arc<Places>>>,

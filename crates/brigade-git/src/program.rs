@@ -452,7 +452,7 @@ impl Answer {
         self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
     }
 
-    /// Returns the error for an output that is none of this command.
+    /// Returns the error for an output that this command never has.
     pub fn unclear(&self) -> GitError {
         GitError::Failed { operation: self.operation, message: "it printed something unexpected".to_owned() }
     }

@@ -77,7 +77,7 @@ pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) ->
     })
 }
 
-/// Returns the result of a request for whoever asked, with its text masked.
+/// Returns the result of a request for the caller, with its text masked.
 pub fn shown_result(result: &Json, redactor: &Redactor) -> Option<Json> {
     let shown = result.as_object()?.iter().map(|(name, value)| {
         let value = match name.as_str() {

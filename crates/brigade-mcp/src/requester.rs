@@ -8,7 +8,7 @@ use brigade_redact::Redactor;
 
 use crate::pin::redact_texts;
 
-/// What a server may ask of whoever asked for a call.
+/// What a server may ask of the caller of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
     /// Input of a person: `elicitation/create`.
@@ -136,7 +136,7 @@ pub trait Requester: Send + Sync {
     fn ask(&self, questions: Vec<(Question, Reply)>);
 }
 
-/// Lets a server speak to whoever asked for a call in its own name and without secrets.
+/// Lets a server speak to the caller of a call in its own name and without secrets.
 pub struct Named {
     /// Who asked for the call.
     pub requester: Arc<dyn Requester>,

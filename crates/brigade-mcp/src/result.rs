@@ -63,7 +63,7 @@ impl ToolResult {
         to_json(self).expect("a result is JSON")
     }
 
-    /// Returns the result for whoever asked, with its text masked.
+    /// Returns the result for the caller, with its text masked.
     #[must_use]
     pub fn shown(&self, redactor: &Redactor) -> ToolResult {
         let mask = |value: &Json| redactor.redact_json(value);

@@ -254,7 +254,7 @@ pub struct WebDomain {
 }
 
 impl WebDomain {
-    /// Reads an entry of the policy. `None` if it is none.
+    /// Reads an entry of the policy. `None` if it is not valid.
     pub fn read(text: &str) -> Option<WebDomain> {
         let (is_beneath, rest) = match text.strip_prefix("*.") {
             Some(rest) => (true, rest),

@@ -101,8 +101,8 @@ pub struct Spec {
     pub observe: Option<PathBuf>,
     /// The private directory of the run. The keeper removes it if the caller was killed. Without a keeper, it stays.
     pub private: Option<Disposal>,
-    /// A file that stays open until everything of the run has ended, also if the caller was killed: whoever waits for a
-    /// lock on it waits for the run. Only where the keeper is a process.
+    /// A file that stays open until everything of the run has ended, also if the caller was killed: a process that
+    /// waits for a lock on it waits for the run. Only where the keeper is a process.
     pub held: Option<Arc<File>>,
 }
 

@@ -201,7 +201,7 @@ pub fn relative_path<'p>(root: &str, path: &'p str) -> Result<Cow<'p, str>, Path
     if relative.is_empty() { Err(PathRefusal::OutsideWorkspace) } else { Ok(relative) }
 }
 
-/// Returns whether a name in a path is none of those that [`relative_path`] looks at.
+/// Returns whether [`relative_path`] does not look at a name in a path.
 fn is_usual_name(name: &str) -> bool {
     match name.as_bytes() {
         [] => false,

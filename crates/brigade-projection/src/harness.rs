@@ -183,7 +183,7 @@ fn folders_of<'p>(places: impl IntoIterator<Item = &'p HarnessPlace>) -> Vec<&'s
     folders
 }
 
-/// Returns whether a path lies where projections usually are.
+/// Returns whether a path is where projections usually are.
 pub(crate) fn is_usual(path: &str) -> bool {
     static USUAL: LazyLock<Vec<&str>> = LazyLock::new(folders);
     let is_below = |folder: &&str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));

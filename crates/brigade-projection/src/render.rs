@@ -27,7 +27,7 @@ pub enum Unrenderable {
     NoFamily,
     /// The target's format has no comments, so the header would break the file.
     NoComment,
-    /// It would hold a value that the policy binds. What is written is the same whoever applies it, so nothing is
+    /// It would hold a value that the policy binds. Everybody who applies it writes the same, so nothing is
     /// masked in it. Holds the labels whose values they are, as far as they are known.
     BoundValue(Vec<String>),
 }

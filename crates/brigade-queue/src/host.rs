@@ -48,7 +48,7 @@ const STRAYS_GRACE: Duration = Duration::from_millis(500);
 
 impl Host for ThisHost {
     fn is_alive(&self, runner: &Runner) -> bool {
-        // Whoever asks is alive.
+        // The process that asks is alive.
         if runner.pid == std::process::id() && this_runner().is_ok_and(|this| this == *runner) {
             return true;
         }

@@ -58,7 +58,7 @@ impl JournalStore {
         JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
     }
 
-    /// Sets what writes [what is synced later](Store::begin_late). Whoever set it syncs it.
+    /// Sets what writes [what is synced later](Store::begin_late). The caller syncs it.
     #[must_use]
     pub fn with_late(self, late: Arc<Late>) -> JournalStore {
         JournalStore { late: Some(late), ..self }

@@ -146,7 +146,7 @@ impl Reserved {
         }
         let path = path(run.as_str()).expect("a run id is a file name");
         let is_new = !left.contains(&path);
-        // Whoever renames it first has it.
+        // The first process that renames it has it.
         if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
             let file = fs.open_append(&path)?;
             let mut reserved = Reserved { file, fs, path, is_spare: true };
@@ -222,7 +222,7 @@ impl Reserved {
         }
     }
 
-    /// Keeps the outcome for whoever records it. If there is no room for all of it, its lists are left out, and the
+    /// Keeps the outcome until it is recorded. If there is no room for all of it, its lists are left out, and the
     /// arguments, which its call has.
     fn keep(&mut self, outcome: &Outcome) -> Result<(), FsError> {
         if 0 < self.file.length()? {

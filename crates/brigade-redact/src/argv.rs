@@ -112,7 +112,7 @@ impl<'w> ArgvReader<'w> {
 
     /// Updates the state if the word names a program.
     fn program(&mut self, word: &str) {
-        // An option or a package is none, and most words are one of these.
+        // Most words are options or packages, which are no secrets.
         if word.starts_with(['-', '@']) {
             return;
         }

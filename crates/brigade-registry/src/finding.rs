@@ -286,7 +286,7 @@ pub fn presences(seams: &Seams, config: &Config, tools: &[&Tool]) -> Result<Vec<
     Ok(tools.iter().map(|tool| reader.of(tool)).collect())
 }
 
-/// Returns what was observed of a tool that speaks against calling it: a check that failed, or a version that does not
+/// Returns what was observed of a tool that is a reason not to call it: a check that failed, or a version that does not
 /// suit. Starts nothing.
 pub fn doubts(seams: &Seams, config: &Config, tool_id: &str) -> Vec<String> {
     let Some(tool) = config.catalog.tool(tool_id).filter(|tool| tool.claims_presence()) else {

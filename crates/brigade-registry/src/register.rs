@@ -59,7 +59,7 @@ pub enum RegisterSource {
 /// Registers tools of files and of agent programs. Starts nothing.
 ///
 /// # Errors
-/// Fails if an id is given for several tools, and on file errors. What a source or the catalog speaks against is in
+/// Fails if an id is given for several tools, and on file errors. Reasons of a source or of the catalog are in
 /// `errors` of the report, and then nothing is written.
 pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterReport, Failure> {
     let mut found = Found::default();
@@ -112,7 +112,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     let is_writing = !request.dry_run && report.errors.is_empty();
     let _lock = if is_writing { target.lock(seams)? } else { None };
     let not_used = target.not_used();
-    // What the sources say already is told beside what speaks against the target.
+    // Faults of the sources are reported together with reasons against the target.
     let is_looked_into = not_used.is_empty() && found.tools.len() <= MOST;
     report.errors.extend(not_used);
     if is_looked_into {
@@ -368,7 +368,7 @@ fn refusal(code: impl Code, field: String, message: &str) -> RegisterErrorRow {
     }
 }
 
-/// Puts all tools into the texts, and reports them. `None` if something speaks against one.
+/// Puts all tools into the texts, and reports them. `None` if one is refused.
 fn put_all(
     seams: &Seams,
     request: &RegisterRequest,

@@ -1,6 +1,6 @@
 //! Executions of workflows: the state that each is in, what its states gave, and what it waits for.
 //!
-//! A transition is one transaction. Whoever drives an execution names its process with each write, and writes nothing
+//! A transition is one transaction. The driver of an execution names its process with each write, and writes nothing
 //! any more once the execution has ended or another process has taken it over.
 
 use std::collections::BTreeMap;

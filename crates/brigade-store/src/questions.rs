@@ -563,7 +563,7 @@ impl Store {
         })
     }
 
-    /// Returns a question by its id, whoever asked it.
+    /// Returns a question by its id, of any agent.
     ///
     /// # Errors
     /// Returns `not_found`. Also fails on a disk error.

@@ -52,7 +52,7 @@ impl Store {
         let _lock = file::lock(fs, patience)?;
         let place = file::make(fs)?;
         match Store::open_at(fs, &place, patience, 0) {
-            // Whoever had the lock before may have set it aside.
+            // The holder of the lock before may have set it aside.
             Err(StoreError::Broken) => Err(StoreError::SetAside(file::set_aside(fs, &place)?)),
             opened => opened.map(|store| store.expect("every version is at least 0")),
         }

@@ -1,7 +1,7 @@
 //! The session of a gateway by which the worker of a task calls tools.
 //!
 //! The session is outside of the worker's sandbox. The worker reaches it by two pipes in the folder of the task, whose
-//! directory is in `BRIGADE_GATEWAY`. It speaks as whoever began the task, narrowed by the manifest.
+//! directory is in `BRIGADE_GATEWAY`. It speaks as the caller that began the task, narrowed by the manifest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    /// Opens the session of a task. `None` where nobody serves, and for whoever is no agent.
+    /// Opens the session of a task. `None` where nobody serves, and for callers that are no agents.
     ///
     /// It has every profile of the session that asked, also where that session is over or another one goes on with the
     /// call. `root` is the directory of the lane that it works in.
@@ -55,7 +55,7 @@ impl Connected {
             profiles.narrow(name);
         }
         if let Some(context) = &agent.spec.security_context {
-            // A name that is none can narrow to nothing, so there is no session.
+            // An unknown name would narrow to nothing, so there is no session.
             let Some(context) = context_of(context) else { return Ok(None) };
             profiles.narrow(context);
         }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::hands::{cook, make_folder};
 use crate::receipt::{About, InTools};
 
-/// How long a judge may take. Whoever asked waits meanwhile.
+/// How long a judge may take. The caller waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The cap of each log, in bytes.

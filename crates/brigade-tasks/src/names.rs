@@ -1,4 +1,4 @@
-//! What arguments of built-in tools name besides files: what an approval binds, and what speaks against a call.
+//! What arguments of built-in tools name besides files: what an approval binds, and reasons against a call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -79,7 +79,7 @@ impl Running {
     }
 }
 
-/// A task or workflow that runs. Dropping it takes it out of those that run, also if its thread panics.
+/// A task or workflow that runs. Dropping it takes it off the list, also if its thread panics.
 pub(crate) struct Place {
     pub(crate) running: Arc<Running>,
     id: String,

@@ -159,7 +159,7 @@ impl Setup<'_> {
             return Ok(done);
         };
         let catalog = Catalog::parse(CATALOG, Level::Project, before.as_bytes());
-        // A fault of another entry is none of theirs; one of the file as a whole is.
+        // A fault of the file as a whole is theirs, too; a fault of another entry is not.
         let is_of_file = |issue: &ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
         if catalog.issues().iter().any(is_of_file) {
             done.errors = errors_of(&catalog);

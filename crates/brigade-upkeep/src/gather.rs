@@ -37,7 +37,7 @@ pub fn config(seams: &Seams) -> Result<Arc<Config>, Failure> {
     }
 }
 
-/// Reads catalog and policy, for whoever takes them apart.
+/// Reads catalog and policy, for callers that need them apart.
 pub fn own_config(seams: &Seams) -> Result<Config, Failure> {
     config_from(seams, seams.host())
 }

@@ -29,7 +29,7 @@ pub struct Listed<'l> {
 pub struct Imported {
     /// The tools, in list order.
     pub tools: Vec<ImportedTool>,
-    /// Number of added tools; in a dry run, of those that would be added.
+    /// Number of added tools; in a dry run, of tools that would be added.
     pub added: usize,
 }
 

@@ -44,7 +44,7 @@ const MOST_ENTRIES: usize = 10_000;
 pub struct FoundPacks {
     /// The packs, newest first. Each has the name of its directory as its id, and a `path` relative to the workspace.
     pub packs: Vec<Pack>,
-    /// The ids of those that cannot be read, and why.
+    /// The ids of packs that cannot be read, and why.
     pub unreadable: Vec<(String, String)>,
 }
 
@@ -181,7 +181,7 @@ pub fn store_pack<T, E: From<FsError>>(
         let pack_id = if number == 1 { name.clone() } else { format!("{name}-{number}") };
         let folder = inside(&parent, &format!(".new-{pack_id}"));
         match fs.create_dir(&folder) {
-            // Whoever has the hidden directory has the name, unless a complete pack already has it.
+            // The hidden directory reserves the name, unless a complete pack already has it.
             Ok(()) if !fs.exists(&inside(&parent, &pack_id))? => break NewPack { fs, folder, pack_id },
             Ok(()) => fs.remove_dir(&folder)?,
             Err(error) if error.is_exists() => {}

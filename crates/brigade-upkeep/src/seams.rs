@@ -55,7 +55,7 @@ pub struct Seams {
 
 /// Opens sessions for the workers of tasks. A server that serves agents is one.
 pub trait TaskSessions: Send + Sync {
-    /// Serves whoever is at the other ends of two pipes as the agent, in this session, until they end.
+    /// Serves the process at the other ends of two pipes as the agent, in this session, until they end.
     ///
     /// # Errors
     /// Fails if nothing more can be served.

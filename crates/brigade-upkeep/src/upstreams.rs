@@ -29,7 +29,7 @@ use crate::seams::Seams;
 
 /// Servers that are kept. Clones are the same ones.
 ///
-/// Put into the environment of a workspace, they make the calls of agents. Whoever made
+/// Put into the environment of a workspace, they make the calls of agents. The caller that made
 /// them ends them with [`Upstreams::end`]; dropping the last clone does so, too, without waiting.
 #[derive(Clone, Default)]
 pub struct Upstreams(Arc<Pool>);
@@ -176,7 +176,7 @@ impl Upstreams {
     /// Returns the server that makes a verified call of an agent. Starts it if none is kept that fits.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. What speaks against a start is no error.
+    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
     pub fn server_for(
         &self,
         seams: &Seams,
@@ -196,7 +196,7 @@ impl Upstreams {
     /// Returns the server of an entry, to be asked for its lists. Starts it if none is kept that fits.
     ///
     /// # Errors
-    /// Fails if the files of the workspace or the server fail. What speaks against a start is no error.
+    /// Fails if the files of the workspace or the server fail. A reason against a start is no error.
     pub fn server_listing(&self, seams: &Seams, config: &Config, tool: &Tool) -> Result<Found, Failure> {
         let (start, _) = match plan_upstream(seams, config, tool)? {
             Gate::Passed(planned) => planned,

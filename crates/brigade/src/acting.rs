@@ -150,7 +150,7 @@ impl Use<'_> {
             move |params: Json| {
                 let (send, replies) = std::sync::mpsc::channel();
                 let (key, kind) = (self.id.to_owned(), QuestionKind::Elicitation);
-                // Whoever no longer waits for it does not hear the reply.
+                // A caller that no longer waits does not hear the reply.
                 let reply =
                     Reply::new(kind, move |reply| reply.into_iter().for_each(|reply| drop(send.send(reply))));
                 client.ask(vec![(Question { key, kind, params }, reply)]);
@@ -279,7 +279,7 @@ pub(crate) fn answered(structured: Json) -> AtOnce {
 
 /// Does what a built-in tool does for the caller of the environment, in a session. No call is queued.
 ///
-/// `profiles` are the names of those that the caller has.
+/// `profiles` are the names of the caller's profiles.
 pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profiles: Vec<String>) -> AtOnce {
     let redactor = Redactor::new(&gather::bound_secrets(room, &config.policy));
     let done = Use {

@@ -129,9 +129,10 @@ impl AgentCalls {
         Redactor::new(&gather::secrets(&self.room)).redact_str(text)
     }
 
-    /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A rule of the policy may approve it at
-    /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
-    /// ran last and was cut off: a person decides about what may have happened already.
+    /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A
+    /// rule of the policy may approve it at once. `shown` is what the agent is shown, which decides whether a rule may.
+    /// No rule approves a call whose equal ran last and was cut off: a person decides about what may have happened
+    /// already.
     ///
     /// # Errors
     /// Returns [`Refusal::Queue`](crate::Refusal::Queue) with every reason if the call is refused, and file errors.
@@ -433,7 +434,7 @@ impl AgentCalls {
         let text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
         let (from, to) =
             (text.floor_char_boundary(offset), text.floor_char_boundary(offset.saturating_add(limit)));
-        // At least one character, so that whoever reads on gets on.
+        // At least one character, so that reading goes on.
         let to =
             if to <= from { text[from..].chars().next().map_or(from, |c| from + c.len_utf8()) } else { to };
         Ok(Some(Output {

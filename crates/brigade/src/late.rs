@@ -28,7 +28,7 @@ struct State {
     due: Option<Instant>,
     has_thread: bool,
     is_over: bool,
-    /// Whether a sync failed. From then on, everything is synced at once, so that whoever writes learns why.
+    /// Whether a sync failed. From then on, everything is synced at once, so that each writer learns why.
     is_broken: bool,
 }
 
@@ -120,7 +120,7 @@ impl Drop for LateWrites {
     fn drop(&mut self) {
         self.shared.state().is_over = true;
         self.shared.wake.notify_one();
-        // Whoever needs to know asks before.
+        // A caller that needs to know asks before.
         let _ = self.shared.late.sync();
     }
 }

@@ -29,7 +29,7 @@ use crate::room::Room;
 pub(crate) enum Stands<'a> {
     /// It is stored, at this revision.
     At(u64),
-    /// It is not stored yet. Under the lock, this stores it with its claim, unless something speaks against that.
+    /// It is not stored yet. Under the lock, this stores it with its claim, unless there is a reason not to.
     New(&'a mut Enter<'a>),
 }
 

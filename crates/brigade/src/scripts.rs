@@ -30,7 +30,7 @@ impl Tools {
     ///
     /// # Errors
     /// Fails inside of a run, if there is no such script, no program for its language is known, or another file has its
-    /// place, and on file errors. What the catalog speaks against is in `errors` of the report, and then nothing is
+    /// place, and on file errors. Reasons of the catalog are in `errors` of the report, and then nothing is
     /// written.
     pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
         let room = &*self.room;

@@ -57,7 +57,7 @@ const PAGES: &[&str] = &[
     "**/*-page.component.ts",
 ];
 
-/// What lies where pages are and is none.
+/// Files in the directories of pages that are no pages.
 const NO_PAGES: &[&str] = &["**/pages/{_app,_document,_error}.*", "**/pages/api/**"];
 
 /// Files that an application starts with, and what says how it is built.

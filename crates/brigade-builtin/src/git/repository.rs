@@ -319,8 +319,8 @@ impl Repository {
         self.check_filters_of(&[&self.settings], paths)
     }
 
-    /// Refuses to take files into the repository that git would have a filter write, whoever set that: the repository,
-    /// its user or the system.
+    /// Refuses to take files into the repository that git would have a filter write, wherever that is set: the
+    /// repository, its user or the system.
     pub(crate) fn check_taken(&self, context: &Context<'_>, paths: &[Vec<u8>]) -> Result<(), Failure> {
         let host = context.environment.cloned().unwrap_or_default();
         let all = Settings::read(&self.git, &self.top, &host)?;

@@ -101,7 +101,7 @@ fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, 
     if found.is_empty() {
         return Err(Failure::new(codes::HOST_NOT_FOUND, "the host has no address"));
     }
-    // One address inside is enough: whoever names it could offer the others only to look harmless.
+    // One address inside is enough: the others could be there only to look harmless.
     if !found.iter().all(|address| is_public(address.ip())) {
         return Err(refused(WebProblem::Private, hop));
     }

@@ -1,7 +1,8 @@
 //! Drives an execution of a workflow: does what its state asks for, and writes what follows.
 //!
 //! All that it knows stands in the store, so another process goes on where this one ended. What is begun is written
-//! down before: whoever takes over asks the journal of calls what became of it, and a person where nobody saw that.
+//! down before: a process that takes over asks the journal of calls what became of it, and a person where nobody saw
+//! that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -17,7 +17,7 @@ use crate::context::Failure;
 /// How a call stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stands {
-    /// It waits for a person, for its turn, or for whoever runs it.
+    /// It waits for a person, for its turn, or for the process that runs it.
     Waits,
     /// It may run.
     Ready,

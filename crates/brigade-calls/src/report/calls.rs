@@ -115,7 +115,7 @@ pub struct CallReport {
     pub call: Call,
     /// What it would run and access now; `null` if it is decided, its tool does not exist, or the policy is invalid.
     pub preview: Option<Box<Preview>>,
-    /// Why it could not run now; empty if it is decided or nothing speaks against it.
+    /// Why it could not run now; empty if it is decided or could run.
     pub blocker_details: Vec<BlockerDetail>,
     /// Changes since the approval that prevent the call from running; empty if there are none.
     pub changed: Vec<String>,

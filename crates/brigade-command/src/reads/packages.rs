@@ -203,7 +203,7 @@ fn appended(known: Program, args: &[String], at: usize) -> BTreeSet<Vec<usize>> 
     };
     match known.name {
         "node" | "nodejs" => BTreeSet::from([after.to_vec()]),
-        // It takes options itself up to `--`, and the values of those that it knows.
+        // It takes options itself up to `--`, and the values of the options that it knows.
         "npm" if !args[..at].iter().any(|word| word == "--") => {
             let spelling = &known.row().spelling;
             let is_option = |word: &str| 1 < word.len() && word.starts_with('-');

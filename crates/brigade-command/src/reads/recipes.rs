@@ -1,7 +1,7 @@
 //! Reads the text of makefiles and justfiles, as far as it is plain.
 //!
 //! The plain constructs are listed here, and everything else makes a text not plain. Then nobody but the program itself
-//! can tell which recipe runs, and where; so whoever asks follows all of them.
+//! can tell which recipe runs, and where; so the caller follows all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -302,7 +302,7 @@ impl Recipes {
         }
     }
 
-    /// Reads a line of a makefile that is none of a recipe.
+    /// Reads a line of a makefile outside of recipes.
     fn make_line(&mut self, file: &str, plain: &str, names: &mut Vec<String>) {
         // Which branch counts is known only when make reads it. A recipe goes on behind one.
         let first = plain.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
@@ -404,7 +404,7 @@ impl Recipes {
         self.is_plain &= !(changes_code || SETTINGS.contains(&name) || name.contains('$'));
     }
 
-    /// Reads a line of a justfile that is none of a recipe.
+    /// Reads a line of a justfile outside of recipes.
     fn just_line(&mut self, plain: &str, names: &mut Vec<String>) {
         if let Some((name, value)) = just_assignment(plain) {
             names.clear();

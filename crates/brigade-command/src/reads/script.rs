@@ -354,7 +354,7 @@ fn may_be_file(word: &str) -> bool {
 }
 
 /// Lists the words that are no options nor values of options. Where the options of a program are not known, whatever
-/// stands behind one may be its value; if that is not certain, what looks like a file is none.
+/// stands behind one may be its value; if that is not certain, what looks like a file does not count.
 pub(super) fn names<'w>(row: &Row, args: &'w [String], is_certain: bool) -> Vec<&'w str> {
     let spelling = &row.spelling;
     let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();

@@ -163,7 +163,7 @@ impl Reader<'_> {
                     // `<>` reads, too.
                     self.is_output |= c == '>' && !self.ends_with(&['<']);
                     self.put(c);
-                    // What is read may be code. Before the program, the word is one of those that are passed over.
+                    // What is read may be code. Before the program, the word is passed over.
                     let is_behind = !self.command.words.is_empty();
                     if !self.is_output
                         && is_behind

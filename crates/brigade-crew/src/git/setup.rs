@@ -154,7 +154,7 @@ impl GitPlace {
         Ok(self.keep_setup(&dir, &Setup::Done(made))?)
     }
 
-    /// Returns how a worktree differs from the commit that it stands on, whoever made it so.
+    /// Returns how a worktree differs from the commit that it stands on, whatever changed it.
     fn standing(&self, dir: &TaskDir, base: &CommitId) -> Result<SetupMade, PlaceError> {
         let changes = self.changes(dir, base)?;
         let sight = self.folders.sight(&self.repository, dir)?;

@@ -16,7 +16,7 @@ pub struct Assignment {
     pub name: String,
     /// Where it stands.
     pub place: Place,
-    /// The value, or why it is none.
+    /// The value, or why there is no value.
     pub value: Result<String, NotLiteral>,
 }
 

@@ -1,4 +1,4 @@
-//! A life as bytes, for caches: whoever reads a long journal again begins where it was read to the last time.
+//! A life as bytes, for caches: reading a long journal again begins where the last reading ended.
 
 use super::Life;
 use crate::layout;

@@ -32,7 +32,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Reads a map; `None` if it is none of ours.
+    /// Reads a map; `None` if another program made it.
     ///
     /// ```
     /// use brigade_kitchen::map::{CodeMap, Known};

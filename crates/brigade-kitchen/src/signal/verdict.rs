@@ -313,7 +313,7 @@ fn output(evidence: &Evidence<'_>) -> Option<Json> {
     evidence.answer.filter(|answer| !answer.contains(evidence.nonce)).map(Json::from)
 }
 
-/// Writes an output that is no text as JSON. A blank text is none.
+/// Writes an output that is no text as JSON. A blank text counts as no output.
 fn text_of(output: Json) -> Option<String> {
     let text = match output {
         Json::String(text) => text,

@@ -81,8 +81,8 @@ impl Known {
     /// Returns which message a response is for, or `None` when it answers a notification.
     ///
     /// Servers write `id: null` when they refuse a notification and when they cannot read a request. Most read in
-    /// order, so the response to a later request settles every notification before it. Whoever does not know a method
-    /// has read the request and its id, so such an error is about a notification, however late it comes.
+    /// order, so the response to a later request settles every notification before it. A server that does not know a
+    /// method has read the request and its id, so such an error is about a notification, however late it comes.
     fn answered(&mut self, id: Option<i64>, code: Option<i64>) -> Option<i64> {
         match id {
             Some(id) => {
@@ -253,7 +253,7 @@ impl Link {
         }
     }
 
-    /// Passes a question on to whoever asked for the call; returns what the SDK is to reply to.
+    /// Passes a question on to the caller of the call; returns what the SDK is to reply to.
     fn question(self: &Arc<Link>, message: Json) -> Option<Json> {
         let method = message.get("method").and_then(Json::as_str).unwrap_or_default();
         let Some(kind) = QuestionKind::of_method(method) else { return Some(message) };

@@ -242,7 +242,7 @@ impl Server {
         (telling.told(said), result)
     }
 
-    /// Completes a call: what the server requires first is asked of whoever asked for it.
+    /// Completes a call: the caller is asked for what the server requires first.
     fn complete(
         &self,
         telling: &mut Telling<'_>,
@@ -388,7 +388,7 @@ impl Server {
         let job: Job = Box::new(move |session| {
             Box::pin(async move {
                 let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;
-                // Whoever asked waits for it.
+                // The caller waits for it.
                 let _ = tell.send(done);
             })
         });

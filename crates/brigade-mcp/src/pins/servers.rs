@@ -1,7 +1,7 @@
 //! What servers list: the names that are known of each, and what it lists since then.
 //!
 //! One file for each server, `.brigade/tools/pins/servers/<server>.json`, begins with the first pin of one of its tools
-//! or the first import from it: what is listed then is known. Whoever speaks to the server later keeps what it lists by
+//! or the first import from it: what is listed then is known. Later sessions with the server keep what it lists by
 //! then. A name that is not among the known ones *appeared*, unless the catalog has it; one that is not listed any more
 //! *vanished*. [`PinStore::accept_names`] takes what is listed as known. Calls do not depend on any of this, so a file
 //! that is damaged begins again.

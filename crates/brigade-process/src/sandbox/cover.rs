@@ -72,7 +72,7 @@ impl Cover {
         }))
     }
 
-    /// Says whether a path is covered, or one of those that are seen nevertheless.
+    /// Says whether a path is covered, or seen nevertheless.
     pub(super) fn covers(profile: &SandboxProfile, path: &Path) -> bool {
         profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden))
     }

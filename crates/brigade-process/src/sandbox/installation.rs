@@ -272,7 +272,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Grants directories of an installation. A home is none.
+    /// Grants directories of an installation. A home directory is never one.
     fn grant_usual(&mut self, root: &Path, names: &[&str]) {
         if !self.opens_home(root) {
             names.iter().for_each(|name| self.grant(&root.join(name)));

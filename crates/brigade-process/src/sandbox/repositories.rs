@@ -305,7 +305,7 @@ fn unquoted(value: &str) -> String {
 }
 
 impl Kept {
-    /// Tells whether a path is one of those that are kept anyway, or beneath one.
+    /// Tells whether a path is kept anyway, or beneath one that is.
     pub fn covers(&self, path: &Path) -> bool {
         self.entries.iter().any(|kept| path.starts_with(kept))
     }

@@ -1,7 +1,7 @@
 //! Code whose bytes were read before the start, put read-only over its paths in the run's own view of the file system.
 //!
 //! The copies are files of a file system in memory that nobody can reach by a path any more when the program starts.
-//! Whoever changes or replaces the file in the workspace changes nothing for the run: the mount over it stays, or is
+//! Changing or replacing the file in the workspace changes nothing for the run: the mount over it stays, or is
 //! gone and leaves a file that the rules do not open.
 
 use std::collections::BTreeMap;

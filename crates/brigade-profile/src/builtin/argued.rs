@@ -28,7 +28,7 @@ impl Refused {
     }
 }
 
-/// Lists what speaks against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root`
+/// Lists reasons against arguments that fit the schema. `agent` is the agent that calls, if one does, and `root`
 /// the workspace.
 pub fn refused_arguments(
     row: &Definition,

@@ -126,7 +126,7 @@ impl Guards {
     /// Returns the path relative to the workspace.
     ///
     /// # Errors
-    /// If it leads out or stays closed, as far as its text tells. Whoever opens it checks where its links lead.
+    /// If it leads out or stays closed, as far as its text tells. Where its links lead is checked when it is opened.
     pub fn check(&self, path: &str, root: &str, usage: PathUse) -> Result<String, PathProblem> {
         let path = relative(path, root).ok_or(PathProblem::Outside)?;
         if self.allows(&path, usage) { Ok(path) } else { Err(PathProblem::Protected) }

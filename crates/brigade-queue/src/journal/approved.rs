@@ -2,7 +2,7 @@
 //! rules approve, hundreds of times an hour, is not remembered, and costs nothing here.
 //!
 //! `.brigade/tools/approved.json` is a cache: without it, the last approval is searched among the newest runs. The call
-//! that it names is checked by whoever asks.
+//! that it names is checked by the caller.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const SCHEMA: &str = "brigade.approved.v1";
 const LIMIT: u64 = 1 << 20;
 const KEPT: usize = 2_000;
 
-/// How many calls of a tool are remembered. Whoever asks about the last one is answered with the one before.
+/// How many calls of a tool are remembered. A question about the last one is answered with the one before.
 const OF_A_TOOL: usize = 2;
 
 /// The file.

@@ -82,7 +82,7 @@ impl<'a> Lines<'a> {
     }
 
     fn finish(&mut self) {
-        // Whoever asked for the end does not wait for a failure.
+        // The caller of the end does not wait for a failure.
         let _ = self.pass(self.waiting.len());
     }
 

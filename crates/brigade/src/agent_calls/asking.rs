@@ -288,7 +288,7 @@ impl Request<'_> {
             Some(_) => None,
             None => calls.over(&view, self.terms)?,
         };
-        // Only a call that nothing speaks against under the lock, either, is claimed at once.
+        // A call is claimed at once only if there is no reason against it under the lock, either.
         let claiming = claiming.filter(|claiming| {
             let approved = claiming.call.approval.as_ref().map(|approval| &approval.by);
             waiting.is_none() && approved == by.as_ref() && !is_taken(&claiming.call.id)

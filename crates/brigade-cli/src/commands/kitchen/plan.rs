@@ -73,7 +73,7 @@ pub(crate) fn run(session: &Session<'_>, arguments: &PlanArgs, output: &mut Outp
     }
 }
 
-/// Asks the questions of the executive one by one; `None` if the input ends. An empty answer is none.
+/// Asks the questions of the executive one by one; `None` if the input ends. An empty answer counts as no answer.
 fn ask(report: &KitchenPlanReport, output: &mut Output<'_, '_>) -> Option<Vec<(usize, String)>> {
     let mut answers = Vec::new();
     output.note("the executive has questions; without an answer, it decides itself");

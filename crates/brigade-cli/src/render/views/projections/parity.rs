@@ -75,7 +75,7 @@ impl View for DefaultsReport {
             page.note("nothing was written");
             return page.next_step(&NextStep::AddDefaults);
         }
-        // Whoever follows it sees first which files that would be.
+        // Its output lists the files first.
         let dry_run = if self.next_command.step() == Some(&NextStep::ApplyAll) { " --dry-run" } else { "" };
         page.next(&format!("{}{dry_run}", self.next_command));
     }
