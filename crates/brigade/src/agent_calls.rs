@@ -129,9 +129,10 @@ impl AgentCalls {
         Redactor::new(&gather::secrets(&self.room)).redact_str(text)
     }
 
-    /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A rule of the policy may approve it at
-    /// once. `shown` is what the agent is shown, which decides whether a rule may. No rule approves a call whose equal
-    /// ran last and was cut off: a person decides about what may have happened already.
+    /// Plans and queues a call, unless an equal one of the same agent waits, or runs and no rule approves one more. A
+    /// rule of the policy may approve it at once. `shown` is what the agent is shown, which decides whether a rule may.
+    /// No rule approves a call whose equal ran last and was cut off: a person decides about what may have happened
+    /// already.
     ///
     /// # Errors
     /// Returns [`Refusal::Queue`](crate::Refusal::Queue) with every reason if the call is refused, and file errors.
