@@ -153,8 +153,8 @@ fn may_confirm(config: &GatewayConfig, agent: &str, tool: &Shown) -> bool {
     config.agent(agent).is_some_and(may)
 }
 
-/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending, and so does a word that
-/// gateway.toml does not let decide any more.
+/// Approves or rejects the call as the person said. Anything but a clear word leaves it pending, and so does a word
+/// that gateway.toml does not let decide any more.
 async fn decided(gateway: &Arc<Gateway>, asker: &Asker, tool: &Shown, call: &Call, reply: &Value) -> Reply {
     let now = gateway.agents_now().await;
     if !may_confirm(&now.gateway, &asker.agent, tool) {

@@ -280,10 +280,8 @@ impl Request<'_> {
             |call: &Call| by.is_some() && call.status == CallStatus::Approved && call.rule().is_some();
         let waiting = view.waiting_like(probe)?.filter(|stored| !is_anothers(&stored.call));
         // No person is asked again about a call that runs: whoever asks for it waits for its result.
-        let waiting = match waiting {
-            None if by.is_none() => view.running_like(probe)?,
-            waiting => waiting,
-        };
+        let joins = waiting.is_none() && by.is_none();
+        let waiting = if joins { view.running_like(probe)? } else { waiting };
         let over = match waiting {
             Some(_) => None,
             None => calls.over(&view, self.terms)?,
