@@ -50,7 +50,8 @@ struct Room(usize);
 
 impl Room {
     fn of(context: &Context<'_>) -> Room {
-        Room(usize::try_from(context.max_bytes).unwrap_or(usize::MAX).saturating_sub(ASIDE))
+        let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
+        Room(most - ASIDE.min(most / 2))
     }
 
     /// Takes the room for a row. Returns whether there was enough.

@@ -17,9 +17,61 @@ const HEAD: usize = 8 << 10;
 /// What the line about a cut takes of a result, in bytes.
 const NOTE: usize = 128;
 
-/// From which size on a result has room for that line, in bytes. The gateway cuts the text of a smaller one, and says
-/// so.
+/// From which size on the text of a result is counted as it is, in bytes. In a smaller one, what is written around and
+/// within it as JSON counts, because its data has to fit, too.
 const ROOMY: usize = 8 << 10;
+
+/// What the other members of a small result take, in bytes, without the path.
+const MEMBERS: usize = 320;
+
+/// Up to which size a result has no room for data, in bytes.
+const TINY: usize = 512;
+
+/// How much text fits.
+#[derive(Clone, Copy)]
+struct TextRoom {
+    bytes: usize,
+    /// Whether it counts as it is written in JSON.
+    is_json: bool,
+}
+
+impl TextRoom {
+    /// Returns the room of a result of at most this many bytes about a path.
+    fn of(most: usize, path: &str) -> TextRoom {
+        match most {
+            // Less than the other members take: nothing of it fits as data anyway.
+            0..TINY => TextRoom { bytes: most, is_json: false },
+            TINY..ROOMY => TextRoom { bytes: most - MEMBERS - path.len().min(64), is_json: true },
+            _ => TextRoom { bytes: most - NOTE, is_json: false },
+        }
+    }
+
+    fn cost(self, byte: u8) -> usize {
+        match byte {
+            _ if !self.is_json => 1,
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+            0..0x20 => 6,
+            _ => 1,
+        }
+    }
+
+    /// Returns how many of these bytes fit, and what they take.
+    fn fitting(self, bytes: &[u8]) -> (usize, usize) {
+        if !self.is_json {
+            let count = bytes.len().min(self.bytes);
+            return (count, count);
+        }
+        let mut taken = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            let cost = self.cost(*byte);
+            if self.bytes < taken + cost {
+                return (at, taken);
+            }
+            taken += cost;
+        }
+        (bytes.len(), taken)
+    }
+}
 
 /// The result of `fs.read`.
 #[derive(Serialize)]
@@ -49,8 +101,8 @@ struct Lines {
     before: u64,
     /// Lines that are still wanted.
     left: u64,
-    /// Bytes that still fit.
-    room: usize,
+    /// What still fits.
+    room: TextRoom,
     /// Whole lines that were taken.
     taken: u64,
     text: Vec<u8>,
@@ -70,17 +122,18 @@ impl Lines {
                 self.is_cut = true;
                 return;
             }
-            if self.room < part.len() {
+            let (fitting, cost) = self.room.fitting(part);
+            if fitting < part.len() {
                 // A line that alone does not fit is cut; another one begins the next piece.
                 if self.text.is_empty() || !self.at_line_start {
-                    self.text.extend_from_slice(&part[..self.room]);
+                    self.text.extend_from_slice(&part[..fitting]);
                     self.taken += 1;
                 }
-                (self.room, self.is_cut) = (0, true);
+                (self.room.bytes, self.is_cut) = (0, true);
                 return;
             }
             self.text.extend_from_slice(part);
-            self.room -= part.len();
+            self.room.bytes -= cost;
             self.at_line_start = ends;
             self.taken += u64::from(ends);
             self.left -= u64::from(ends);
@@ -99,13 +152,12 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
-    let most = if most < ROOMY { most } else { most - NOTE };
+    let room = TextRoom::of(usize::try_from(context.max_bytes).unwrap_or(usize::MAX), &place.shown);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
         // A secret that the end goes through is looked for behind it, too.
-        room: most.saturating_add(context.redactor.holds_back()),
+        room: TextRoom { bytes: room.bytes.saturating_add(context.redactor.holds_back()), ..room },
         taken: 0,
         text: Vec::new(),
         is_cut: false,
@@ -132,6 +184,7 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         text.truncate(error.valid_up_to());
     }
     let mut text = if is_binary { None } else { String::from_utf8(text).ok() };
+    let most = text.as_ref().map_or(0, |text| room.fitting(text.as_bytes()).0);
     if let Some(text) = text.as_mut().filter(|text| most < text.len()) {
         // Whole lines, unless the first one is longer.
         let end = memchr::memrchr(b'\n', &text.as_bytes()[..most]).map_or(most, |at| at + 1);
@@ -218,7 +271,7 @@ pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let (mut room, mut rows, mut next) = (Room::of(context), Vec::new(), args.offset);
     for entry in entries.iter().skip(args.offset).take(args.limit) {
         if let Some(row) = row(entry) {
-            if !room.take(&row) {
+            if !room.take(&row) && !rows.is_empty() {
                 break;
             }
             rows.push(row);

@@ -102,12 +102,35 @@ fn flag(json: &Json, name: &str) -> bool {
 const BOUND: &str = "zq7Canary#Wert-9931";
 
 #[test]
+fn the_data_of_a_small_result_fits_and_its_pieces_are_the_whole_file() {
+    let mut work = Work::new();
+    let lines: Vec<String> = (0..900).map(|n| format!("line \"{n}\"\t\u{1}\n")).collect();
+    work.put("t.txt", lines.concat().as_bytes());
+    for most in [600, 1_024, 2_000, 5_000, 9_000] {
+        work.max_bytes = most;
+        let (mut all, mut offset) = (String::new(), 0);
+        loop {
+            let read = work.ok("fs.read", &format!(r#"{{"path": "t.txt", "offset": {offset}}}"#));
+            if most < 8 << 10 {
+                assert!(read.to_compact().len() <= usize::try_from(most).unwrap(), "{most}: {offset}");
+            }
+            all.push_str(text(&read, "content"));
+            match read.get("next_offset") {
+                Some(next) => offset = next.to_compact().parse().unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(all, lines.concat(), "{most}");
+    }
+}
+
+#[test]
 fn what_is_cut_shows_no_part_of_a_bound_value() {
     let mut work = Work::new();
-    work.max_bytes = 4_000;
+    work.max_bytes = 16_128;
     for short in [2, 8, 18] {
         work.put("line.txt", format!("{}{BOUND} more\n", "q".repeat(2_000 - short)).as_bytes());
-        work.put("long.txt", format!("{}{BOUND} more\nlast\n", "q".repeat(4_000 - short)).as_bytes());
+        work.put("long.txt", format!("{}{BOUND} more\nlast\n", "q".repeat(16_000 - short)).as_bytes());
         let found = work.ok("fs.grep", r#"{"pattern": "qqq", "path": "line.txt"}"#);
         let read = work.ok("fs.read", r#"{"path": "long.txt"}"#);
         assert!(flag(&read, "truncated"));
@@ -582,6 +605,11 @@ fn a_result_of_rows_is_no_larger_than_it_may_be() {
         next = page.get("next_offset").cloned();
     }
     assert_eq!(seen, 200);
+    // However little fits, reading on comes to the end.
+    work.max_bytes = 64;
+    let page = work.ok("fs.list", r#"{"path": "d", "offset": 198}"#);
+    assert_eq!(page.get("next_offset").map(Json::to_compact).as_deref(), Some("199"));
+    work.max_bytes = 8 << 10;
     // A match whose surroundings do not fit comes without them.
     let long = format!("{}\n", "x".repeat(1900)).repeat(10);
     work.put("long", format!("{long}needle\n{long}").as_bytes());

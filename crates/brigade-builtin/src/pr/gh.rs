@@ -204,7 +204,11 @@ fn inventory(request: PullRequest) -> Inventory {
     let more = [
         contexts.total_count.saturating_sub(contexts.nodes.len()),
         request.review_threads.total_count.saturating_sub(request.review_threads.nodes.len()),
-        request.comments.total_count.saturating_sub(request.comments.nodes.len()),
+        [&request.comments]
+            .into_iter()
+            .chain(request.review_threads.nodes.iter().map(|thread| &thread.comments))
+            .map(|comments| comments.total_count.saturating_sub(comments.nodes.len()))
+            .sum(),
     ];
     let checks: Vec<CheckRow> =
         contexts.nodes.into_iter().map(|check| check_row(check, commit.as_deref())).collect();

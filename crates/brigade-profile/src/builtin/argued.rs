@@ -97,11 +97,21 @@ pub fn refused_arguments(
                 }
             }
         }
-        "pr.comments" | "pr.inventory" | "pr.rerun_checks"
-            if args.get("prNumber").is_some() == args.get("prId").is_some() =>
-        {
-            let message = "name the pull request either by `prNumber` or by `prId`";
-            say(reasons::INVALID_ARGUMENTS, "prNumber", message);
+        "pr.comments" | "pr.inventory" | "pr.rerun_checks" => {
+            match (args.get("prNumber"), args.get("prId")) {
+                (Some(_), Some(_)) | (None, None) => {
+                    let message = "name the pull request either by `prNumber` or by `prId`";
+                    say(reasons::INVALID_ARGUMENTS, "prNumber", message);
+                }
+                // A program gets it as a word of its own: digits and nothing else.
+                (Some(number), None) if !is_number(&number.to_compact()) => {
+                    say(reasons::INVALID_ARGUMENTS, "prNumber", "it is a whole number above 0");
+                }
+                (None, Some(id)) if !id.as_str().is_some_and(is_plain_id) => {
+                    say(reasons::INVALID_ARGUMENTS, "prId", "it is the id of a pull request");
+                }
+                (Some(_), None) | (None, Some(_)) => {}
+            }
         }
         "git.push" => {
             if text("remote").is_some_and(|remote| !is_plain_name(remote)) {
@@ -174,6 +184,18 @@ pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// Returns whether a text can be the id of a pull request: letters, digits, `-` and `_`.
+fn is_plain_id(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    (1..=64).contains(&text.len()) && text.bytes().all(is_plain) && !text.starts_with(['-', '_'])
+}
+
+/// Returns whether a text is the number of a pull request.
+pub(super) fn is_number(text: &str) -> bool {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    digits && !text.starts_with('0') && (1..=10).contains(&text.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +263,12 @@ mod tests {
             check(id, r#"{"prId": "1"}"#, &[]);
             check(id, "{}", &["invalid_arguments prNumber"]);
             check(id, r#"{"prNumber": 1, "prId": "1"}"#, &["invalid_arguments prNumber"]);
+            for number in ["0", "-1", "1.0", "1e3"] {
+                check(id, &format!(r#"{{"prNumber": {number}}}"#), &["invalid_arguments prNumber"]);
+            }
+            for text in ["@.env", "-", "", "-1", " 1", "{owner}", "a/b", "1\\n2"] {
+                check(id, &format!(r#"{{"prId": "{text}"}}"#), &["invalid_arguments prId"]);
+            }
         }
     }
 

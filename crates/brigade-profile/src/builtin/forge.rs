@@ -4,6 +4,7 @@ use brigade_catalog::Tool;
 use brigade_command::Argv;
 use brigade_core::Json;
 
+use super::argued::is_number;
 use super::entry;
 
 /// The name of the program.
@@ -61,7 +62,20 @@ pub fn forge_entry(
     labels: Vec<String>,
 ) -> Option<Tool> {
     let graphql = |query: &str| vec!["graphql".to_owned(), format!("--raw-field=query={query}")];
-    let number = [("prId", "--field=number={prId}"), ("prNumber", "--field=number={prNumber}")];
+    // `--field` reads a file for `@FILE`, and makes a number of digits; what is no number is passed as it is.
+    let is_number = |name: &str| {
+        args.get(name).is_some_and(|value| match value {
+            Json::String(text) => is_number(text),
+            value => is_number(&value.to_compact()),
+        })
+    };
+    let number = [
+        ("prId", if is_number("prId") { "--field=number={prId}" } else { "--raw-field=number={prId}" }),
+        (
+            "prNumber",
+            if is_number("prNumber") { "--field=number={prNumber}" } else { "--raw-field=number={prNumber}" },
+        ),
+    ];
     let thread = ("threadId", "--raw-field=thread={threadId}");
     let body = ("body", "--raw-field=body={body}");
     let (words, arguments, effect): (Vec<String>, Vec<(&str, &str)>, &str) = match id {
@@ -127,6 +141,15 @@ mod tests {
                 "{command}"
             );
             assert_eq!(tool.effects, [if reads { "remote-read" } else { "remote-mutation" }], "{id}");
+        }
+        for (args, word) in [
+            (r#"{"prId": "7"}"#, "--field=number={prId}"),
+            (r#"{"prId": "@.env"}"#, "--raw-field=number={prId}"),
+            (r#"{"prId": "pr-7"}"#, "--raw-field=number={prId}"),
+        ] {
+            let tool =
+                forge_entry("pr.inventory", &Json::parse(args).unwrap(), &gh, None, Vec::new()).unwrap();
+            assert_eq!(tool.argument_template["prId"], word, "{args}");
         }
         assert!(forge_entry("pr.rerun_checks", &Json::Null, &gh, None, Vec::new()).is_none());
     }
