@@ -16,6 +16,7 @@ use {
 
 use crate::room::Room;
 use brigade_facts::Config;
+#[cfg(feature = "builtin")]
 use brigade_fs::RelPath;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
