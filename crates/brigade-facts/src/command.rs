@@ -179,7 +179,8 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
 }
 
 /// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under
-/// the same name: many programs do something else under another name. Each word has the directory that it is relative to.
+/// the same name: many programs do something else under another name. Before each word stands the directory that it is
+/// relative to.
 fn is_same(host: &Host<'_>, (directory, typed): (&Path, &str), (root, allowed): (&Path, &str)) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     name(typed) == name(allowed)
