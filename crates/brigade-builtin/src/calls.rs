@@ -27,6 +27,12 @@ pub trait Calls {
     /// Fails if the queue cannot be read.
     fn standing(&self, id: &str) -> Result<Option<FurtherCall>, Failure>;
 
+    /// Returns whether a call of anybody runs in a lane, which has this directory.
+    ///
+    /// # Errors
+    /// Fails if the queue cannot be read.
+    fn works_in(&self, root: &str) -> Result<bool, Failure>;
+
     /// Returns whether the schema of a tool of the catalog has an argument.
     fn takes(&self, tool: &str, argument: &str) -> bool;
 

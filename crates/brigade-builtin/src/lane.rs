@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use brigade_core::json::from_json;
 use brigade_core::{Json, codes, reasons};
 use brigade_fs::RelPath;
 use brigade_profile::LANES;
+use brigade_store::executions::Execution;
 use brigade_store::records::{Kept, Lane};
 use serde::{Deserialize, Serialize};
 
@@ -127,12 +127,6 @@ pub(crate) fn of_session(context: &Context<'_>) -> Result<Repository, Failure> {
         .ok_or_else(|| Failure::new(codes::ARCHIVED, "the lane of the session was put away"))
 }
 
-/// What Brigade itself reads of the input of a task.
-#[derive(Deserialize)]
-struct TaskInput {
-    lane: Option<String>,
-}
-
 /// Returns the directory of the lane that a task works in: the one that its input names, else that of the session that
 /// asks, which is `bound`. An agent names only lanes that it made, and a session in a lane none but its own.
 pub(crate) fn of_task(
@@ -140,9 +134,14 @@ pub(crate) fn of_task(
     input: &Json,
     bound: Option<String>,
 ) -> Result<Option<String>, Failure> {
-    let Ok(TaskInput { lane: Some(id) }) = from_json(input) else { return Ok(bound) };
+    let id = match input.get("lane") {
+        None | Some(Json::Null) => return Ok(bound),
+        Some(lane) => lane.as_str().ok_or_else(|| {
+            Failure::new(reasons::INVALID_ARGUMENTS, "`input.lane` is the id of a lane, which is a text")
+        })?,
+    };
     let store = context.stored()?.ok_or_else(not_found)?;
-    let kept = store.record::<Lane>(context.agent(), &id).map_err(|_| not_found())?;
+    let kept = store.record::<Lane>(context.agent(), id).map_err(|_| not_found())?;
     if kept.record.is_archived {
         return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
     }
@@ -339,6 +338,19 @@ pub(crate) fn put_away(input: &Json, context: &Context<'_>, named: &mut Named) -
     Ok(())
 }
 
+/// Refuses to take a lane away, which has this directory, under a call or a task that works there.
+fn check_free(context: &Context<'_>, root: &str) -> Result<(), Failure> {
+    let runs = context.calls.map_or(Ok(false), |calls| calls.works_in(root))?;
+    // What belongs to a process that is gone works no more.
+    let is_gone = |gateway: &str| context.tasks.is_some_and(|tasks| tasks.is_gone(gateway));
+    let works = |task: &Execution| task.root.as_deref() == Some(root) && !is_gone(&task.gateway);
+    if runs || context.store()?.open_executions(None)?.iter().any(works) {
+        let message = "a command or a task works in the lane; wait for it, or end it";
+        return Err(Failure::new(codes::IN_USE, message));
+    }
+    Ok(())
+}
+
 fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let ArchiveArgs { lane_id, name } = arguments(input)?;
     let mut repository = Repository::of_workspace(context)?;
@@ -361,6 +373,7 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = format!("the lane has {what}; a person may agree to put it away");
         return Err(Failure::new(codes::UNMERGED_WORK, message));
     }
+    check_free(context, folder(&kept.id)?.as_str())?;
     if let Some(tree) = tree {
         let root = context.fs.root().to_owned();
         repository.also = vec![root.join(LANES)];

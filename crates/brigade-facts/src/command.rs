@@ -11,7 +11,7 @@ use brigade_fs::{FileKind, Location};
 use brigade_policy::Blocker;
 use brigade_profile::builtin::{
     COMMAND, FORGE_LABELS, PathProblem, SCREENSHOT, SEARCH, command_entry, entry, forge_entry, is_of_forge,
-    may_start_a_program, provided_entry,
+    may_start_a_program, provided_entry, relative,
 };
 use brigade_profile::{Outside, Rights, SameWords, SearchSource, ToolTraits, files_root, lane_of};
 
@@ -105,10 +105,31 @@ pub(crate) fn leaves_its_lane(tool: &Tool, real_directory: Option<&str>) -> Opti
     (!stays).then(|| PathProblem::Outside.blocker("cwd"))
 }
 
+/// Returns why a command of an agent in a lane starts a program of the workspace that is not in the lane, by its path.
+pub(crate) fn program_outside_its_lane(host: &Host<'_>, tool: &Tool) -> Option<Blocker> {
+    let cwd = tool.cwd.as_deref().filter(|_| tool.id == COMMAND)?;
+    let (workspace, lane) = (host.fs.root(), host.fs.root().join(lane_of(cwd)?));
+    let directory = workspace.join(cwd);
+    let beneath = |path: &Path, root: &Path| relative(path.to_str()?, root.to_str()?);
+    let leads_out = |word: &str| {
+        let path = directory.join(word);
+        let file = file_of(host, &directory, word).unwrap_or_else(|| path.clone());
+        [path, file].iter().any(|path| beneath(path, workspace).is_some() && beneath(path, &lane).is_none())
+    };
+    let argv = Argv::parse(tool.command.as_deref()?).ok()?;
+    let commands = risk::started_commands(&argv);
+    let mut programs = commands.iter().filter_map(|command| command.words.first());
+    let is_out = programs.any(|word| word.contains('/') && leads_out(word));
+    is_out.then(|| PathProblem::Outside.blocker(ARGUMENT))
+}
+
 /// Returns why profiles do not allow the command of an entry that was made for a call with these arguments. What only a
-/// shell would understand is refused as that.
+/// shell would understand is refused as that, and so is a program that is not in the lane.
 pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Json) -> Option<Blocker> {
-    outside(host, rights, tool).map(|reason| shell_blocker(tool.id.as_str(), args).unwrap_or(reason))
+    outside(host, rights, tool).map(|reason| {
+        let own = shell_blocker(tool.id.as_str(), args).or_else(|| program_outside_its_lane(host, tool));
+        own.unwrap_or(reason)
+    })
 }
 
 /// Returns why profiles do not allow the command of an entry that was made for a call.
@@ -118,13 +139,13 @@ pub fn command_outside(host: &Host<'_>, rights: &Rights, tool: &Tool, args: &Jso
 fn outside(host: &Host<'_>, rights: &Rights, tool: &Tool) -> Option<Blocker> {
     let command = tool.command.as_deref().filter(|_| tool.id == COMMAND)?;
     let directory = host.fs.root().join(tool.cwd.as_deref().unwrap_or_default());
-    let is_same = |typed: &str, allowed: &str| is_same(host, &directory, typed, allowed);
-    // What is no command line is refused as that, whatever profiles allow.
-    let commands = started(&Argv::parse(command).ok()?, &is_same);
     // A script that the host names is that of the workspace or of the lane, wherever the command starts.
     let lane = tool.cwd.as_deref().and_then(lane_of);
     let root = files_root(host.fs.root(), lane);
     let root = root.as_path();
+    let is_same = |typed: &str, allowed: &str| is_same(host, (&directory, typed), (root, allowed));
+    // What is no command line is refused as that, whatever profiles allow.
+    let commands = started(&Argv::parse(command).ok()?, &is_same);
     let script = |from: &Path, word: &str| {
         let path = from.join(word);
         let is_file = host.fs.metadata_outside(&path).is_ok_and(|found| found.kind == FileKind::File);
@@ -158,12 +179,12 @@ fn started(argv: &Argv, is_same: &dyn Fn(&str, &str) -> bool) -> Vec<Vec<String>
 }
 
 /// Returns whether a word that was typed for a program leads to the same file as one that a profile names, and under
-/// the same name: many programs do something else under another name.
-fn is_same(host: &Host<'_>, directory: &Path, typed: &str, allowed: &str) -> bool {
+/// the same name: many programs do something else under another name. Before each word stands the directory that it is
+/// relative to.
+fn is_same(host: &Host<'_>, (directory, typed): (&Path, &str), (root, allowed): (&Path, &str)) -> bool {
     let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     name(typed) == name(allowed)
-        && file_of(host, directory, typed)
-            .is_some_and(|typed| file_of(host, host.fs.root(), allowed) == Some(typed))
+        && file_of(host, directory, typed).is_some_and(|typed| file_of(host, root, allowed) == Some(typed))
 }
 
 /// Returns the file that a word for a program leads to, over `PATH` and links.

@@ -14,7 +14,7 @@ use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
 use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
-use brigade_profile::builtin::{Fact, Guards, is_forge, is_of_forge};
+use brigade_profile::builtin::{Fact, Forge, Guards, is_forge, is_of_forge};
 use brigade_profile::{
     CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
 };
@@ -344,6 +344,25 @@ impl Config {
         }
     }
 
+    fn forge_kind(&self) -> Forge {
+        if self.forge().is_some() { Forge::Program } else { Forge::Rows }
+    }
+
+    /// Returns the entries of the tools of Brigade, by id, with the effects that they have under this policy.
+    pub fn own_tools(&self) -> &'static [Tool] {
+        builtin::entries_with(self.forge_kind())
+    }
+
+    /// Returns the entry of a tool of Brigade, with the effects that it has under this policy.
+    pub fn own_tool(&self, id: &str) -> Option<&'static Tool> {
+        builtin::entry_with(id, self.forge_kind())
+    }
+
+    /// Returns the entry of a tool with the effects that it has under this policy.
+    pub fn under_policy<'t>(&self, tool: &'t Tool) -> &'t Tool {
+        if tool.is_built_in() { self.own_tool(tool.id.as_str()).unwrap_or(tool) } else { tool }
+    }
+
     /// Finds the entry that a call with these arguments uses: a tool of Brigade, an enabled tool of the catalog, or
     /// what Brigade makes of gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never
     /// replace.
@@ -351,7 +370,7 @@ impl Config {
     /// # Errors
     /// Returns why there is none.
     pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, NoTool> {
-        if let Some(entry) = builtin::entry(id.trim()) {
+        if let Some(entry) = self.own_tool(id.trim()) {
             return Ok(entry);
         }
         let Some(reads) = Reads::of_tool_id(id.trim()) else { return self.catalog.find(id) };
@@ -388,7 +407,7 @@ impl Config {
         let agents = self.agents(host)?;
         let agent = agents.gateway.agent(agent)?;
         let rights = Rights::of_session(&agents.profiles, agent, session, profiles).ok()?;
-        Some(rights.limits(&ToolTraits::of(builtin::entry(tool)?)))
+        Some(rights.limits(&ToolTraits::of(self.own_tool(tool)?)))
     }
 
     /// Returns the directories outside of the workspace that files of tools may lie in.

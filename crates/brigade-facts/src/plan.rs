@@ -16,7 +16,7 @@ use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
-use crate::command::leaves_its_lane;
+use crate::command::{leaves_its_lane, program_outside_its_lane};
 use crate::files::{ToolReader, compile_schema};
 use crate::host::bound_values;
 use crate::named::{NamedFiles, named_files};
@@ -152,6 +152,7 @@ impl<'c> FactReader<'_, 'c> {
         decision.blockers.extend(untrusted);
         decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool, self.host.home()));
+        decision.blockers.extend(program_outside_its_lane(&self.host, tool));
         decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
         let real_directory = reader.real_directory();
         decision.blockers.extend(leaves_its_lane(tool, real_directory.as_deref()));

@@ -195,7 +195,7 @@ impl AgentTools {
 
     /// Returns the entry of a visible tool.
     pub fn entry(&self, tool: &AgentTool) -> &Tool {
-        let (catalog, own) = (self.config.catalog.tools(), builtin::entries());
+        let (catalog, own) = (self.config.catalog.tools(), self.config.own_tools());
         let behind = |at: usize| own.get(at).unwrap_or_else(|| &self.readers[at - own.len()]);
         catalog.get(tool.at).unwrap_or_else(|| behind(tool.at - catalog.len()))
     }
@@ -293,7 +293,7 @@ impl AgentTools {
                 is_told.then(|| OwnName::Absent { id: name, why: never.why.to_owned() })
             }
             BuiltinName::Tool(row, alias) => {
-                let entry = builtin::entry(row.id)?;
+                let entry = self.config.own_tool(row.id)?;
                 if let Some(tier) = alias.and_then(|alias| alias.tier.as_ref()) {
                     // Not every role knows every name.
                     let traits = ToolTraits { tiers: std::slice::from_ref(tier), ..ToolTraits::of(entry) };
@@ -345,7 +345,7 @@ impl AgentTools {
     /// Returns the traits of every tool that there is, shown or not.
     pub fn traits(&self) -> impl Iterator<Item = ToolTraits<'_>> {
         let offers = self.offers.iter().map(|found| &found.offer.entry);
-        self.config.catalog.tools().iter().chain(builtin::entries()).chain(offers).map(ToolTraits::of)
+        self.config.catalog.tools().iter().chain(self.config.own_tools()).chain(offers).map(ToolTraits::of)
     }
 
     /// Returns the visible name that is most like an unknown one.
@@ -384,7 +384,7 @@ pub fn agent_tools(
         };
         in_parts(entries.len(), part, |mut part| tools.append(&mut part));
         // Where the policy asks for none of them, none needs to be looked at.
-        let own = if offers_built_in(&config) { builtin::entries() } else { &[] };
+        let own = if offers_built_in(&config) { config.own_tools() } else { &[] };
         for (at, tool) in own.iter().enumerate() {
             match looker.looked(entries.len() + at, tool) {
                 Looked::Shown(shown) => tools.push(*shown),
@@ -401,7 +401,7 @@ pub fn agent_tools(
             reads,
             &offers,
             names,
-            config.catalog.tools().len() + builtin::entries().len() + readers.len(),
+            config.catalog.tools().len() + config.own_tools().len() + readers.len(),
         ) {
             readers.push(reader);
             tools.push(tool);

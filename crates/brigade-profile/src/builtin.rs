@@ -183,10 +183,29 @@ pub fn definition(id: &str) -> Option<&'static Definition> {
     all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| all[at])
 }
 
-/// Returns the entries of all built-in tools, by id: what plans, lists and records know of a tool.
+/// Who answers calls of `pr.*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forge {
+    /// The rows of this workspace.
+    Rows,
+    /// A program that the policy names.
+    Program,
+}
+
+/// Returns the entries of all built-in tools, by id, where the forge is that of the workspace.
 pub fn entries() -> &'static [Tool] {
-    static ENTRIES: OnceLock<Vec<Tool>> = OnceLock::new();
-    ENTRIES.get_or_init(|| {
+    entries_with(Forge::Rows)
+}
+
+/// Returns the entries of all built-in tools, by id: what plans, lists, profiles and records know of a tool.
+pub fn entries_with(forge: Forge) -> &'static [Tool] {
+    static ROWS: OnceLock<Vec<Tool>> = OnceLock::new();
+    static PROGRAM: OnceLock<Vec<Tool>> = OnceLock::new();
+    let entries = match forge {
+        Forge::Rows => &ROWS,
+        Forge::Program => &PROGRAM,
+    };
+    entries.get_or_init(|| {
         let of = |row: &&Definition| {
             let approval = match row.approval {
                 Approval::Always | Approval::ToWiden => ApprovalMode::Always,
@@ -194,9 +213,12 @@ pub fn entries() -> &'static [Tool] {
                     ApprovalMode::OnRequest
                 }
             };
-            // The forge of this workspace is rows, so what would reach another one does not.
-            let is_here = |effect: &&str| !row.needs.contains(&Fact::Forge) || !effect.starts_with("remote-");
-            let effects: Vec<&str> = row.effects.iter().copied().filter(is_here).collect();
+            // Rows of this workspace reach nothing, and a program only reaches another forge.
+            let is_remote = forge == Forge::Program && is_of_forge(row.id);
+            let has = |effect: &&str| {
+                !row.needs.contains(&Fact::Forge) || effect.starts_with("remote-") == is_remote
+            };
+            let effects: Vec<&str> = row.effects.iter().copied().filter(has).collect();
             let aliases = row.aliases.iter().map(|alias| alias.name.to_owned()).collect();
             Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
         };
@@ -204,9 +226,15 @@ pub fn entries() -> &'static [Tool] {
     })
 }
 
-/// Returns the entry of a built-in tool. The gateway answers control tools, so they have none.
+/// Returns the entry of a built-in tool where the forge is that of the workspace. The gateway answers control tools, so
+/// they have none.
 pub fn entry(id: &str) -> Option<&'static Tool> {
-    let all = entries();
+    entry_with(id, Forge::Rows)
+}
+
+/// Like [`entry`], with this forge.
+pub fn entry_with(id: &str, forge: Forge) -> Option<&'static Tool> {
+    let all = entries_with(forge);
     all.binary_search_by(|tool| tool.id.as_str().cmp(id)).ok().map(|at| &all[at])
 }
 

@@ -53,7 +53,7 @@ pub fn lines_of(seams: &Seams, filter: &ListFilter) -> Result<ToolLinesReport, F
     let (discovered, discovered_at) =
         if wants_discovered { Some(discovered(seams, filter)?) } else { None }.unzip();
     let discovered_at = discovered_at.flatten();
-    let own = filter.built_in().map(ToolLine::of);
+    let own = filter.built_in(&config).map(ToolLine::of);
     let lines =
         places.into_iter().map(|place| ToolLine::of(&config.catalog.tools()[place])).chain(own).collect();
     let (valid, errors) = soundness(&config.catalog, filter);
@@ -125,6 +125,7 @@ pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
         }
         NoContract { failure: error, errors: Some(errors) }
     })?;
+    let tool = config.under_policy(tool);
     let (mut read, issues) = examine_tools(seams, &config, &[tool], Vec::new(), Keep::All);
     let read = read.remove(0);
     let reader = ToolReader { host: seams.host(), tool, outside: &[] };

@@ -39,9 +39,9 @@ pub struct ListFilter {
 }
 
 /// Returns the tools of Brigade, which are named only where somebody asks for their family.
-fn built_in<'t>(families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
+fn built_in<'t>(config: &Config, families: &[Family]) -> impl Iterator<Item = &'t Tool> + use<'t> {
     let is_asked_for = families.contains(&Family::Builtin);
-    load::built_in().filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
+    load::built_in(config).filter(move |_| is_asked_for).map(|tool| -> &'t Tool { tool })
 }
 
 impl ListFilter {
@@ -91,8 +91,8 @@ impl ListFilter {
     }
 
     /// Returns the tools of Brigade that fit.
-    pub fn built_in(&self) -> impl Iterator<Item = &'static Tool> {
-        built_in(&self.families).filter(|tool| self.takes(tool))
+    pub fn built_in(&self, config: &Config) -> impl Iterator<Item = &'static Tool> {
+        built_in(config, &self.families).filter(|tool| self.takes(tool))
     }
 
     /// Returns the positions of the enabled tools that fit.
@@ -118,7 +118,7 @@ impl ListFilter {
 /// Returns [`ErrorKind::NotFound`] if no tool has this id, and file errors.
 pub fn show(seams: &Seams, id: &str) -> Result<ShowReport, Failure> {
     let config = gather::config(seams)?;
-    let tool = load::any_tool(&config.catalog, id)?;
+    let tool = config.under_policy(load::any_tool(&config.catalog, id)?);
     let facts = FactReader::new(seams.host(), &config);
     let summary = summary_of(seams, &facts.read(tool, Depth::Summary));
     let runtimes = runtimes_for(seams, &[tool])?;
@@ -146,7 +146,7 @@ pub fn search(seams: &Seams, query: &str, families: &[Family]) -> Result<SearchR
     let config = gather::config(seams)?;
     let is_of_family =
         |tool: &&Tool| families.is_empty() || tool.family.is_some_and(|family| families.contains(&family));
-    let tools = config.catalog.tools().iter().chain(built_in(families)).filter(is_of_family);
+    let tools = config.catalog.tools().iter().chain(built_in(&config, families)).filter(is_of_family);
     let mut found = brigade_catalog::search(tools, query);
     found.retain(|found| found.tool.enabled);
     let tools: Vec<&Tool> = found.iter().map(|found| found.tool).collect();
@@ -186,7 +186,7 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
         return Err(error.hint("give a capability, a category, a source or a family"));
     }
     let config = gather::config(seams)?;
-    let tools: Vec<&Tool> = config.catalog.tools().iter().chain(built_in(&query.families)).collect();
+    let tools: Vec<&Tool> = config.catalog.tools().iter().chain(built_in(&config, &query.families)).collect();
     let harness_tools =
         if config.catalog.offers_harness_tools() { HarnessTools::Offered } else { HarnessTools::LeftOut };
     let fitting = candidates(tools.iter().copied(), query, harness_tools);

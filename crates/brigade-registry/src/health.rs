@@ -96,7 +96,7 @@ fn catalog_report(
     let own = {
         let reader = FactReader::new(seams.host(), &config);
         let read = |tool: &'static Tool| (tool, reader.read(tool, Depth::Summary).summary());
-        filter.built_in().map(read).collect()
+        filter.built_in(&config).map(read).collect()
     };
     let tools = tool_rows(seams, config.catalog, facts, wanted, own);
     Ok(CatalogReport {

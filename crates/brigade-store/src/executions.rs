@@ -69,6 +69,8 @@ pub struct Execution {
     pub parent: Option<String>,
     /// How many executions are above it.
     pub depth: i64,
+    /// The directory of the lane that it works in.
+    pub root: Option<String>,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When it began.
@@ -90,6 +92,8 @@ pub struct NewExecution<'a> {
     pub intent: Option<&'a str>,
     /// What it is given.
     pub input: &'a Json,
+    /// The directory of the lane that it works in.
+    pub root: Option<&'a str>,
     /// The process that it belongs to.
     pub gateway: &'a str,
     /// The execution that begins it.
@@ -163,7 +167,7 @@ pub struct Ending<'a> {
 }
 
 const COLUMNS: &str = "id, owner, manifest, name, revision, version, intent, input, status, iterations, output, \
-                       error_code, error, gateway, parent, depth, created_at, started_at, ended_at";
+                       error_code, error, gateway, parent, depth, root, created_at, started_at, ended_at";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
     let status: String = row.get("status")?;
@@ -187,6 +191,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Execution> {
         gateway: row.get("gateway")?,
         parent: row.get("parent")?,
         depth: row.get("depth")?,
+        root: row.get("root")?,
         created_at: time(row, "created_at")?,
         started_at: at("started_at")?,
         ended_at: at("ended_at")?,
@@ -238,8 +243,8 @@ impl Store {
             let id = new_id(transaction, "task")?;
             transaction.execute(
                 "INSERT INTO execution (id, owner, manifest, name, revision, version, intent, input, status, iterations, \
-                 gateway, created_at, parent, depth) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', 0, ?9, ?10, ?11, ?12)",
+                 gateway, created_at, parent, depth, root) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'pending', 0, ?9, ?10, ?11, ?12, ?13)",
                 params![
                     id,
                     new.owner,
@@ -252,7 +257,8 @@ impl Store {
                     new.gateway,
                     now.unix_micros(),
                     new.parent.map(|parent| parent.id.as_str()),
-                    depth
+                    depth,
+                    new.root
                 ],
             )?;
             let execution = by_id(transaction, None, &id)?;
@@ -488,6 +494,7 @@ mod tests {
             revision: &revision,
             intent: Some("Greet"),
             input: &input,
+            root: None,
             gateway: "1",
             parent: None,
             instead_of: None,

@@ -111,6 +111,7 @@ fn a_task_whose_driver_panics_has_failed_with_what_it_began() {
             revision: &revision,
             intent: None,
             input: &Json::object::<&str>([]),
+            root: None,
             gateway: GONE,
             parent: Some(&Parent { id: parent.id, depth: 0 }),
             instead_of: None,

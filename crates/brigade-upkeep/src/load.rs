@@ -95,9 +95,9 @@ pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
 }
 
 /// Returns the tools that are part of Brigade and built. Lists name them only where somebody asks for their family.
-pub fn built_in() -> impl Iterator<Item = &'static Tool> {
+pub fn built_in(config: &Config) -> impl Iterator<Item = &'static Tool> + use<> {
     let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some_and(|row| row.is_built);
-    builtin::entries().iter().filter(is_built)
+    config.own_tools().iter().filter(is_built)
 }
 
 /// Finds a tool in order to show it: one of Brigade by its id, or one of the catalog by its id, an alias or
@@ -141,7 +141,7 @@ pub fn explained<'c>(
 ) -> Result<Cow<'c, Tool>, Failure> {
     match Reads::of_tool_id(name.trim()) {
         Some(reads) => Ok(Cow::Owned(config.reader(&seams.host(), reads)?)),
-        None => find(&config.catalog, name).map(Cow::Borrowed),
+        None => find(&config.catalog, name).map(|tool| Cow::Borrowed(config.under_policy(tool))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls that are made in the name of a caller: those that a built-in tool asks for, and those of workflows. Each has
 //! its own plan, approval and receipt.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
@@ -12,7 +13,7 @@ use brigade_mcp::ToolResult;
 use brigade_process::CancelToken;
 use brigade_profile::builtin::{CommandOutput, definition};
 use brigade_profile::{LiveSession, NameStyle, Over};
-use brigade_queue::StoredCall;
+use brigade_queue::{Calls, QueueError, StoredCall};
 use brigade_runtime::LogStream;
 use brigade_tasks::{Callers, Desk, OnBehalf};
 use brigade_upkeep::gather;
@@ -303,6 +304,19 @@ impl FurtherCalls for CallsOf {
         let id: CallId = id.parse().map_err(|_| no_call())?;
         let find = || -> Result<Option<StoredCall>, Error> { Ok(self.room.queue().read()?.call(&id)?) };
         Ok(find().map_err(|error| failed(&error))?.map(|stored| row(&stored.call)))
+    }
+
+    fn works_in(&self, root: &str) -> Result<bool, Failure> {
+        let look = || -> Result<bool, QueueError> {
+            let mut is_found = false;
+            self.room.queue().read()?.for_each_call(&Calls::Of(CallStatus::Running), &mut |stored| {
+                let session = stored.call.session.as_ref();
+                is_found |= session.and_then(|session| session.root_of(&stored.call.tool_id)) == Some(root);
+                if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            Ok(is_found)
+        };
+        look().map_err(|error| failed(&error.into()))
     }
 
     fn takes(&self, tool: &str, argument: &str) -> bool {

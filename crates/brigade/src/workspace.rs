@@ -9,6 +9,8 @@ use brigade_core::text::escape_terminal;
 use brigade_facts::{SourceFiles, meant, near_path};
 use brigade_fs::{DiskFs, Fs, RelPath};
 use brigade_profile::LANES;
+#[cfg(feature = "builtin")]
+use brigade_store::records::Lane;
 use brigade_upkeep::{MARKER, marked};
 
 use crate::agent_calls::AgentCalls;
@@ -220,17 +222,37 @@ impl Workspace {
     /// Returns the directory of a lane in the workspace, for sessions that work in it.
     ///
     /// # Errors
-    /// Fails if there is no such lane, or its directory is no worktree.
+    /// Returns `not_found` if there never was such a lane. Also fails if its directory is no worktree.
     pub fn lane_root(&self, lane: &str) -> Result<String, Error> {
         let root = format!("{LANES}/{lane}");
-        match self.room.host().files(Some(&root)) {
-            Ok(_) => Ok(root),
-            Err(none) => {
-                let what = format!("lane `{}` cannot be worked in: {none}", escape_terminal(lane));
-                let error = Error::new(ErrorKind::NotFound, what).coded(none.code());
-                Err(error.hint("`lane.list` lists the lanes of the workspace with their ids"))
+        let found = match self.knows_lane(lane)? {
+            true => {
+                self.room.host().files(Some(&root)).map(drop).map_err(|none| (none.to_string(), none.code()))
             }
+            false => Err(("there is no such lane".to_owned(), codes::NOT_FOUND)),
+        };
+        found.map(|()| root).map_err(|(why, code)| {
+            let what = format!("lane `{}` cannot be worked in: {why}", escape_terminal(lane));
+            let error = Error::new(ErrorKind::NotFound, what).coded(code);
+            error.hint("`lane.list` lists the lanes of the workspace with their ids")
+        })
+    }
+
+    /// Returns whether there is or was a lane with this id.
+    #[cfg(feature = "builtin")]
+    fn knows_lane(&self, lane: &str) -> Result<bool, Error> {
+        let Some(store) = self.room.stores.reading(&*self.room.fs)? else { return Ok(false) };
+        match store.record::<Lane>(None, lane) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code_word() == codes::NOT_FOUND.as_str() => Ok(false),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Without the tools that make lanes there are none.
+    #[cfg(not(feature = "builtin"))]
+    fn knows_lane(&self, _lane: &str) -> Result<bool, Error> {
+        Ok(false)
     }
 
     /// Returns the operations on calls.

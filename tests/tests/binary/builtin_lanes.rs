@@ -197,11 +197,16 @@ fn a_person_sees_where_a_call_works_and_approves_it_for_there() {
     assert_stands(&asked, "pending", "approval_pending");
     let other = second.call("fs.write", args);
     assert_ne!(id_of(&asked), id_of(&other), "a call in another lane is another call");
-    let shown = site.brigade.run(["tools", "call", "show", &id_of(&asked)]).assert_code(0).stdout_text();
-    assert!(shown.contains(&folder(&one)), "{shown}");
+    let works_in = || {
+        let shown = site.brigade.run(["tools", "call", "show", &id_of(&asked)]).assert_code(0).stdout_text();
+        let lines = shown.lines().filter(|line| line.starts_with("works in"));
+        assert_eq!(lines.filter(|line| line.contains(&folder(&one))).count(), 1, "{shown}");
+    };
+    works_in();
     site.json(["call", "approve", &id_of(&asked)]).expect(0);
     // Another session of the agent may go on with it, and it is done where it was asked for.
     assert_stands(&second.call("call.wait", json!({"call_id": id_of(&asked)})), "completed", "");
+    works_in();
     assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&one))), "new\n");
     assert_eq!(site.workspace.read_text(format!("{}/a.txt", folder(&two))), "one\n");
     // A call of a lane that is gone does not fall back to the workspace.
@@ -229,16 +234,18 @@ fn a_lane_that_is_a_link_or_no_worktree_is_not_worked_in() {
     fails(&mut client, "fs.read", json!({"path": "a.txt"}), "unsafe_repository");
     fails(&mut client, "cmd.run", json!({"command": "cat a.txt"}), "unsafe_repository");
     drop(client);
-    for (words, code) in [
-        (["--lane", &one], "unsafe_repository"),
-        (["--lane", "lane-none"], "archived"),
-        (["--lane", "../../.."], "unsafe_repository"),
-        (["--lane", ""], "unsafe_repository"),
+    for (words, why) in [
+        (["--lane", &one], "no worktree"),
+        (["--lane", "lane-none"], "no such lane"),
+        (["--lane", "../../.."], "no such lane"),
+        (["--lane", "../.."], "no such lane"),
+        (["--lane", ""], "no such lane"),
     ] {
         let mut client = Client::start(&site, &[words.as_slice(), &["--as", "local"]].concat());
         let (exit, said) = client.ended();
-        assert_eq!(exit, Some(1), "{words:?} {code}: {said}");
-        assert!(said.contains("cannot be worked in"), "{words:?}: {said}");
+        assert_eq!(exit, Some(1), "{words:?} {why}: {said}");
+        assert!(said.contains("cannot be worked in") && said.contains(why), "{words:?}: {said}");
+        assert_eq!(said.contains("not_found"), why == "no such lane", "{said}");
     }
 }
 
@@ -293,6 +300,10 @@ fn a_task_works_in_the_lane_that_its_input_names() {
     // A lane of another agent, and none.
     fails(&mut client, "task.execute", in_lane(&anns), "not_found");
     fails(&mut client, "task.execute", in_lane("lane-none"), "not_found");
+    for lane in [json!(5), json!(["x"])] {
+        let args = json!({"agent_id": "cook", "input": {"lane": lane}});
+        fails(&mut client, "task.execute", args, "invalid_arguments");
+    }
     // A task of a session in a lane works there as well, and nowhere else.
     let mut bound = session(&site, "local", &two);
     fails(&mut bound, "task.execute", in_lane(&one), "outside_context");
@@ -300,4 +311,77 @@ fn a_task_works_in_the_lane_that_its_input_names() {
     let wait = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
     assert_eq!(done(&mut bound, "task.wait", wait)["status"], "completed");
     assert_eq!(site.workspace.read_text(format!("{}/c.txt", folder(&two))), "by a tool\n");
+}
+
+/// Issue 17: a lane is not taken away under what works in it.
+#[test]
+fn a_lane_in_which_something_works_is_not_put_away() {
+    let site = site();
+    let (one, two) = (lane(&site, "local", "One"), lane(&site, "local", "Two"));
+    worker(&site, &json!([{"sleep": 60, "until": "go"}, {"output": "cooked"}]));
+    let archive = |id: &str| json!({"lane_id": id});
+    let mut other = Client::of(&site, "local");
+    // The task has the lane of its session, and does not name it.
+    let mut bound = session(&site, "local", &one);
+    let started = done(&mut bound, "task.execute", json!({"agent_id": "cook"}));
+    fails(&mut other, "lane.archive", archive(&one), "in_use");
+    site.workspace.write(format!("{}/go", folder(&one)), "");
+    let wait = json!({"execution_id": started["execution_id"], "timeout_seconds": 60});
+    assert_eq!(done(&mut bound, "task.wait", wait)["status"], "completed");
+    fs::remove_file(site.workspace.join(format!("{}/go", folder(&one)))).unwrap();
+    done(&mut other, "lane.archive", archive(&one));
+    // A command that waits for somebody who writes.
+    let pipe = site.workspace.join(format!("{}/pipe", folder(&two)));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut bound = session(&site, "local", &two);
+    let sent = bound.send_call("cmd.run", json!({"command": "cat pipe"}));
+    // It opens when the command does.
+    let mut write = File::options().write(true).open(&pipe).unwrap();
+    let refused = other.call("lane.archive", archive(&two));
+    assert_eq!(about(&refused)["code"], "in_use", "{refused:#}");
+    std::io::Write::write_all(&mut write, b"done\n").unwrap();
+    drop(write);
+    assert_eq!(bound.result(sent)["structuredContent"]["stdout"], "done\n");
+    fs::remove_file(pipe).unwrap();
+    done(&mut other, "lane.archive", archive(&two));
+}
+
+/// Issue 17: a script that a profile names is that of the lane.
+#[test]
+fn a_profile_allows_the_scripts_of_the_lane() {
+    let site = site();
+    let allowed = "\"./run.sh\", \"sub/tool\", \"sh\", \"git\"";
+    site.workspace.replace(".brigade/tools/profiles.toml", "\"sh\", \"git\"", allowed);
+    let one = lane(&site, "local", "One");
+    let here = site.workspace.path().display().to_string();
+    for (folder, said) in [(".".to_owned(), "workspace"), (folder(&one), "lane")] {
+        for path in ["run.sh", "sub/tool"] {
+            site.workspace.write(format!("{folder}/{path}"), format!("#!/bin/sh\necho {said}\n"));
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(site.workspace.join(format!("{folder}/{path}")), mode).unwrap();
+        }
+    }
+    let mut client = session(&site, "local", &one);
+    for command in ["./run.sh", "sub/tool", &format!("{here}/{}/run.sh", folder(&one))] {
+        let ran = done(&mut client, "cmd.run", json!({"command": command}));
+        assert_eq!(ran["stdout"], "lane\n", "{command}");
+    }
+    symlink(format!("{here}/run.sh"), site.workspace.join(format!("{}/link.sh", folder(&one)))).unwrap();
+    for command in [format!("{here}/run.sh"), "../../../run.sh".to_owned(), "./link.sh".to_owned()] {
+        fails(&mut client, "cmd.run", json!({"command": command}), "path_outside");
+    }
+    // Whoever has no limits is told the same.
+    site.workspace.replace(
+        ".brigade/tools/profiles.toml",
+        &format!("commands = [\"cat\", \"touch\", {allowed}], "),
+        "",
+    );
+    fails(&mut client, "cmd.run", json!({"command": format!("{here}/run.sh")}), "path_outside");
+    // In the workspace it is another file. Without limits, a person is asked.
+    let mut outside = Client::of(&site, "local");
+    let asked = outside.call("cmd.run", json!({"command": "./run.sh"}));
+    assert_stands(&asked, "pending", "approval_pending");
+    site.json(["call", "approve", &id_of(&asked)]).expect(0);
+    let ran = outside.call("call.wait", json!({"call_id": id_of(&asked)}));
+    assert_eq!(ran["structuredContent"]["stdout"], "workspace\n");
 }

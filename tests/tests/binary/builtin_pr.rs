@@ -385,8 +385,10 @@ fn what_gh_cannot_do_is_said() {
     site.workspace.write(POLICY, rules.replace("\"process-exec\", \"remote-read\"]", "\"process-exec\"]"));
     assert_stands(&client.call("pr.inventory", json!({"prNumber": 14})), "pending", "approval_pending");
     site.workspace.write(POLICY, rules.replace(", \"remote-read\", \"remote-mutation\"", ""));
-    let refused = client.call("pr.inventory", json!({"prNumber": 15}));
-    assert_stands(&refused, "refused", "policy_effect_not_allowed");
+    let call = json!({"name": "pr.inventory", "arguments": {"prNumber": 15}});
+    assert_eq!(client.refused("tools/call", call), -32602);
+    let plan = site.json(["call", "plan", "pr.inventory", "--args", "{\"prNumber\":15}"]).expect(1);
+    assert_eq!(plan["blocker_details"][0]["code"], "policy_effect_not_allowed", "{plan:#}");
     // A program that is not there, and one that there is no adapter for.
     for program in ["gh-none/gh", "tea"] {
         site.workspace.write(POLICY, rules.replace("\"gh\"", &format!("{program:?}")));
@@ -395,4 +397,57 @@ fn what_gh_cannot_do_is_said() {
         assert_eq!(about(&refused)["code"], "not_available_here", "{refused:#}");
         assert!(text(&refused).contains("forge"), "{refused:#}");
     }
+}
+
+/// Issue 17: profiles, listings and explanations know what a call of the forge does that the policy names.
+#[test]
+fn the_effects_of_pull_requests_are_those_of_the_forge() {
+    let local = json!(["local-read"]);
+    let site = site();
+    let effects = |site: &Site, id: &str| site.json(["describe", id]).expect(0)["tool"]["effects"].clone();
+    assert_eq!(effects(&site, "pr.inventory"), local);
+    let site = with_gh(site);
+    for (id, effect) in [
+        ("pr.inventory", "remote-read"),
+        ("pr.comments", "remote-read"),
+        ("pr.create", "remote-mutation"),
+        ("pr.reply", "remote-mutation"),
+        ("pr.resolve", "remote-mutation"),
+    ] {
+        assert_eq!(effects(&site, id), json!([effect]), "{id}");
+    }
+    let mut client = Client::of(&site, "local");
+    let described = client.call("tools.describe", json!({"name": "pr.inventory"})).to_string();
+    assert!(described.contains("remote-read") && !described.contains("local-read"), "{described}");
+    let described = client.call("tools.describe", json!({"name": "pr.create"})).to_string();
+    assert!(described.contains("remote-mutation") && !described.contains("state-write"), "{described}");
+    drop(client);
+    let profile = "[[profile]]\nname = \"context.near\"\n[[profile.rule]]\nmatch = \"effect:remote-read\"\naction = \"deny\"\n";
+    site.workspace.write(".brigade/tools/profiles.toml", profile);
+    site.workspace.replace(GATEWAY, "\"access.operator\"]", "\"access.operator\", \"context.near\"]");
+    let mut client = Client::of(&site, "local");
+    let names = client.names();
+    assert!(
+        !names.contains(&"pr.inventory".to_owned()) && names.contains(&"pr.create".to_owned()),
+        "{names:?}"
+    );
+    let call = json!({"name": "pr.inventory", "arguments": {"prNumber": 12}});
+    assert_eq!(client.refused("tools/call", call), -32602);
+    assert!(!site.beside("gh.calls").exists(), "it ran");
+    let explained = site.json(["profile", "explain", "pr.inventory", "--as", "local"]).expect(0);
+    assert_eq!(explained["visible"], false, "{explained:#}");
+    let explained = site.json(["policy", "explain", "pr.inventory"]).expect(0);
+    assert!(explained["rulings"].to_string().contains("remote-read"), "{explained:#}");
+    assert!(!explained["rulings"].to_string().contains("local-read"), "{explained:#}");
+    // A plan shows what only reads, and hides what changes another machine.
+    site.workspace.replace(
+        GATEWAY,
+        "\"permission.full-auto\", \"access.operator\", \"context.near\"",
+        "\"permission.plan\"",
+    );
+    let names = Client::of(&site, "local").names();
+    assert!(
+        names.contains(&"pr.inventory".to_owned()) && !names.contains(&"pr.reply".to_owned()),
+        "{names:?}"
+    );
 }

@@ -5,7 +5,7 @@ use brigade_command::Argv;
 use brigade_core::Json;
 
 use super::argued::is_number;
-use super::entry;
+use super::{Forge, entry_with};
 
 /// The name of the program.
 const GH: &str = "gh";
@@ -78,10 +78,10 @@ pub fn forge_entry(
     ];
     let thread = ("threadId", "--raw-field=thread={threadId}");
     let body = ("body", "--raw-field=body={body}");
-    let (words, arguments, effect): (Vec<String>, Vec<(&str, &str)>, &str) = match id {
+    let (words, arguments): (Vec<String>, Vec<(&str, &str)>) = match id {
         "pr.comments" | "pr.inventory" => {
             let of = ["--field=owner={owner}", "--field=name={repo}"].map(str::to_owned);
-            (graphql(INVENTORY).into_iter().chain(of).collect(), number.to_vec(), "remote-read")
+            (graphql(INVENTORY).into_iter().chain(of).collect(), number.to_vec())
         }
         "pr.create" => {
             let mut words = vec!["repos/{owner}/{repo}/pulls".to_owned()];
@@ -91,10 +91,10 @@ pub fn forge_entry(
                 let missing = usual.iter().filter(|(field, _)| args.get(field).is_none());
                 words.extend(missing.map(|(field, text)| format!("--raw-field={field}={text}")));
             }
-            (words, vec![("title", "--raw-field=title={title}"), body], "remote-mutation")
+            (words, vec![("title", "--raw-field=title={title}"), body])
         }
-        "pr.reply" => (graphql(REPLY), vec![thread, body], "remote-mutation"),
-        "pr.resolve" => (graphql(RESOLVE), vec![thread], "remote-mutation"),
+        "pr.reply" => (graphql(REPLY), vec![thread, body]),
+        "pr.resolve" => (graphql(RESOLVE), vec![thread]),
         _ => return None,
     };
     let mut command = program.clone();
@@ -106,9 +106,8 @@ pub fn forge_entry(
     Some(Tool {
         command: Some(command.to_string()),
         argument_template: template.collect(),
-        effects: vec![effect.to_owned()],
         env_labels: labels,
-        ..entry(id)?.clone()
+        ..entry_with(id, Forge::Program)?.clone()
     })
 }
 

@@ -249,8 +249,6 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
     show_code(&preview.bound_code, sheet);
     sheet.field("asked by", call.caller.to_string());
-    // Paths of the arguments are relative to it.
-    sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
     let Some(earlier) = &preview.last_approved else {
         sheet.field("last approved", "none among the newest runs");
         return;
@@ -398,6 +396,8 @@ pub(crate) fn show_call(call: &Call, now: Timestamp, sheet: &mut Sheet) {
 fn show_entry(call: &Call, sheet: &mut Sheet) {
     sheet.field_if("installs", Some(&call.tool_id).filter(|_| call.kind() == CallKind::Install));
     show_contract(Some(&call.family), call.command.as_deref(), &call.contract, sheet);
+    // Paths of the arguments are relative to it.
+    sheet.field_if("works in", call.session.as_ref().and_then(|session| session.root_of(&call.tool_id)));
 }
 
 /// Shows what stood in the way of a call when it was queued.
