@@ -10,6 +10,7 @@ mod found_files;
 mod installed;
 mod javascript;
 mod make;
+mod moved;
 mod packages;
 mod python;
 mod recipes;
@@ -261,16 +262,21 @@ fn is_of_a_process(path: &str) -> bool {
 /// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let starts = risk::starts(words);
-    reads.written.extend(starts.written.iter().map(|path| directory.join(path)));
+    let mut places = moved::Places::new(directory, words);
     for (at, command) in starts.commands.iter().enumerate() {
+        places.pass(command, files, reads);
         let own = script::own_directory(&command.words);
-        let finder = Finder::new(files, directory.join(&command.directory).join(own));
-        finder.command(command, directory, reads);
-        if at != 0 && !command.is_tail && command.words[0].contains('/') {
-            reads.scripts.insert(finder.directory.join(&command.words[0]));
+        for place in &places.folders {
+            let finder = Finder::new(files, place.join(&command.directory).join(&own));
+            finder.command(command, directory, reads);
+            if at != 0 && !command.is_tail && command.words[0].contains('/') {
+                reads.scripts.insert(finder.directory.join(&command.words[0]));
+            }
+            started::executed(&command.words, &finder.directory, files, reads);
         }
-        started::executed(&command.words, &finder.directory, files, reads);
     }
+    let written = |place: &PathBuf| starts.written.iter().map(|path| place.join(path)).collect::<Vec<_>>();
+    reads.written.extend(places.folders.iter().flat_map(written));
     if starts.is_unread {
         reads.unbound.insert(NotBound::Option("--split-string"));
     }

@@ -238,7 +238,8 @@ pub(super) fn programs_of(text: &str) -> Vec<String> {
 /// text that it puts together, from standard input, or by a variable that changes what is found.
 pub(super) fn starts_unnamed(words: &[String]) -> bool {
     const CHANGING: [&str; 7] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs"];
-    const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
+    const FINDING: [&str; 6] =
+        ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS=", "TAR_OPTIONS="];
     let text = words.last().map(String::as_str).unwrap_or_default();
     if FINDING.iter().any(|name| text.contains(name)) {
         return true;
