@@ -188,10 +188,10 @@ impl Finder<'_> {
         for folder in &folders[1..] {
             reads.code.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
         }
-        folders.extend(self.chosen_packages(manager, args, reads));
+        folders.extend(self.chosen_packages(manager, args, false, reads));
         let runs_program = match manager {
             "npx" | "pnpx" | "bunx" => true,
-            _ => operands.first().is_some_and(|word| matches!(*word, "exec" | "x" | "dlx")),
+            _ => operands.first().is_some_and(|word| matches!(*word, "ex" | "exe" | "exec" | "x" | "dlx")),
         };
         if !runs_program && manager != "yarn" {
             return;
@@ -199,6 +199,17 @@ impl Finder<'_> {
         // `npx ./p` runs a program of this package.
         let packages = operands.iter().filter_map(|name| directory_of(name));
         reads.code.extend(packages.map(|folder| self.directory.join(folder)));
+        // A package also has the programs that it names itself.
+        let own = self.upwards(&self.directory).find(|folder| self.is_file(&folder.join("package.json")));
+        if let Some(folder) = own
+            && let Some(bin) = self.package_at(folder, reads).and_then(|package| package.get("bin").cloned())
+        {
+            let names = bin.as_object().into_iter().flatten().filter_map(|(_, file)| file.as_str());
+            for file in names.chain(bin.as_str()).map(|file| folder.join(file)) {
+                reads.chain.finders.insert(self.shown(&file));
+                reads.code.insert(file);
+            }
+        }
         // Programs of packages come before the shell, and before what runs them, too.
         operands.truncate(4);
         operands.extend(["sh", "node"]);
@@ -210,7 +221,7 @@ impl Finder<'_> {
                     .filter(|(name, _)| !name.is_empty())
                     .map_or(*name, |(name, _)| name);
                 let last = name.rsplit('/').next().unwrap_or(name);
-                reads.code.insert(folder.join("node_modules/.bin").join(last));
+                self.note_bin(folder.join("node_modules/.bin").join(last), reads);
             }
         }
     }
@@ -220,10 +231,14 @@ impl Finder<'_> {
         &self,
         manager: &str,
         args: &[String],
+        installs: bool,
         reads: &mut Reads,
     ) -> BTreeSet<PathBuf> {
         let mut names = Vec::new();
-        let mut chooses_all = false;
+        // All are installed together.
+        let own = if installs { self.package_at(&self.directory, reads) } else { None };
+        let mut chooses_all = own.is_some_and(|package| package.get("workspaces").is_some())
+            || (installs && self.is_any(&self.directory.join("pnpm-workspace.yaml")));
         let mut words = args.iter().map(String::as_str);
         while let Some(word) = words.next() {
             let (name, attached) = match word.split_once('=').filter(|_| word.starts_with('-')) {
@@ -248,6 +263,7 @@ impl Finder<'_> {
         }
         let mut found = Reads::default();
         self.tree(&self.directory, &["package.json"], &mut found);
+        self.hidden_packages(&mut found, reads);
         let packages = found.code.iter().filter_map(|package| package.parent());
         let is_chosen = |folder: &&Path| {
             // Besides names and directories there are patterns, which choose any of them.
@@ -262,6 +278,34 @@ impl Finder<'_> {
         reads.code.append(&mut found.code);
         reads.unbound.append(&mut found.unbound);
         chosen
+    }
+
+    /// Finds the packages in hidden directories that a `package.json` names: `"workspaces": [".p/*"]`.
+    fn hidden_packages(&self, found: &mut Reads, reads: &mut Reads) {
+        let Some(package) = self.package_at(&self.directory, reads) else { return };
+        let Some(listed) = package.get("workspaces") else { return };
+        let listed = listed.get("packages").unwrap_or(listed).as_array().into_iter().flatten();
+        for pattern in listed.filter_map(Json::as_str) {
+            let is_hidden =
+                |part: &str| (part.starts_with('.') && !matches!(part, "." | "..")) || part == "node_modules";
+            let fixed: Vec<&str> = pattern
+                .split('/')
+                .take_while(|part| !part.contains(['*', '?', '[', '{', '(', '!']))
+                .collect();
+            if fixed.iter().any(|part| is_hidden(part)) {
+                self.tree(&self.directory.join(fixed.join("/")), &["package.json"], found);
+            } else if pattern.split('/').any(is_hidden) {
+                reads.chain.finders.insert(self.shown(&self.directory.join("package.json")));
+            }
+        }
+    }
+
+    /// Binds a program of an installed package. What it loads is not known.
+    pub(super) fn note_bin(&self, bin: PathBuf, reads: &mut Reads) {
+        if self.is_any(&bin) {
+            reads.chain.finders.insert(self.shown(&bin));
+        }
+        reads.code.insert(bin);
     }
 
     /// Reads the `package.json` of a directory as node does: the last one of equal keys counts, and what is not UTF-8

@@ -309,3 +309,61 @@ fn what_arguments_choose_to_start_is_followed() {
         assert_eq!(chosen(command, argument), Chain::default(), "{command} {argument}");
     }
 }
+
+/// Issue 12: npm runs scripts by verbs, settings and packages that were not looked for.
+#[test]
+fn npm_is_read_as_npm_reads_it() {
+    let of = |command: &str, package: &'static str, others: &[(&str, &'static str)]| {
+        let files = Fake::new(&["x.sh", "sub/x.sh", ".p/a/x.sh", "sh.sh"], &[]).with("package.json", package);
+        let files = others.iter().fold(files, |files, (file, text)| files.with(file, *text));
+        reads(command, &files).chain
+    };
+    let check = |command: &str, package: &'static str, others: &[(&str, &'static str)], file: &str| {
+        let chain = of(command, package, others);
+        assert!(chain.files.contains(&Path::new("/work").join(file)), "{command} {package}: {chain:?}");
+    };
+    for (command, script) in [
+        ("npm restart", r#"{"scripts": {"start": "sh x.sh"}}"#),
+        ("npm restart", r#"{"scripts": {"poststop": "sh x.sh"}}"#),
+        ("npm runScript go", r#"{"scripts": {"go": "sh x.sh"}}"#),
+        ("npm run-scri go", r#"{"scripts": {"go": "sh x.sh"}}"#),
+        ("npm run-scri install", r#"{"scripts": {"install": "sh x.sh"}}"#),
+        ("npm te", r#"{"scripts": {"test": "sh x.sh"}}"#),
+        ("npm install", r#"{"scripts": {"prepublish": "sh x.sh"}}"#),
+        ("npm inst", r#"{"scripts": {"preprepare": "sh x.sh"}}"#),
+    ] {
+        check(command, script, &[], "x.sh");
+    }
+    let restarts = of("npm restart", r#"{"scripts": {"start": "sh x.sh", "restart": "true"}}"#, &[]);
+    assert!(!restarts.files.contains(Path::new("/work/x.sh")), "{restarts:?}");
+    let root = r#"{"workspaces": ["sub"], "scripts": {"go": "true"}}"#;
+    let sub = ("sub/package.json", r#"{"name": "s", "scripts": {"go": "sh x.sh", "prepare": "sh x.sh"}}"#);
+    for settings in
+        ["workspaces=true", "workspace=sub", "x\rworkspace = s\r", "'workspace[]'=sub", "workspace[]=sub"]
+    {
+        check("npm run go", root, &[sub, (".npmrc", settings)], "sub/x.sh");
+    }
+    check("npm install", root, &[sub], "sub/x.sh");
+    let plain = of("npm run go", root, &[sub, (".npmrc", "workspaces=false")]);
+    assert!(!plain.files.contains(Path::new("/work/sub/x.sh")), "{plain:?}");
+    let hidden = (".p/a/package.json", r#"{"name": "s", "scripts": {"go": "sh x.sh"}}"#);
+    for command in ["npm run go --workspaces", "npm run go -w s"] {
+        check(command, r#"{"workspaces": [".p/*"]}"#, &[hidden], ".p/a/x.sh");
+    }
+    assert!(of("npm run go -ws", r#"{"workspaces": ["*/.p"]}"#, &[]).finders.contains("package.json"));
+    for settings in [r#""script-shell"=./sh.sh"#, ";x\rscript-shell=./sh.sh", "script-shell\t=\t./sh.sh"] {
+        check("npm run go", root, &[(".npmrc", settings)], "sh.sh");
+        check("npm --prefix sub run go", root, &[sub, (".npmrc", settings)], "sh.sh");
+    }
+    let large: &'static str = Box::leak("x".repeat(2 << 20).into_boxed_str());
+    for settings in [large, "userconfig=x", r#""script\u002dshell"=./sh.sh"#] {
+        assert!(of("npm run go", root, &[(".npmrc", settings)]).finders.contains(".npmrc"));
+    }
+    let tool = ("node_modules/.bin/tool", "#!/bin/sh\n. ./x.sh\n");
+    for command in ["npm run go", "npx tool", "npm exec tool"] {
+        let finders = of(command, r#"{"scripts": {"go": "tool"}}"#, &[tool]).finders;
+        assert!(finders.contains("node_modules/.bin/tool"), "{command}: {finders:?}");
+    }
+    let own = of("npx tool", r#"{"bin": {"tool": "sh.sh"}}"#, &[]).finders;
+    assert!(own.contains("sh.sh"), "{own:?}");
+}
