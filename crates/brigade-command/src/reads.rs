@@ -326,7 +326,7 @@ impl Finder<'_> {
         if code.into_iter().any(is_of_a_process) {
             reads.unbound.insert(NotBound::OfProcess);
         }
-        chain::note_finder(&command.words, reads);
+        self.note_finder(&command.words, reads);
         // Its words were covered with the command before it.
         if command.is_tail {
             return;
@@ -340,7 +340,7 @@ impl Finder<'_> {
             if may_be_program && let Some(known) = known {
                 // The first word of a command is noted above, and this may be the value of an option.
                 if is_launched && known.interpreter().is_some() {
-                    chain::note_finder(&command.words[at..], reads);
+                    self.note_finder(&command.words[at..], reads);
                 }
                 let args = &command.words[at + 1..];
                 let mut found = Reads::default();

@@ -63,8 +63,15 @@ pub(super) fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 impl Finder<'_> {
     /// Finds scripts by names without extension and by directories.
     pub(super) fn javascript(&self, known: Program, args: &[String], reads: &mut Reads) {
-        self.options_of_environment(known, args, reads);
-        self.scripts(known, args, reads);
+        // Node takes `_` for `-` in the name of an option.
+        let plain = |word: &String| match word.split_once('=') {
+            _ if !word.starts_with("--") => word.clone(),
+            Some((name, value)) => format!("{}={value}", name.replace('_', "-")),
+            None => word.replace('_', "-"),
+        };
+        let args: Vec<String> = args.iter().map(plain).collect();
+        self.options_of_environment(known, &args, reads);
+        self.scripts(known, &args, reads);
     }
 
     fn scripts(&self, known: Program, args: &[String], reads: &mut Reads) {
@@ -126,8 +133,11 @@ impl Finder<'_> {
     fn options_of_environment(&self, known: Program, args: &[String], reads: &mut Reads) {
         for file in ENVIRONMENTS.iter().flat_map(|option| long_values(args, option)) {
             let file = self.directory.join(file);
-            let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
-            for line in String::from_utf8_lossy(&text).lines() {
+            let text = self.files.read(&file, TEXT_LIMIT);
+            if text.is_none() && self.is_any(&file) {
+                reads.chain.finders.insert(self.shown(&file));
+            }
+            for line in String::from_utf8_lossy(&text.unwrap_or_default()).lines() {
                 let line = line.trim_start().trim_start_matches("export ");
                 let Some((name, value)) = line.split_once('=') else { continue };
                 let value = value.trim().trim_matches(['"', '\'', '`']);

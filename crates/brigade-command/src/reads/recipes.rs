@@ -51,6 +51,8 @@ pub(super) struct Recipes {
     pub(super) values: BTreeMap<String, BTreeSet<String>>,
     /// Variables that say where programs and code are found, with their values.
     pub(super) places: Vec<(String, String)>,
+    /// The variables that lines of their own pass on to recipes, and whether all are passed on.
+    exported: (BTreeSet<String>, bool),
 }
 
 /// One recipe.
@@ -278,6 +280,7 @@ impl Recipes {
             variables: BTreeMap::new(),
             values: BTreeMap::new(),
             places: Vec::new(),
+            exported: (BTreeSet::new(), false),
         }
     }
 
@@ -326,6 +329,7 @@ impl Recipes {
             }
         }
         self.is_loose |= is_cut || is_loose;
+        self.settle_exports();
         // Another one may be the first.
         if is_cut || (language == Language::Just && text.contains("[default")) {
             self.first = None;
@@ -376,7 +380,8 @@ impl Recipes {
             self.beside.push(plain.to_owned());
             let mut words = plain.split_whitespace();
             match words.next().unwrap_or_default() {
-                "export" | "unexport" if !plain.contains('$') => {}
+                "unexport" if !plain.contains('$') => {}
+                "export" if !plain.contains('$') => self.export(words),
                 first @ ("include" | "-include" | "sinclude" | "load" | "-load") => {
                     let rest = plain[first.len()..].trim_start();
                     // A function such as `$(wildcard …)` has names among its words.
@@ -409,12 +414,34 @@ impl Recipes {
         self.rules.push(format!("{targets}: {needs}"));
         *names = targets.split_whitespace().map(|name| plain_name(name).to_owned()).collect();
         self.is_plain &= names.iter().all(|name| is_known(name));
+        self.exported.1 |= names.iter().any(|name| name == ".EXPORT_ALL_VARIABLES");
         let needs = needs.split_whitespace().filter(|need| *need != "|");
         let needs: Vec<String> = needs.map(|need| plain_name(need).to_owned()).collect();
         self.add_recipe(names, &needs);
         if let Some(line) = inline.filter(|line| !line.trim().is_empty()) {
             self.add_line(file, names, line);
         }
+    }
+
+    /// Notes the variables that `export` passes on to recipes. Without names, it does so with all.
+    fn export<'w>(&mut self, names: impl Iterator<Item = &'w str>) {
+        let names = names.take_while(|name| !name.starts_with('#')).map(str::to_owned);
+        let names: Vec<String> = names.collect();
+        self.exported.1 |= names.is_empty();
+        self.exported.0.extend(names);
+    }
+
+    /// Reads the variables that are passed on like those that recipes set.
+    fn settle_exports(&mut self) {
+        let (exported, is_all) = &self.exported;
+        let changes_code = |name: &str, value: &str| {
+            (*is_all || exported.contains(name)) && names_code(name, value) && name != "SHELL"
+        };
+        let places = self.variables.iter().filter(|(name, value)| changes_code(name, value));
+        let places: Vec<(String, String)> =
+            places.map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.is_plain &= places.is_empty();
+        self.places.extend(places);
     }
 
     /// Adds a text that a variable may have: alone, or behind those that it has.

@@ -367,3 +367,62 @@ fn npm_is_read_as_npm_reads_it() {
     let own = of("npx tool", r#"{"bin": {"tool": "sh.sh"}}"#, &[]).finders;
     assert!(own.contains("sh.sh"), "{own:?}");
 }
+
+/// Issue 12: what scripts and recipes find by paths and variables that were not known is noted.
+#[test]
+fn what_a_shell_finds_by_other_paths_and_variables_is_noted() {
+    let of_script = |text: &'static str| {
+        let files = Fake::new(&["p", "e.sed", "bin/tool"], &[]).with("run.sh", text);
+        reads("bash run.sh", &files).chain.finders
+    };
+    for text in [
+        "/work/p\n",
+        "exec /work/p\n",
+        "timeout 5 /work/p\n",
+        "if true; then /work/p; fi\n",
+        "/proc/self/cwd/p\n",
+        "PATH+=:bin\ntool\n",
+        "read PATH < p\ntool\n",
+        "for PATH in bin; do tool; done\n",
+        "sed -n -f e.sed x\n",
+        "TAR_OPTIONS=--to-command=./p tar xf a.tar\n",
+        "mapfile -C '. ./p;' -c 1 < x\n",
+        "tee() { true; }\n",
+        "echo ( ) { true; }\n",
+    ] {
+        assert!(of_script(text).contains("run.sh"), "{text}");
+    }
+    for text in ["/bin/true\n", "sed -n 1p x\n", "read line < x\n", "main() { true; }\nmain\n"] {
+        assert!(of_script(text).is_empty(), "{text}: {:?}", of_script(text));
+    }
+    let of_make = |text: &'static str, command: &str| {
+        let files = Fake::new(&["p"], &[]).with("Makefile", text);
+        reads(command, &files).chain.finders
+    };
+    for (text, command) in [
+        ("TAR_OPTIONS = --to-command=./p\nexport TAR_OPTIONS\ngo:\n\ttar xf a.tar\n", "make go"),
+        ("export # all\nTAR_OPTIONS = --to-command=./p\ngo:\n\ttar xf a.tar\n", "make go"),
+        ("go:\n\ttar xf a.tar\n", "make go TAR_OPTIONS=--to-command=./p"),
+        ("go:\n\t/work/p\n", "make go"),
+    ] {
+        assert!(!of_make(text, command).is_empty(), "{text}");
+    }
+    for text in
+        ["TAR_OPTIONS = --to-command=./p\ngo:\n\ttar xf a.tar\n", "X = 1\nexport X\nexport\ngo:\n\ttrue\n"]
+    {
+        assert!(of_make(text, "make go").is_empty(), "{text}");
+    }
+}
+
+/// Issue 12: node takes `_` for `-`, and what is too large to read is named.
+#[test]
+fn options_of_node_and_large_files_are_read_or_noted() {
+    let package = r##"{"imports": {"#h": "./hook.js"}}"##;
+    let files = Fake::new(&["hook.js", "x.js"], &[]).with("package.json", package);
+    for option in ["--experimental_loader=#h", "--test_reporter=#h", "--experimental-loader=#h"] {
+        let found = reads(&format!("node {option} x.js"), &files);
+        assert!(found.code.contains(Path::new("/work/hook.js")), "{option}: {found:?}");
+    }
+    let files = Fake::new(&["x.js"], &[]).with(".env", "x".repeat(2 << 20));
+    assert!(reads("node --env_file=.env x.js", &files).chain.finders.contains(".env"));
+}
