@@ -154,10 +154,11 @@ impl Finder<'_> {
             };
             for line in String::from_utf8_lossy(&text).split(['\n', '\r']) {
                 let line = line.trim_start_matches('\u{feff}').trim();
-                let is_comment = line.starts_with([';', '#']);
-                let Some((name, value)) = line.split_once(['=', ' ']).filter(|_| !is_comment) else {
+                if line.starts_with([';', '#']) {
                     continue;
-                };
+                }
+                // A name alone means that it holds.
+                let (name, value) = line.split_once(['=', ' ']).unwrap_or((line, "true"));
                 let name = name.trim().trim_matches(['"', '\'']).trim_end_matches("[]").trim();
                 let value = value.trim_matches([' ', '=', '"', '\'']);
                 let name = name.replace('_', "-").to_ascii_lowercase();
@@ -175,7 +176,6 @@ impl Finder<'_> {
             _ => None,
         };
         let settings = self.settings_at(&self.directory, reads).into_iter();
-        // A name alone means that it holds.
         settings.filter_map(option).collect()
     }
 

@@ -338,9 +338,14 @@ fn npm_is_read_as_npm_reads_it() {
     assert!(!restarts.files.contains(Path::new("/work/x.sh")), "{restarts:?}");
     let root = r#"{"workspaces": ["sub"], "scripts": {"go": "true"}}"#;
     let sub = ("sub/package.json", r#"{"name": "s", "scripts": {"go": "sh x.sh", "prepare": "sh x.sh"}}"#);
-    for settings in
-        ["workspaces=true", "workspace=sub", "x\rworkspace = s\r", "'workspace[]'=sub", "workspace[]=sub"]
-    {
+    for settings in [
+        "workspaces=true",
+        "ws",
+        "workspace=sub",
+        "x\rworkspace = s\r",
+        "'workspace[]'=sub",
+        "workspace[]=sub",
+    ] {
         check("npm run go", root, &[sub, (".npmrc", settings)], "sub/x.sh");
     }
     check("npm install", root, &[sub], "sub/x.sh");
