@@ -474,6 +474,51 @@ pub fn is_found_beside(code: &Path, other: &Path) -> bool {
         || ((is_any || ends(code, JAVASCRIPT_ENDS)) && of_javascript())
 }
 
+/// Returns whether an interpreter without a script, which loads code from its working directory, could load a path: for a
+/// module that Python runs, what lies in the directory itself; for code in a word, all code below it. Paths are relative
+/// to the workspace.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use brigade_command::{Argv, is_loaded_from};
+///
+/// let loads = |command: &str, other: &str| {
+///     is_loaded_from(Argv::parse(command).unwrap().words(), Path::new(""), Path::new(other))
+/// };
+/// assert!(loads("python3 -m json.tool", "argparse.py") && loads("python3 -m json.tool", "argparse/__init__.py"));
+/// assert!(loads("python3 -c 'import lib.a'", "lib/a.py") && loads("node -p 'require(\"./lib/a\")'", "lib/a.js"));
+/// assert!(loads("node -r ./lib/r.js -e 1", "x.json") && !loads("python3 -m json.tool", "src/a.py"));
+/// assert!(!loads("python3 run.py", "a.py") && !loads("node -p 1", "a.csv") && !loads("cat -c", "a.py"));
+/// ```
+pub fn is_loaded_from(words: &[String], directory: &Path, other: &Path) -> bool {
+    let ends = |all: &[&str]| {
+        let name = other.to_string_lossy().to_ascii_lowercase();
+        other.starts_with(directory) && all.iter().any(|end| name.ends_with(end))
+    };
+    words.iter().enumerate().any(|(at, word)| {
+        let Some(known) = Program::of(word) else { return false };
+        let mut options = words[at + 1..].iter().take_while(|word| word.starts_with('-'));
+        match known.row().finds {
+            Finds::Python => options.any(|option| {
+                let bundle = option.trim_start_matches(|c: char| c == '-' || c.is_ascii_uppercase());
+                let is_module = option.contains('m') && is_found_beside(&directory.join("x.py"), other);
+                let takes_code = known.takes_code(option) || bundle.contains('c');
+                !option.starts_with("--") && (is_module || (takes_code && ends(PYTHON_ENDS)))
+            }),
+            Finds::JavaScript => options.any(|option| {
+                let name = option.split('=').next().unwrap_or(option);
+                let preloads =
+                    matches!(name, "-r" | "--require" | "--import" | "--loader" | "--experimental-loader");
+                let takes_code =
+                    known.takes_code(name) || matches!(name, "-e" | "-p" | "-pe" | "--eval" | "--print");
+                (preloads || takes_code) && (ends(JAVASCRIPT_ENDS) || ends(&[".json", ".node"]))
+            }),
+            _ => false,
+        }
+    })
+}
+
 fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-')
 }

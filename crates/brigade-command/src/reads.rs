@@ -10,6 +10,7 @@ mod found_files;
 mod installed;
 mod javascript;
 mod make;
+mod moved;
 mod packages;
 mod python;
 mod recipes;
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
 use crate::only_reads::only_looks;
-use crate::programs::{Finds, Program, Role, is_code_name, long_values};
+use crate::programs::{Finds, Program, Role, base_name, is_code_name, long_values};
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
@@ -261,16 +262,21 @@ fn is_of_a_process(path: &str) -> bool {
 /// Follows every command that a command line starts.
 fn follow(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let starts = risk::starts(words);
-    reads.written.extend(starts.written.iter().map(|path| directory.join(path)));
+    let mut places = moved::Places::new(directory, words);
     for (at, command) in starts.commands.iter().enumerate() {
+        places.pass(command, files, reads);
         let own = script::own_directory(&command.words);
-        let finder = Finder::new(files, directory.join(&command.directory).join(own));
-        finder.command(command, directory, reads);
-        if at != 0 && !command.is_tail && command.words[0].contains('/') {
-            reads.scripts.insert(finder.directory.join(&command.words[0]));
+        for place in &places.folders {
+            let finder = Finder::new(files, place.join(&command.directory).join(&own));
+            finder.command(command, directory, reads);
+            if at != 0 && !command.is_tail && command.words[0].contains('/') {
+                reads.scripts.insert(finder.directory.join(&command.words[0]));
+            }
+            started::executed(&command.words, &finder.directory, files, reads);
         }
-        started::executed(&command.words, &finder.directory, files, reads);
     }
+    let written = |place: &PathBuf| starts.written.iter().map(|path| place.join(path)).collect::<Vec<_>>();
+    reads.written.extend(places.folders.iter().flat_map(written));
     if starts.is_unread {
         reads.unbound.insert(NotBound::Option("--split-string"));
     }
@@ -320,7 +326,7 @@ impl Finder<'_> {
         if code.into_iter().any(is_of_a_process) {
             reads.unbound.insert(NotBound::OfProcess);
         }
-        chain::note_finder(&command.words, reads);
+        self.note_finder(&command.words, reads);
         // Its words were covered with the command before it.
         if command.is_tail {
             return;
@@ -334,7 +340,7 @@ impl Finder<'_> {
             if may_be_program && let Some(known) = known {
                 // The first word of a command is noted above, and this may be the value of an option.
                 if is_launched && known.interpreter().is_some() {
-                    chain::note_finder(&command.words[at..], reads);
+                    self.note_finder(&command.words[at..], reads);
                 }
                 let args = &command.words[at + 1..];
                 let mut found = Reads::default();
@@ -434,7 +440,44 @@ impl Finder<'_> {
             behind_language |=
                 known.is_some_and(|known| matches!(known.row().finds, Finds::Awk | Finds::DotCommands));
         }
+        if command.words.first().is_some_and(|word| matches!(&*base_name(word), "ln" | "gln")) {
+            self.targets_of_links(command, &directories, reads);
+        }
         started::programs(&command.words, &self.directory, self.files, reads);
+    }
+
+    /// Binds the targets of links that `ln` makes: the text of a symbolic link is taken from where the link stands.
+    /// What lies behind a link to a directory has other names there, and is noted.
+    fn targets_of_links(&self, command: &Started, directories: &BTreeSet<&Path>, reads: &mut Reads) {
+        let (mut targets, mut into) = (Vec::new(), long_values(&command.words, "--target-directory"));
+        let mut words = command.words[1..].iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            let bundle = word.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with('-'));
+            match bundle.and_then(|bundle| bundle.split_once('t')) {
+                Some((_, "")) => into.extend(words.next()),
+                Some((_, folder)) => into.push(folder),
+                None if word.starts_with('-') => {}
+                None => targets.push(word),
+            }
+        }
+        let last = if 1 < targets.len() && into.is_empty() { targets.pop() } else { None };
+        for (target, folder) in
+            targets.iter().flat_map(|target| directories.iter().map(move |it| (target, it)))
+        {
+            let link = folder.join(last.unwrap_or("."));
+            let beside = link.parent().filter(|_| last.is_some()).unwrap_or(&link);
+            // The target of a hard link is a file.
+            let own = folder.join(target);
+            reads.named.extend(Some(own).filter(|path| !self.is_folder(path)));
+            let places = into.iter().map(|into| folder.join(into)).chain([link.clone(), beside.to_owned()]);
+            for path in places.map(|place| place.join(target)) {
+                if !self.is_folder(&path) {
+                    reads.named.insert(self.inside(&path).map_or(path, |real| self.files.root().join(real)));
+                } else if command.standing != Standing::Certain {
+                    reads.chain.finders.insert("ln".to_owned());
+                }
+            }
+        }
     }
 
     /// Finds the code of one program with its arguments.

@@ -591,10 +591,21 @@ impl Reading {
             let is_left = |at: &usize| self.leaves_outputs && command.outputs.contains(at);
             let words = command.words.iter().enumerate().filter(|(at, _)| !is_left(at));
             let words: Vec<Word> = words.map(|(_, word)| Word { text: word.clone(), at: text.at }).collect();
-            let words = wrapper::skip_shell_syntax(&words);
-            self.command(words);
+            let behind = wrapper::skip_shell_syntax(&words);
+            let mut all = behind.to_vec();
+            if self.leaves_outputs && !behind.is_empty() {
+                // What stands before the program is read like what stands behind it.
+                let before = &words[..words.len() - behind.len()];
+                let inputs = before.iter().filter_map(|word| Some((word.at, word.text.split_once('<')?.1)));
+                let inputs =
+                    inputs.filter(|(_, name)| !name.is_empty() && !name.starts_with(['<', '>', '&']));
+                all.extend(
+                    inputs.flat_map(|(at, name)| ["<", name].map(|text| Word { text: text.to_owned(), at })),
+                );
+            }
+            self.command(&all);
             if command.piped {
-                self.pipe_target(words);
+                self.pipe_target(&all);
             }
         }
         self.feeds = true;

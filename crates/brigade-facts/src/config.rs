@@ -9,7 +9,7 @@ use brigade_call::{
     spelled, words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
-use brigade_command::{Argv, PACKAGE_FILES, find_program, is_found_beside};
+use brigade_command::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loaded_from};
 use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
 use brigade_exec::ways_to_root;
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
@@ -22,6 +22,7 @@ use brigade_projection::Claims;
 
 use crate::command::behind_links;
 use crate::host::{Host, masks};
+use crate::mapped::Maps;
 use crate::named::bind_chosen;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
@@ -115,11 +116,23 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
     let words = || words.iter().map(String::as_str);
     let ways = ways_to_root(fs, spelled(words(), directory));
     let paths = paths_of_words(words(), directory, &facts.root, &ways);
-    let is_found = |path: &Path| facts.files.keys().any(|file| is_found_beside(Path::new(file), path));
+    // An interpreter without a script loads code from where it starts.
+    let command = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok());
+    let place = directory.strip_prefix(&facts.root).unwrap_or(Path::new("")).to_owned();
+    let maps = Maps::of(fs, facts.files.keys());
+    let is_loaded = |path: &Path| {
+        maps.name(path) || command.as_ref().is_some_and(|argv| is_loaded_from(argv.words(), &place, path))
+    };
+    let is_found = |path: &Path| {
+        is_loaded(path) || facts.files.keys().any(|file| is_found_beside(Path::new(file), path))
+    };
     let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
         let look = |path: &Path| path.to_str().and_then(|path| fs.link_metadata(&path.parse().ok()?).err());
         let is_absent = look(path).is_some_and(|error| error.is_not_found());
+        if look(path).is_none() && is_loaded(path) {
+            there.extend(path.to_str().map(str::to_owned));
+        }
         // A module may be a directory, and then has no ending.
         let named = [
             PathBuf::from(format!("{}.py", path.display())),

@@ -45,6 +45,7 @@ mod healths;
 mod host;
 mod lane;
 mod lines;
+mod mapped;
 mod memory;
 mod named;
 mod near;

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use super::filled::for_shell;
 use super::make::with_variables;
 use super::script::code_of_arguments;
-use super::{Files, Finder, Kind, Reads, Seen};
+use super::started::is_of_workspace;
+use super::{Files, Finder, Kind, Reads, Seen, is_of_a_process};
 use crate::argv::Argv;
+use crate::only_reads::only_looks;
 use crate::programs::{Finds, Program, Role, Value, long_values, short_values};
 use crate::risk::{self, Risk, Standing, Started};
 
@@ -67,7 +69,8 @@ pub struct Chain {
 
 impl Chain {
     /// Notes the words that the first line of a script starts. It says what finds the rest.
-    pub(super) fn first_line(&mut self, script: &str, words: &[String]) {
+    pub(super) fn first_line(&mut self, program: &Path, script: &str, words: &[String]) {
+        self.finders.remove(&*program.to_string_lossy());
         self.finders.remove(&format!("./{script}"));
         self.finders.remove(script);
         self.starts.push(Link { by: script.to_owned(), command: words.join(" ") });
@@ -238,9 +241,16 @@ pub(super) fn programs_of(text: &str) -> Vec<String> {
 /// text that it puts together, from standard input, or by a variable that changes what is found.
 pub(super) fn starts_unnamed(words: &[String]) -> bool {
     const CHANGING: [&str; 7] = ["alias", "enable", "eval", "function", "hash", "trap", "xargs"];
-    const FINDING: [&str; 5] = ["PATH=", "ENV=", "LD_PRELOAD=", "PYTHONPATH=", "NODE_OPTIONS="];
+    const FINDING: [&str; 6] = ["PATH", "ENV", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "TAR_OPTIONS"];
+    /// Commands of a shell that set the variables which they name.
+    const SETTING: [&str; 9] =
+        ["declare", "for", "getopts", "local", "mapfile", "printf", "read", "readarray", "select"];
     let text = words.last().map(String::as_str).unwrap_or_default();
-    if FINDING.iter().any(|name| text.contains(name)) {
+    let sets = |name: &&str| {
+        let mut behind = text.match_indices(name).map(|(at, _)| &text[at + name.len()..]);
+        behind.any(|rest| rest.starts_with('=') || rest.starts_with("+="))
+    };
+    if FINDING.iter().any(sets) || defines_known(text) {
         return true;
     }
     risk::started(words).iter().skip(1).any(|command| {
@@ -254,7 +264,22 @@ pub(super) fn starts_unnamed(words: &[String]) -> bool {
             || is_read
             || program.starts_with(['<', '>'])
             || CHANGING.contains(&program.as_str())
+            || SETTING.contains(&program.as_str())
+                && args.iter().any(|word| FINDING.contains(&word.as_str()) || word.starts_with("-C"))
             || args.iter().any(|word| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+    })
+}
+
+/// Tells whether a text for a shell gives the name of a known program to a function: `tee() { sh "$1"; }`.
+fn defines_known(text: &str) -> bool {
+    let mut names = text.match_indices('(').filter_map(|(at, _)| {
+        let is_function = text[at + 1..].trim_start_matches([' ', '\t']).starts_with(')');
+        let before = text[..at].trim_end_matches([' ', '\t']);
+        is_function
+            .then(|| before.rsplit([' ', '\t', '\n', ';', '&', '|', '{', '}', ')']).next().unwrap_or(before))
+    });
+    names.any(|name| {
+        Program::of(name).is_some() || only_looks(name) || matches!(name, "cd" | "popd" | "pushd")
     })
 }
 
@@ -284,11 +309,12 @@ impl Finder<'_> {
         let commands = commands.get(1..).unwrap_or_default();
         let finds_code = commands.iter().any(|command| {
             let Some(program) = command.words.first() else { return false };
-            let is_of_workspace = program.contains('/') && !program.starts_with('/');
+            let is_of_workspace = self.is_own(program);
             let known = Program::of(program);
             let runs = |known: Program| matches!(known.role(), Role::Eval | Role::Interpreter | Role::Shell);
             let finds = |known: Program| !matches!(known.row().finds, Finds::Nothing | Finds::FoundFiles);
-            is_of_workspace || known.is_some_and(|known| runs(known) || finds(known))
+            let reads = |known: Program| reads_commands(known, &command.words[1..]);
+            is_of_workspace || known.is_some_and(|known| runs(known) || finds(known) || reads(known))
         });
         if finds_code || starts_unnamed(&words) {
             reads.chain.finders.insert(self.shown(script));
@@ -316,6 +342,30 @@ impl Finder<'_> {
         }
     }
 
+    /// Tells whether a program is given by a path that leads into the workspace, or that leads elsewhere in each process.
+    pub(super) fn is_own(&self, program: &str) -> bool {
+        let leads_inside = || is_of_workspace(Path::new(program), self.files);
+        program.contains('/') && (!program.starts_with('/') || is_of_a_process(program) || leads_inside())
+    }
+
+    /// Notes what finds code by itself: a program of the workspace, an interpreter, what builds, or what reads commands
+    /// from a file.
+    pub(super) fn note_finder(&self, words: &[String], reads: &mut Reads) {
+        let Some((first, args)) = words.split_first() else { return };
+        let known = Program::of(first);
+        let is_told = |known: Program| known.role() == Role::Other && reads_commands(known, args);
+        let finds = known.is_some_and(|known| {
+            // A shell, make and package managers start what their text says.
+            let is_read = matches!(known.role(), Role::Shell)
+                || matches!(known.row().finds, Finds::Make | Finds::Just | Finds::Packages);
+            !is_read
+                && (known.interpreter().is_some() || known.row().finds != Finds::Nothing || is_told(known))
+        });
+        if finds || (known.is_none() && self.is_own(first)) {
+            reads.chain.finders.insert(first.clone());
+        }
+    }
+
     /// Returns a path relative to the workspace.
     pub(super) fn shown(&self, path: &Path) -> String {
         path.strip_prefix(self.files.root()).unwrap_or(path).to_string_lossy().into_owned()
@@ -336,22 +386,4 @@ fn reads_commands(known: Program, args: &[String]) -> bool {
         let mut long = hook.long.iter().map(|option| long_values(args, option));
         short.any(|values| !values.is_empty()) || long.any(|values| !values.is_empty())
     })
-}
-
-/// Notes what finds code by itself: a program of the workspace, an interpreter, what builds, or what reads commands
-/// from a file.
-pub(super) fn note_finder(words: &[String], reads: &mut Reads) {
-    let Some((first, args)) = words.split_first() else { return };
-    let known = Program::of(first);
-    let is_told = |known: Program| known.role() == Role::Other && reads_commands(known, args);
-    let finds = known.is_some_and(|known| {
-        // A shell, make and package managers start what their text says.
-        let is_read = matches!(known.role(), Role::Shell)
-            || matches!(known.row().finds, Finds::Make | Finds::Just | Finds::Packages);
-        !is_read && (known.interpreter().is_some() || known.row().finds != Finds::Nothing || is_told(known))
-    });
-    let is_own = known.is_none() && first.contains('/') && !first.starts_with('/');
-    if finds || is_own {
-        reads.chain.finders.insert(first.clone());
-    }
 }

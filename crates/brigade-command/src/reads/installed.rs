@@ -68,7 +68,7 @@ impl Finder<'_> {
             for entry in self.files.list(folder) {
                 if entry.name.ends_with(".pth") {
                     let path = folder.join(&entry.name);
-                    let text = self.text(&path);
+                    let text = self.text(&path, reads);
                     // Each line is a directory, or code that is executed.
                     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
                     for line in lines {
@@ -94,9 +94,9 @@ impl Finder<'_> {
         for folder in packages_of(program, self.files) {
             for name in &imported {
                 if name.starts_with(EDITABLE) {
-                    mapped.extend(mapped_by(&self.text(&folder.join(format!("{name}.py")))));
+                    mapped.extend(mapped_by(&self.text(&folder.join(format!("{name}.py")), reads)));
                 } else {
-                    named.extend(self.named_by_finder(&folder, name));
+                    named.extend(self.named_by_finder(&folder, name, reads));
                 }
             }
         }
@@ -121,19 +121,19 @@ impl Finder<'_> {
     /// Finds what a script imports that an installation put beside its Python.
     pub(super) fn installed_script(&self, script: &Path, reads: &mut Reads) {
         if script.parent() == self.beside.as_deref() && !self.packages.is_empty() {
-            let text = self.text(script);
+            let text = self.text(script, reads);
             let found: BTreeSet<String> = text.lines().flat_map(imports_of).collect();
             found.iter().for_each(|module| self.installed_module(module, reads));
         }
     }
 
     /// Lists what a module that Python imports at each start names, if that changes where modules are found.
-    fn named_by_finder(&self, packages: &Path, module: &str) -> BTreeSet<PathBuf> {
+    fn named_by_finder(&self, packages: &Path, module: &str, reads: &mut Reads) -> BTreeSet<PathBuf> {
         const CHANGING: [&str; 5] = ["addsitedir", "meta_path", "path_hooks", "spec_from", "sys.path"];
         let path = packages.join(module.replace('.', "/"));
         let mut found = BTreeSet::new();
         for file in [path.with_extension("py"), path.join("__init__.py")] {
-            let text = self.text(&file);
+            let text = self.text(&file, reads);
             if CHANGING.iter().any(|name| text.contains(name)) {
                 found.extend(self.named_by_code(file.parent().unwrap_or(packages), &text));
             }
@@ -154,8 +154,13 @@ impl Finder<'_> {
         paths.filter(|path| self.is_there(path) && is_other(path)).collect()
     }
 
-    fn text(&self, path: &Path) -> String {
-        String::from_utf8_lossy(&self.files.read(path, TEXT_LIMIT).unwrap_or_default()).into_owned()
+    /// Reads a text of an installation. One that is there and cannot be read is named.
+    fn text(&self, path: &Path, reads: &mut Reads) -> String {
+        let bytes = self.files.read(path, TEXT_LIMIT);
+        if bytes.is_none() && self.is_file(path) {
+            reads.chain.finders.insert(self.shown(path));
+        }
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
     }
 }
 

@@ -63,8 +63,15 @@ pub(super) fn with_ends(path: &Path) -> impl Iterator<Item = PathBuf> {
 impl Finder<'_> {
     /// Finds scripts by names without extension and by directories.
     pub(super) fn javascript(&self, known: Program, args: &[String], reads: &mut Reads) {
-        self.options_of_environment(known, args, reads);
-        self.scripts(known, args, reads);
+        // Node takes `_` for `-` in the name of an option.
+        let plain = |word: &String| match word.split_once('=') {
+            _ if !word.starts_with("--") => word.clone(),
+            Some((name, value)) => format!("{}={value}", name.replace('_', "-")),
+            None => word.replace('_', "-"),
+        };
+        let args: Vec<String> = args.iter().map(plain).collect();
+        self.options_of_environment(known, &args, reads);
+        self.scripts(known, &args, reads);
     }
 
     fn scripts(&self, known: Program, args: &[String], reads: &mut Reads) {
@@ -126,8 +133,11 @@ impl Finder<'_> {
     fn options_of_environment(&self, known: Program, args: &[String], reads: &mut Reads) {
         for file in ENVIRONMENTS.iter().flat_map(|option| long_values(args, option)) {
             let file = self.directory.join(file);
-            let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
-            for line in String::from_utf8_lossy(&text).lines() {
+            let text = self.files.read(&file, TEXT_LIMIT);
+            if text.is_none() && self.is_any(&file) {
+                reads.chain.finders.insert(self.shown(&file));
+            }
+            for line in String::from_utf8_lossy(&text.unwrap_or_default()).lines() {
                 let line = line.trim_start().trim_start_matches("export ");
                 let Some((name, value)) = line.split_once('=') else { continue };
                 let value = value.trim().trim_matches(['"', '\'', '`']);
@@ -188,10 +198,10 @@ impl Finder<'_> {
         for folder in &folders[1..] {
             reads.code.extend(["package.json", ".npmrc"].map(|name| folder.join(name)));
         }
-        folders.extend(self.chosen_packages(manager, args, reads));
+        folders.extend(self.chosen_packages(manager, args, false, reads));
         let runs_program = match manager {
             "npx" | "pnpx" | "bunx" => true,
-            _ => operands.first().is_some_and(|word| matches!(*word, "exec" | "x" | "dlx")),
+            _ => operands.first().is_some_and(|word| matches!(*word, "ex" | "exe" | "exec" | "x" | "dlx")),
         };
         if !runs_program && manager != "yarn" {
             return;
@@ -199,6 +209,17 @@ impl Finder<'_> {
         // `npx ./p` runs a program of this package.
         let packages = operands.iter().filter_map(|name| directory_of(name));
         reads.code.extend(packages.map(|folder| self.directory.join(folder)));
+        // A package also has the programs that it names itself.
+        let own = self.upwards(&self.directory).find(|folder| self.is_file(&folder.join("package.json")));
+        if let Some(folder) = own
+            && let Some(bin) = self.package_at(folder, reads).and_then(|package| package.get("bin").cloned())
+        {
+            let names = bin.as_object().into_iter().flatten().filter_map(|(_, file)| file.as_str());
+            for file in names.chain(bin.as_str()).map(|file| folder.join(file)) {
+                reads.chain.finders.insert(self.shown(&file));
+                reads.code.insert(file);
+            }
+        }
         // Programs of packages come before the shell, and before what runs them, too.
         operands.truncate(4);
         operands.extend(["sh", "node"]);
@@ -210,7 +231,7 @@ impl Finder<'_> {
                     .filter(|(name, _)| !name.is_empty())
                     .map_or(*name, |(name, _)| name);
                 let last = name.rsplit('/').next().unwrap_or(name);
-                reads.code.insert(folder.join("node_modules/.bin").join(last));
+                self.note_bin(folder.join("node_modules/.bin").join(last), reads);
             }
         }
     }
@@ -220,10 +241,14 @@ impl Finder<'_> {
         &self,
         manager: &str,
         args: &[String],
+        installs: bool,
         reads: &mut Reads,
     ) -> BTreeSet<PathBuf> {
         let mut names = Vec::new();
-        let mut chooses_all = false;
+        // All are installed together.
+        let own = if installs { self.package_at(&self.directory, reads) } else { None };
+        let mut chooses_all = own.is_some_and(|package| package.get("workspaces").is_some())
+            || (installs && self.is_any(&self.directory.join("pnpm-workspace.yaml")));
         let mut words = args.iter().map(String::as_str);
         while let Some(word) = words.next() {
             let (name, attached) = match word.split_once('=').filter(|_| word.starts_with('-')) {
@@ -248,6 +273,7 @@ impl Finder<'_> {
         }
         let mut found = Reads::default();
         self.tree(&self.directory, &["package.json"], &mut found);
+        self.hidden_packages(&mut found, reads);
         let packages = found.code.iter().filter_map(|package| package.parent());
         let is_chosen = |folder: &&Path| {
             // Besides names and directories there are patterns, which choose any of them.
@@ -262,6 +288,34 @@ impl Finder<'_> {
         reads.code.append(&mut found.code);
         reads.unbound.append(&mut found.unbound);
         chosen
+    }
+
+    /// Finds the packages in hidden directories that a `package.json` names: `"workspaces": [".p/*"]`.
+    fn hidden_packages(&self, found: &mut Reads, reads: &mut Reads) {
+        let Some(package) = self.package_at(&self.directory, reads) else { return };
+        let Some(listed) = package.get("workspaces") else { return };
+        let listed = listed.get("packages").unwrap_or(listed).as_array().into_iter().flatten();
+        for pattern in listed.filter_map(Json::as_str) {
+            let is_hidden =
+                |part: &str| (part.starts_with('.') && !matches!(part, "." | "..")) || part == "node_modules";
+            let fixed: Vec<&str> = pattern
+                .split('/')
+                .take_while(|part| !part.contains(['*', '?', '[', '{', '(', '!']))
+                .collect();
+            if fixed.iter().any(|part| is_hidden(part)) {
+                self.tree(&self.directory.join(fixed.join("/")), &["package.json"], found);
+            } else if pattern.split('/').any(is_hidden) {
+                reads.chain.finders.insert(self.shown(&self.directory.join("package.json")));
+            }
+        }
+    }
+
+    /// Binds a program of an installed package. What it loads is not known.
+    pub(super) fn note_bin(&self, bin: PathBuf, reads: &mut Reads) {
+        if self.is_any(&bin) {
+            reads.chain.finders.insert(self.shown(&bin));
+        }
+        reads.code.insert(bin);
     }
 
     /// Reads the `package.json` of a directory as node does: the last one of equal keys counts, and what is not UTF-8

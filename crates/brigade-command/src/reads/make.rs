@@ -14,6 +14,7 @@ use super::words::{names_in, parts_of};
 use super::{Finder, Kind, NotBound, Reads, Seen, filled};
 use crate::programs::{JUSTFILES, Program, is_code_name, long_values, short_values};
 use crate::risk::sets_variable;
+use crate::variables::names_code;
 
 /// How many files of recipes are read, and from how many directories they are followed.
 const MOST_FILES: usize = 32;
@@ -157,7 +158,15 @@ impl Finder<'_> {
             values(known, args, &['I'], &["--include-dir"]).into_iter().map(|folder| directory.join(folder)),
         );
         let recipes = operands(args).map(plain_name).collect();
-        let is_plain = files.len() < 2 && directories.len() < 2;
+        // What the words set is passed on to the recipes.
+        let changes_code = |word: &String| {
+            let set = word.split_once('=').filter(|(name, _)| !name.starts_with('-'));
+            set.is_some_and(|(name, value)| {
+                let name = name.trim_end_matches([':', '+', '?', '!']);
+                name != "SHELL" && names_code(name, value)
+            })
+        };
+        let is_plain = files.len() < 2 && directories.len() < 2 && !args.iter().any(changes_code);
         let arguments = &reads.chain.arguments_of(args);
         let set = args;
         let asked = Asked { language: Language::Make, files, recipes, directories, arguments, set, is_plain };

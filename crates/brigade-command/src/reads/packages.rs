@@ -30,7 +30,13 @@ impl Finder<'_> {
         for option in ["--prefix", "--dir", "--cwd", "--workspace"] {
             folders.extend(long_values(args, option).iter().map(|folder| self.directory.join(folder)));
         }
-        folders.extend(self.chosen_packages(manager, args, reads));
+        let installs = asked.contains_key("install");
+        if installs && self.is_file(&self.directory.join("binding.gyp")) {
+            reads.chain.finders.insert(self.shown(&self.directory.join("binding.gyp")));
+        }
+        let mut words = args.to_vec();
+        words.extend(self.options_of_settings(reads));
+        folders.extend(self.chosen_packages(manager, &words, installs, reads));
         for pair in args.windows(2).filter(|pair| matches!(pair[0].as_str(), "-C" | "-w")) {
             folders.insert(self.directory.join(&pair[1]));
         }
@@ -65,12 +71,21 @@ impl Finder<'_> {
         // The last words may be arguments of a call.
         let reviewed = args.len() - reads.chain.arguments_of(args).len();
         let nothing = BTreeSet::from([Vec::new()]);
+        let has = |name: &str| package.get("scripts").is_some_and(|scripts| scripts.get(name).is_some());
         for (asked, tails) in asked {
-            for (name, tails) in [
-                (format!("pre{asked}"), &nothing),
-                ((*asked).to_owned(), tails),
-                (format!("post{asked}"), &nothing),
-            ] {
+            let around = |name: &str, tails| {
+                [
+                    (format!("pre{name}"), &nothing),
+                    (name.to_owned(), tails),
+                    (format!("post{name}"), &nothing),
+                ]
+            };
+            let mut names = around(asked, tails).to_vec();
+            // Without a script of its own, this stops and starts.
+            if *asked == "restart" && !has("restart") {
+                names.extend(["stop", "start"].iter().flat_map(|name| around(name, tails)));
+            }
+            for (name, tails) in names {
                 let script = package.get("scripts").and_then(|scripts| scripts.get(&name));
                 let script = match script.and_then(Json::as_str) {
                     Some(script) => script.to_owned(),
@@ -97,26 +112,71 @@ impl Finder<'_> {
 
     /// Follows what settings of a package manager start: the shell of scripts, and what node loads before them.
     fn settings(&self, folder: &Path, reads: &mut Reads) {
-        let files = [folder, &self.directory].into_iter();
-        for file in files.flat_map(|folder| [".npmrc", ".yarnrc"].map(|name| folder.join(name))) {
-            let text = self.files.read(&file, TEXT_LIMIT).unwrap_or_default();
-            for line in String::from_utf8_lossy(&text).lines() {
-                let Some((name, value)) = line.trim().split_once(['=', ' ']) else { continue };
+        for (file, name, value) in self.settings_at(folder, reads) {
+            let command = match name.as_str() {
+                "script-shell" | "shell" => value,
+                // Node splits it, and no shell reads it.
+                "node-options" => match Argv::parse(&format!("node {value}")) {
+                    Ok(options) => options.to_string(),
+                    Err(_) => continue,
+                },
+                // Further settings stand elsewhere, or the name is written in another way.
+                "globalconfig" | "userconfig" => {
+                    reads.chain.finders.insert(file);
+                    continue;
+                }
+                name if name.contains(['\\', '$']) => {
+                    reads.chain.finders.insert(file);
+                    continue;
+                }
+                _ => continue,
+            };
+            reads.chain.finders.insert(file.clone());
+            reads.chain.follow_unseen(Link { by: file, command }, folder, self.files);
+        }
+    }
+
+    /// Reads the settings that count in a directory: the file, the name and the value of each. A file that is there and
+    /// cannot be read is named.
+    fn settings_at(&self, folder: &Path, reads: &mut Reads) -> Vec<(String, String, String)> {
+        // Those of the outermost package count for all packages below.
+        let folders: BTreeSet<&Path> = self.upwards(folder).chain(self.upwards(&self.directory)).collect();
+        let mut found = Vec::new();
+        for file in folders.iter().flat_map(|folder| [".npmrc", ".yarnrc"].map(|name| folder.join(name))) {
+            let by = self.shown(&file);
+            if !self.is_any(&file) {
+                continue;
+            }
+            reads.code.insert(file.clone());
+            let Some(text) = self.files.read(&file, TEXT_LIMIT) else {
+                reads.chain.finders.insert(by);
+                continue;
+            };
+            for line in String::from_utf8_lossy(&text).split(['\n', '\r']) {
+                let line = line.trim_start_matches('\u{feff}').trim();
+                if line.starts_with([';', '#']) {
+                    continue;
+                }
+                // A name alone means that it holds.
+                let (name, value) = line.split_once(['=', ' ']).unwrap_or((line, "true"));
+                let name = name.trim().trim_matches(['"', '\'']).trim_end_matches("[]").trim();
                 let value = value.trim_matches([' ', '=', '"', '\'']);
-                let command = match name.trim().replace('_', "-").to_ascii_lowercase().as_str() {
-                    "script-shell" | "shell" => value.to_owned(),
-                    // Node splits it, and no shell reads it.
-                    "node-options" => match Argv::parse(&format!("node {value}")) {
-                        Ok(options) => options.to_string(),
-                        Err(_) => continue,
-                    },
-                    _ => continue,
-                };
-                let by = self.shown(&file);
-                reads.chain.finders.insert(by.clone());
-                reads.chain.follow_unseen(Link { by, command }, folder, self.files);
+                let name = name.replace('_', "-").to_ascii_lowercase();
+                found.push((by.clone(), name, value.to_owned()));
             }
         }
+        found
+    }
+
+    /// Returns the settings that choose packages as the options that say the same.
+    fn options_of_settings(&self, reads: &mut Reads) -> Vec<String> {
+        let option = |(_, name, value): (String, String, String)| match name.as_str() {
+            "workspace" | "w" => Some(format!("--workspace={value}")),
+            "workspaces" | "ws" if value != "false" => Some("--workspaces".to_owned()),
+            _ => None,
+        };
+        let settings = self.settings_at(&self.directory, reads).into_iter();
+        settings.filter_map(option).collect()
     }
 
     /// Binds the programs of packages that a script finds before all others.
@@ -125,7 +185,7 @@ impl Finder<'_> {
         let bins: Vec<PathBuf> = bins.collect();
         let own = ["sh", "node"].map(str::to_owned);
         for program in programs_of(command).into_iter().chain(own).collect::<BTreeSet<String>>() {
-            reads.code.extend(bins.iter().map(|bin| bin.join(&program)));
+            bins.iter().for_each(|bin| self.note_bin(bin.join(&program), reads));
         }
     }
 }
@@ -156,9 +216,15 @@ fn asked_scripts(known: Program, args: &[String]) -> (Asked<'_>, BTreeSet<&str>)
         "bun" | "pnpm" | "yarn" => operands.iter().take(4).copied().collect(),
         _ => Vec::new(),
     };
-    for (index, (at, word)) in operands.iter().enumerate() {
+    let mut may_be_short = manager == "npm";
+    let verbs = operands.iter().enumerate().flat_map(|(index, (at, word))| {
+        let verbs = if may_be_short { verbs_of(word) } else { vec![*word] };
+        may_be_short &= !NPM_VERBS.contains(word);
+        verbs.into_iter().map(move |verb| (index, at, verb))
+    });
+    for (index, at, word) in verbs.collect::<Vec<_>>() {
         let rest = &operands[index + 1..];
-        match (manager, *word) {
+        match (manager, word) {
             // Values of options may come before the name; a name that is no script leads nowhere.
             ("npm" | "pnpm" | "yarn" | "bun", "run" | "run-script" | "rum" | "urn") => {
                 named.extend(rest.iter().take(4));
@@ -171,7 +237,7 @@ fn asked_scripts(known: Program, args: &[String]) -> (Asked<'_>, BTreeSet<&str>)
             && let Some(scripts) = scripts_of_verb(word)
         {
             by_verbs.extend(scripts);
-            by_verbs.extend(TESTS_TOO.contains(word).then_some(&"test"));
+            by_verbs.extend(TESTS_TOO.contains(&word).then_some(&"test"));
             packages.extend(rest.iter().filter_map(|(_, word)| directory_of(word)));
         }
     }
@@ -220,14 +286,69 @@ fn appended(known: Program, args: &[String], at: usize) -> BTreeSet<Vec<usize>> 
     }
 }
 
+/// Verbs of npm that run scripts.
+const NPM_VERBS: &[&str] = &[
+    "add",
+    "ci",
+    "cit",
+    "clean-install",
+    "dedupe",
+    "i",
+    "ic",
+    "in",
+    "install",
+    "install-ci-test",
+    "install-clean",
+    "install-test",
+    "it",
+    "link",
+    "ln",
+    "pack",
+    "prune",
+    "publish",
+    "rb",
+    "rebuild",
+    "restart",
+    "rum",
+    "run",
+    "run-script",
+    "sit",
+    "start",
+    "stop",
+    "t",
+    "test",
+    "tst",
+    "uninstall",
+    "update",
+    "urn",
+    "version",
+];
+
+/// Lists the verbs that a word may mean to npm: itself, `runScript` for `run-script`, or any beginning of a verb.
+fn verbs_of(word: &str) -> Vec<&str> {
+    if NPM_VERBS.contains(&word) {
+        return vec![word];
+    }
+    let mut plain = String::new();
+    for c in word.chars() {
+        if c.is_ascii_uppercase() {
+            plain.push('-');
+        }
+        plain.push(c.to_ascii_lowercase());
+    }
+    let may_mean = |verb: &&&str| **verb == plain || (1 < plain.len() && verb.starts_with(&plain));
+    std::iter::once(word).chain(NPM_VERBS.iter().filter(may_mean).copied()).collect()
+}
+
 /// Verbs that install and then test.
 const TESTS_TOO: &[&str] = &["cit", "install-ci-test", "install-test", "it", "sit"];
 
 /// Lists the scripts that a package manager runs by itself for a verb, besides those before and after them.
 fn scripts_of_verb(verb: &str) -> Option<&'static [&'static str]> {
     match verb {
-        "add" | "ci" | "cit" | "clean-install" | "i" | "ic" | "in" | "install" | "install-test" | "it"
-        | "install-ci-test" | "link" | "ln" | "rb" | "rebuild" | "sit" => Some(&["install", "prepare"]),
+        "add" | "ci" | "cit" | "clean-install" | "dedupe" | "i" | "ic" | "in" | "install"
+        | "install-clean" | "install-test" | "it" | "install-ci-test" | "link" | "ln" | "prune" | "rb"
+        | "rebuild" | "sit" | "uninstall" | "update" => Some(&["install", "prepublish", "prepare"]),
         "pack" => Some(&["pack", "prepare"]),
         "publish" => Some(&["pack", "prepare", "prepublishOnly", "publish"]),
         _ => None,

@@ -51,6 +51,8 @@ pub(super) struct Recipes {
     pub(super) values: BTreeMap<String, BTreeSet<String>>,
     /// Variables that say where programs and code are found, with their values.
     pub(super) places: Vec<(String, String)>,
+    /// The variables that lines of their own pass on to recipes, and whether all are passed on.
+    exported: (BTreeSet<String>, bool),
 }
 
 /// One recipe.
@@ -82,7 +84,47 @@ pub(super) struct Line {
 
 /// Takes the signs off that stand before the command in a line of a recipe.
 fn command_of(line: &str) -> String {
-    line.trim().trim_start_matches(['@', '-', '+', ' ']).to_owned()
+    line.trim_matches(BLANKS).trim_start_matches(['@', '-', '+', ' ', '\t']).to_owned()
+}
+
+/// What may stand around a line. To a shell, other white space is part of a word.
+const BLANKS: [char; 2] = [' ', '\t'];
+
+/// A line that may go on over several ones.
+struct Joined {
+    /// With a blank for each break.
+    text: String,
+    /// With the breaks, if one of them may end a comment: a shell that gets all of it reads on there.
+    broken: Option<String>,
+}
+
+impl Joined {
+    fn lines(text: &str, language: Language) -> Vec<Joined> {
+        // Make takes the sign off that Windows puts there.
+        let text = text.replace("\r\n", "\n");
+        let mut found: Vec<Joined> = Vec::new();
+        let mut goes_on = false;
+        for line in text.lines() {
+            let signs = line.len() - line.trim_end_matches('\\').len();
+            let ends_open = if language == Language::Make { signs % 2 == 1 } else { signs != 0 };
+            let part = if ends_open { &line[..line.len() - 1] } else { line };
+            match found.last_mut().filter(|_| goes_on) {
+                Some(before) => {
+                    let is_broken = language == Language::Make && before.text.contains('#');
+                    if is_broken || before.broken.is_some() {
+                        let text = before.broken.get_or_insert_with(|| before.text.clone());
+                        text.push_str("\\\n");
+                        text.push_str(part.strip_prefix('\t').unwrap_or(part));
+                    }
+                    before.text.push(' ');
+                    before.text.push_str(part);
+                }
+                None => found.push(Joined { text: part.to_owned(), broken: None }),
+            }
+            goes_on = ends_open;
+        }
+        found
+    }
 }
 
 /// Returns the name of a target as make takes it.
@@ -238,6 +280,7 @@ impl Recipes {
             variables: BTreeMap::new(),
             values: BTreeMap::new(),
             places: Vec::new(),
+            exported: (BTreeSet::new(), false),
         }
     }
 
@@ -249,22 +292,26 @@ impl Recipes {
         self.is_plain &= !is_cut;
         // Which lines are those of a recipe is then known only when make reads them.
         let mut is_loose = language == Language::Make && text.contains(".RECIPEPREFIX");
-        for line in text.replace("\\\n", " ").lines() {
-            let plain = line.trim();
-            if plain.is_empty() || (plain.starts_with('#') && !plain.starts_with("#!")) {
-                continue;
-            }
+        for Joined { text: line, broken } in Joined::lines(text, language) {
+            let plain = line.trim_matches(BLANKS);
             let is_indented = match language {
                 Language::Make => line.starts_with('\t'),
                 Language::Just => line.starts_with([' ', '\t']),
             };
+            // A shell reads on behind a comment that make takes for the whole line.
+            let reads_on = broken.is_some() && (is_indented || is_loose);
+            let is_comment = plain.starts_with('#') && !plain.starts_with("#!");
+            if plain.is_empty() || (is_comment && !reads_on) {
+                continue;
+            }
             is_loose |= language == Language::Make && plain.starts_with("define");
+            let for_shell = broken.as_deref().unwrap_or(plain);
             if is_loose && !is_indented {
-                self.add_line(file, &[], plain);
+                self.add_line(file, &[], for_shell);
                 self.add_line(file, &[], plain.get(1..).unwrap_or_default());
             }
             if is_indented {
-                self.add_line(file, &names, plain);
+                self.add_line(file, &names, for_shell);
                 // Before the first rule of make, a tab means nothing.
                 if !names.is_empty() {
                     continue;
@@ -275,8 +322,14 @@ impl Recipes {
                 Language::Make => self.make_line(file, plain, &mut names),
                 Language::Just => self.just_line(plain, &mut names),
             }
+            // The recipe in the line of its rule goes on, too: `go: ; # x` with a break behind it.
+            if let Some((_, inline)) = broken.as_deref().and_then(|text| text.split_once(';')) {
+                self.add_line(file, &names, inline);
+                self.is_plain = false;
+            }
         }
         self.is_loose |= is_cut || is_loose;
+        self.settle_exports();
         // Another one may be the first.
         if is_cut || (language == Language::Just && text.contains("[default")) {
             self.first = None;
@@ -327,7 +380,8 @@ impl Recipes {
             self.beside.push(plain.to_owned());
             let mut words = plain.split_whitespace();
             match words.next().unwrap_or_default() {
-                "export" | "unexport" if !plain.contains('$') => {}
+                "unexport" if !plain.contains('$') => {}
+                "export" if !plain.contains('$') => self.export(words),
                 first @ ("include" | "-include" | "sinclude" | "load" | "-load") => {
                     let rest = plain[first.len()..].trim_start();
                     // A function such as `$(wildcard …)` has names among its words.
@@ -360,12 +414,34 @@ impl Recipes {
         self.rules.push(format!("{targets}: {needs}"));
         *names = targets.split_whitespace().map(|name| plain_name(name).to_owned()).collect();
         self.is_plain &= names.iter().all(|name| is_known(name));
+        self.exported.1 |= names.iter().any(|name| name == ".EXPORT_ALL_VARIABLES");
         let needs = needs.split_whitespace().filter(|need| *need != "|");
         let needs: Vec<String> = needs.map(|need| plain_name(need).to_owned()).collect();
         self.add_recipe(names, &needs);
         if let Some(line) = inline.filter(|line| !line.trim().is_empty()) {
             self.add_line(file, names, line);
         }
+    }
+
+    /// Notes the variables that `export` passes on to recipes. Without names, it does so with all.
+    fn export<'w>(&mut self, names: impl Iterator<Item = &'w str>) {
+        let names = names.take_while(|name| !name.starts_with('#')).map(str::to_owned);
+        let names: Vec<String> = names.collect();
+        self.exported.1 |= names.is_empty();
+        self.exported.0.extend(names);
+    }
+
+    /// Reads the variables that are passed on like those that recipes set.
+    fn settle_exports(&mut self) {
+        let (exported, is_all) = &self.exported;
+        let changes_code = |name: &str, value: &str| {
+            (*is_all || exported.contains(name)) && names_code(name, value) && name != "SHELL"
+        };
+        let places = self.variables.iter().filter(|(name, value)| changes_code(name, value));
+        let places: Vec<(String, String)> =
+            places.map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.is_plain &= places.is_empty();
+        self.places.extend(places);
     }
 
     /// Adds a text that a variable may have: alone, or behind those that it has.

@@ -293,7 +293,11 @@ impl Finder<'_> {
         while let Some(name) = waiting.pop().filter(|_| seen.len() < MOST_LIBRARIES) {
             for path in ["", ".awk"].map(|end| self.directory.join(format!("{name}{end}"))) {
                 // `@include "file"` loads another one.
-                let text = self.files.read(&path, TEXT_LIMIT).unwrap_or_default();
+                let text = self.files.read(&path, TEXT_LIMIT);
+                if text.is_none() && self.is_any(&path) {
+                    reads.chain.finders.insert(self.shown(&path));
+                }
+                let text = text.unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 let loads = text.lines().filter_map(|line| {
                     let rest = line.trim_start().strip_prefix("@include")?;

@@ -156,7 +156,7 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
             }
             let Some((words, behind)) = first_line(program, files) else { continue };
             if let Ok(script) = program.strip_prefix(files.root()) {
-                reads.chain.first_line(&script.to_string_lossy(), &words);
+                reads.chain.first_line(program, &script.to_string_lossy(), &words);
             }
             let behind_it = [&*reads, &by_workspace].into_iter().flat_map(|reads| reads.behind.get(program));
             let behind_it: BTreeSet<Vec<String>> = behind_it.flatten().cloned().collect();

@@ -1,6 +1,7 @@
 mod chain;
 mod environment;
 mod mapped;
+mod moved;
 mod names;
 mod recipes;
 mod written;

@@ -189,8 +189,11 @@ pub(super) fn looks(command: &Started) -> bool {
     let writes = |word: &str| {
         Program::of(word).is_some_and(|known| known.row().writes == Writes::Operands) && !word.contains('/')
     };
+    // What such a program reads goes to what it writes: `tee FILE < INPUT`.
+    let passes_on = |word: &str| writes(word) && command.words.iter().any(|word| is_input(word));
     !command.feeds
         && command.words.first().is_some_and(|word| only_looks(word) || writes(word))
+        && !command.words.first().is_some_and(|word| passes_on(word))
         && !command.words.iter().any(runs_code)
 }
 
@@ -219,6 +222,11 @@ pub(super) fn only_written(text: &str) -> BTreeSet<PathBuf> {
     times.into_iter().filter(is_only).map(|(name, _)| name).collect()
 }
 
+/// Tells whether a word is a redirection of input, with its source attached or not: `<`, `0<`, `<>`.
+fn is_input(word: &str) -> bool {
+    word.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('<')
+}
+
 /// Lists the words behind one program that name what it writes, and the names in them.
 fn written_by<'w>(row: &Row, args: &'w [String]) -> Vec<(usize, &'w str)> {
     let (short, long) = row.outputs;
@@ -228,8 +236,13 @@ fn written_by<'w>(row: &Row, args: &'w [String]) -> Vec<(usize, &'w str)> {
     while let Some(word) = args.get(at) {
         at += 1;
         let is_option = |word: &str| 1 < word.len() && word.starts_with('-');
+        if is_input(word) {
+            at += usize::from(word.ends_with(['<', '>', '&']));
+            continue;
+        }
         if word == "--" {
-            operands.extend((at..args.len()).map(|at| (at, args[at].as_str())));
+            let is_read = |at: usize| is_input(&args[at]) || (at != 0 && is_input(&args[at - 1]));
+            operands.extend((at..args.len()).filter(|at| !is_read(*at)).map(|at| (at, args[at].as_str())));
             break;
         }
         if !is_option(word) {

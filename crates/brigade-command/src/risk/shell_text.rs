@@ -135,7 +135,13 @@ impl Reader<'_> {
                     self.substitution(inner);
                 }
                 (Quote::Double, c) => self.put(c),
-                (Quote::None, ' ' | '\t' | '\r') => self.end_word(),
+                (Quote::None, ' ' | '\t' | '\r') => {
+                    self.end_word();
+                    // To a shell, this is part of a word.
+                    if c == '\r' && self.chars.peek() == Some(&'#') {
+                        self.word.get_or_insert_default();
+                    }
+                }
                 (Quote::None, '#') if self.word.is_none() => {
                     while self.chars.next_if(|c| *c != '\n').is_some() {}
                 }

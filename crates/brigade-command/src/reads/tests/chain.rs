@@ -309,3 +309,125 @@ fn what_arguments_choose_to_start_is_followed() {
         assert_eq!(chosen(command, argument), Chain::default(), "{command} {argument}");
     }
 }
+
+/// Issue 12: npm runs scripts by verbs, settings and packages that were not looked for.
+#[test]
+fn npm_is_read_as_npm_reads_it() {
+    let of = |command: &str, package: &'static str, others: &[(&str, &'static str)]| {
+        let files = Fake::new(&["x.sh", "sub/x.sh", ".p/a/x.sh", "sh.sh"], &[]).with("package.json", package);
+        let files = others.iter().fold(files, |files, (file, text)| files.with(file, *text));
+        reads(command, &files).chain
+    };
+    let check = |command: &str, package: &'static str, others: &[(&str, &'static str)], file: &str| {
+        let chain = of(command, package, others);
+        assert!(chain.files.contains(&Path::new("/work").join(file)), "{command} {package}: {chain:?}");
+    };
+    for (command, script) in [
+        ("npm restart", r#"{"scripts": {"start": "sh x.sh"}}"#),
+        ("npm restart", r#"{"scripts": {"poststop": "sh x.sh"}}"#),
+        ("npm runScript go", r#"{"scripts": {"go": "sh x.sh"}}"#),
+        ("npm run-scri go", r#"{"scripts": {"go": "sh x.sh"}}"#),
+        ("npm run-scri install", r#"{"scripts": {"install": "sh x.sh"}}"#),
+        ("npm te", r#"{"scripts": {"test": "sh x.sh"}}"#),
+        ("npm install", r#"{"scripts": {"prepublish": "sh x.sh"}}"#),
+        ("npm inst", r#"{"scripts": {"preprepare": "sh x.sh"}}"#),
+    ] {
+        check(command, script, &[], "x.sh");
+    }
+    let restarts = of("npm restart", r#"{"scripts": {"start": "sh x.sh", "restart": "true"}}"#, &[]);
+    assert!(!restarts.files.contains(Path::new("/work/x.sh")), "{restarts:?}");
+    let root = r#"{"workspaces": ["sub"], "scripts": {"go": "true"}}"#;
+    let sub = ("sub/package.json", r#"{"name": "s", "scripts": {"go": "sh x.sh", "prepare": "sh x.sh"}}"#);
+    for settings in [
+        "workspaces=true",
+        "ws",
+        "workspace=sub",
+        "x\rworkspace = s\r",
+        "'workspace[]'=sub",
+        "workspace[]=sub",
+    ] {
+        check("npm run go", root, &[sub, (".npmrc", settings)], "sub/x.sh");
+    }
+    check("npm install", root, &[sub], "sub/x.sh");
+    let plain = of("npm run go", root, &[sub, (".npmrc", "workspaces=false")]);
+    assert!(!plain.files.contains(Path::new("/work/sub/x.sh")), "{plain:?}");
+    let hidden = (".p/a/package.json", r#"{"name": "s", "scripts": {"go": "sh x.sh"}}"#);
+    for command in ["npm run go --workspaces", "npm run go -w s"] {
+        check(command, r#"{"workspaces": [".p/*"]}"#, &[hidden], ".p/a/x.sh");
+    }
+    assert!(of("npm run go -ws", r#"{"workspaces": ["*/.p"]}"#, &[]).finders.contains("package.json"));
+    for settings in [r#""script-shell"=./sh.sh"#, ";x\rscript-shell=./sh.sh", "script-shell\t=\t./sh.sh"] {
+        check("npm run go", root, &[(".npmrc", settings)], "sh.sh");
+        check("npm --prefix sub run go", root, &[sub, (".npmrc", settings)], "sh.sh");
+    }
+    let large: &'static str = Box::leak("x".repeat(2 << 20).into_boxed_str());
+    for settings in [large, "userconfig=x", r#""script\u002dshell"=./sh.sh"#] {
+        assert!(of("npm run go", root, &[(".npmrc", settings)]).finders.contains(".npmrc"));
+    }
+    let tool = ("node_modules/.bin/tool", "#!/bin/sh\n. ./x.sh\n");
+    for command in ["npm run go", "npx tool", "npm exec tool"] {
+        let finders = of(command, r#"{"scripts": {"go": "tool"}}"#, &[tool]).finders;
+        assert!(finders.contains("node_modules/.bin/tool"), "{command}: {finders:?}");
+    }
+    let own = of("npx tool", r#"{"bin": {"tool": "sh.sh"}}"#, &[]).finders;
+    assert!(own.contains("sh.sh"), "{own:?}");
+}
+
+/// Issue 12: what scripts and recipes find by paths and variables that were not known is noted.
+#[test]
+fn what_a_shell_finds_by_other_paths_and_variables_is_noted() {
+    let of_script = |text: &'static str| {
+        let files = Fake::new(&["p", "e.sed", "bin/tool"], &[]).with("run.sh", text);
+        reads("bash run.sh", &files).chain.finders
+    };
+    for text in [
+        "/work/p\n",
+        "exec /work/p\n",
+        "timeout 5 /work/p\n",
+        "if true; then /work/p; fi\n",
+        "/proc/self/cwd/p\n",
+        "PATH+=:bin\ntool\n",
+        "read PATH < p\ntool\n",
+        "for PATH in bin; do tool; done\n",
+        "sed -n -f e.sed x\n",
+        "TAR_OPTIONS=--to-command=./p tar xf a.tar\n",
+        "mapfile -C '. ./p;' -c 1 < x\n",
+        "tee() { true; }\n",
+        "echo ( ) { true; }\n",
+    ] {
+        assert!(of_script(text).contains("run.sh"), "{text}");
+    }
+    for text in ["/bin/true\n", "sed -n 1p x\n", "read line < x\n", "main() { true; }\nmain\n"] {
+        assert!(of_script(text).is_empty(), "{text}: {:?}", of_script(text));
+    }
+    let of_make = |text: &'static str, command: &str| {
+        let files = Fake::new(&["p"], &[]).with("Makefile", text);
+        reads(command, &files).chain.finders
+    };
+    for (text, command) in [
+        ("TAR_OPTIONS = --to-command=./p\nexport TAR_OPTIONS\ngo:\n\ttar xf a.tar\n", "make go"),
+        ("export # all\nTAR_OPTIONS = --to-command=./p\ngo:\n\ttar xf a.tar\n", "make go"),
+        ("go:\n\ttar xf a.tar\n", "make go TAR_OPTIONS=--to-command=./p"),
+        ("go:\n\t/work/p\n", "make go"),
+    ] {
+        assert!(!of_make(text, command).is_empty(), "{text}");
+    }
+    for text in
+        ["TAR_OPTIONS = --to-command=./p\ngo:\n\ttar xf a.tar\n", "X = 1\nexport X\nexport\ngo:\n\ttrue\n"]
+    {
+        assert!(of_make(text, "make go").is_empty(), "{text}");
+    }
+}
+
+/// Issue 12: node takes `_` for `-`, and what is too large to read is named.
+#[test]
+fn options_of_node_and_large_files_are_read_or_noted() {
+    let package = r##"{"imports": {"#h": "./hook.js"}}"##;
+    let files = Fake::new(&["hook.js", "x.js"], &[]).with("package.json", package);
+    for option in ["--experimental_loader=#h", "--test_reporter=#h", "--experimental-loader=#h"] {
+        let found = reads(&format!("node {option} x.js"), &files);
+        assert!(found.code.contains(Path::new("/work/hook.js")), "{option}: {found:?}");
+    }
+    let files = Fake::new(&["x.js"], &[]).with(".env", "x".repeat(2 << 20));
+    assert!(reads("node --env_file=.env x.js", &files).chain.finders.contains(".env"));
+}

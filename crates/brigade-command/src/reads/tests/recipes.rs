@@ -389,3 +389,28 @@ fn many_recipes_that_start_each_other_end() {
     assert_eq!(found.starts.len(), 1, "{:?}", found.starts);
     assert!(found.files.contains(Path::new("/work/a100.js")));
 }
+
+/// Issue 12: a comment ends at the line break, also where make goes on.
+#[test]
+fn comments_of_a_shell_end_at_the_line_break() {
+    for recipe in [
+        "go:\n\t# say what it does \\\n\tsh x.sh\n",
+        "go:\n\t@# say what it does \\\n\tsh x.sh\n",
+        "go:\n\techo hi # say \\\n\t  what \\\n\tsh x.sh\n",
+        "go:\r\n\techo hi # say \\\r\n\tsh x.sh\r\n",
+        "go:\n\t# say what it does \\\\\n\tsh x.sh\n",
+        "go: ; @# x \\\n sh x.sh\n",
+        "define run\n# say \\\nsh x.sh\nendef\ngo:\n\t$(run)\n",
+        "go:\n\t\u{a0}#; sh x.sh\n",
+        "go:\n\t\u{3000}#; sh x.sh\n",
+        "go:\n\t\r#; sh x.sh\n",
+        "go:\n\techo a#b \\\n\t; sh x.sh\n",
+    ] {
+        let files = Fake::new(&["x.sh"], &[]).with("Makefile", recipe);
+        let chain = reads("make go", &files).chain;
+        assert!(chain.files.contains(Path::new("/work/x.sh")), "{recipe:?}: {chain:?}");
+    }
+    let files = Fake::new(&["x.sh"], &[]).with("Makefile", "# say \\\n\tsh x.sh\ngo:\n\t# sh x.sh\n");
+    let chain = reads("make go", &files).chain;
+    assert!(!chain.files.contains(Path::new("/work/x.sh")), "{chain:?}");
+}

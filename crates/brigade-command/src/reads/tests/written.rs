@@ -58,6 +58,16 @@ fn what_is_written_and_run_is_bound() {
         "{ cat x.sh; } | sh; date > x.sh",
         "cat x.sh > out/y.sh; sh out/y.sh; date > x.sh",
         "exec > out/y.sh; cat x.sh; date > x.sh",
+        // What a program reads that writes it elsewhere.
+        "tee out/y.sh < x.sh; sh out/y.sh",
+        "tee -a out/y.sh out/x 0< ./x.sh; sh out/y.sh",
+        "tee -- out/y.sh <x.sh >/dev/null; sh out/y.sh",
+        "<x.sh tee out/y.sh; sh out/y.sh",
+        "tee x.sh < out/x; sh x.sh",
+        "ln -sf ../x.sh out/y.sh; sh out/y.sh",
+        "ln -sft out ../x.sh; sh out/x.sh",
+        "ln -s ../x.sh out; sh out/x.sh",
+        "cd out && ln -s ../x.sh y.sh; sh out/y.sh",
         "cp x.sh out/y.sh; sh out/y.sh; date > x.sh",
         "cat x.sh; eval 'sh x.sh'; date > x.sh",
         "echo '>' x.sh",
@@ -97,4 +107,17 @@ fn what_a_command_of_an_entry_writes_is_not_bound() {
     assert_eq!((names("out/x"), names("x.c")), (false, true), "{found:?}");
     // No shell reads these words.
     assert!(reads("python3 x.py > out/x", &files).scripts.contains(Path::new("/work/out/x")));
+}
+
+/// Issue 12: what is behind a link to a directory has another name than what is bound.
+#[test]
+fn links_to_directories_are_noted() {
+    let finders = |line: &str| {
+        let files = Fake::new(&["x.sh", "out/x"], &[]).with("Makefile", format!("go:\n\t{line}\n"));
+        reads("make", &files).chain.finders
+    };
+    assert!(finders("ln -sfn .. out/l; sh out/l/x.sh").contains("ln"));
+    assert!(!finders("ln -sf ../x.sh out/l; sh out/l").contains("ln"));
+    let input = is_bound("tee out/y.sh < out/x; sh out/y.sh", "out/x");
+    assert!(input);
 }
