@@ -29,7 +29,9 @@ pub use argv::Argv;
 pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
-pub use programs::{PACKAGE_FILES, Password, Program, Role, is_code_name, is_found_beside, near_program};
+pub use programs::{
+    PACKAGE_FILES, Password, Program, Role, Starts, is_code_name, is_found_beside, near_program,
+};
 pub use reads::{
     Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, keeps_databases,
     missing_script, never_bound, what_arguments_start, what_it_reads,
