@@ -4,7 +4,7 @@
 //! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
 
 use brigade_command::Argv;
-use brigade_core::{Hint, NextStep, Timestamp};
+use brigade_core::{Hint, NextStep, Timestamp, reasons};
 use brigade_redact::Redactor;
 
 use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
@@ -89,6 +89,8 @@ pub enum Answer {
         /// The runtime.
         runtime: String,
     },
+    /// The working directory of the program is not there.
+    NoDirectory,
     /// A file that is named is outside of where those of the entry may be.
     Outside,
     /// It is there and switched off.
@@ -300,8 +302,17 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                     format!("the program `{program}` of the runtime `{runtime}` is not found on this host");
                 missing.push(Reason { hint: how_to_get(tool), ..reason("program_missing", message) });
             }
+            (Answer::NoDirectory, _) => {
+                is_program_missing = true;
+                let message = "`cwd` is not a directory in the workspace".to_owned();
+                missing.push(reason(reasons::MISSING_CWD.as_str(), message));
+            }
             (Answer::Outside, need) => {
-                let field = if let Need::File { field, .. } = need { field } else { "a path" };
+                let field = match need {
+                    Need::File { field, .. } => field,
+                    Need::Program(_) => "cwd",
+                    _ => "a path",
+                };
                 let message =
                     format!("{field} leads out of the directory in which files of the entry may be");
                 missing.push(reason("path_outside", message));
@@ -531,6 +542,7 @@ mod tests {
         let missing = || Answer::Missing("yq".to_owned());
         check(CLI, there(), None, ToolState::Available, &[]);
         check(CLI, missing(), None, ToolState::Missing, &["program_missing"]);
+        check(CLI, Answer::NoDirectory, Some("4"), ToolState::Missing, &["missing_cwd"]);
         let no_program = Answer::NoProgram { program: "yq".to_owned(), runtime: "r".to_owned() };
         let server = "family = 'mcp'\nruntime_id = 'r'";
         check(server, no_program, None, ToolState::Missing, &["program_missing"]);

@@ -45,6 +45,8 @@ pub(crate) struct Row {
     /// Short and long options whose value does.
     pub(crate) outputs: (&'static str, &'static [&'static str]),
     pub(crate) password: Password,
+    /// Where a command stands that it runs, if the role does not say it.
+    pub(crate) starts: Option<Starts>,
     /// Whether `--secret` names a secret that is stored elsewhere.
     pub(crate) stores_secrets: bool,
     /// Whether names can have versions: `python3.11`, `bash-5.2`.
@@ -214,6 +216,22 @@ pub(crate) enum Value {
     Output,
 }
 
+/// Where the command stands among the words of a program that runs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Nowhere.
+    Nothing,
+    /// Behind its options and this many operands.
+    Behind(usize),
+    /// Anywhere.
+    Anywhere,
+    /// Anywhere behind one of these words.
+    BehindWords(&'static [&'static str]),
+}
+
+/// Words behind which what runs containers and machines takes a command.
+const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", "shell", "ssh", "start"];
+
 /// Where a program takes a password on its command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Password {
@@ -228,10 +246,21 @@ pub enum Password {
     ShortAttached(&'static str),
     /// `-p password` after the subcommand `login`.
     AfterLogin,
-    /// The operand behind one of these subcommands.
-    Operand(&'static [&'static str]),
+    /// The operands behind one of these subcommands. Options with these names, without dashes, take the next word.
+    Operand(&'static [&'static str], &'static [&'static str]),
     /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.
     OtherShort,
+}
+
+impl Password {
+    /// Returns the letters of the short options that take the password.
+    pub fn letters(self) -> &'static str {
+        match self {
+            Password::User(letters) | Password::Short(letters) | Password::ShortAttached(letters) => letters,
+            Password::AfterLogin => "p",
+            Password::None | Password::Operand(..) | Password::OtherShort => "",
+        }
+    }
 }
 
 impl Program {
@@ -268,6 +297,51 @@ impl Program {
     /// Returns where the program takes a password on its command line.
     pub fn password(self) -> Password {
         self.row.password
+    }
+
+    /// Returns where the command stands that the program runs.
+    ///
+    /// ```
+    /// use brigade_command::{Program, Starts};
+    ///
+    /// let starts = |program: &str| Program::of(program).unwrap().starts();
+    /// assert_eq!((starts("timeout"), starts("ssh")), (Starts::Behind(1), Starts::Anywhere));
+    /// assert_eq!((starts("mysql"), starts("npm")), (Starts::Nothing, Starts::BehindWords(&["exec", "x"])));
+    /// ```
+    pub fn starts(self) -> Starts {
+        let of_role = || match self.row.role {
+            Role::Wrapper { operands } => Starts::Behind(operands),
+            Role::Privilege if self.name == "sudo" => Starts::Behind(0),
+            Role::Privilege | Role::Launcher | Role::Find | Role::Eval => Starts::Anywhere,
+            Role::Container => Starts::BehindWords(RUNNING),
+            Role::Subcommands(words) => Starts::BehindWords(words),
+            Role::Shell | Role::Interpreter | Role::Remove | Role::Git | Role::Other => Starts::Nothing,
+        };
+        self.row.starts.unwrap_or_else(of_role)
+    }
+
+    /// Returns whether an option takes the next word as its value, as far as the table says.
+    pub fn takes_next_word(self, option: &str) -> bool {
+        option.starts_with('-') && !option.contains('=') && self.row.spelling.takes_next_word(option)
+    }
+
+    /// Finds the first option with a value in a word with short ones, and where the value begins, which is the end of
+    /// the word if it is the next one.
+    ///
+    /// ```
+    /// use brigade_command::Program;
+    ///
+    /// let curl = Program::of("curl").unwrap();
+    /// assert_eq!((curl.short_value("-sSu"), curl.short_value("-subob:x")), (Some(('u', 4)), Some(('u', 3))));
+    /// assert_eq!((curl.short_value("-sS"), curl.short_value("--user")), (None, None));
+    /// ```
+    pub fn short_value(self, word: &str) -> Option<(char, usize)> {
+        let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
+        let letters = self.row.password.letters();
+        let takes_value =
+            |letter: char| self.row.spelling.valued.contains(letter) || letters.contains(letter);
+        let (at, letter) = bundle.char_indices().find(|(_, letter)| takes_value(*letter))?;
+        Some((letter, 1 + at + letter.len_utf8()))
     }
 
     /// Tells whether `--secret` names a secret that is stored elsewhere.

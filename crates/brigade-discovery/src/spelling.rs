@@ -667,8 +667,11 @@ fn shown_key(key: &str) -> String {
         return MARK.to_owned();
     }
     // A value may stand where a name should.
-    match key.split_once('=') {
-        Some((name, value)) if !value.is_empty() => format!("{}={MARK}", cut(name)),
+    match key.find(['=', ':']) {
+        Some(at) if at + 1 < key.len() => {
+            let value = key[at + 1..].trim_start();
+            format!("{}{MARK}", cut(&key[..key.len() - value.len()]))
+        }
         _ => cut(key),
     }
 }

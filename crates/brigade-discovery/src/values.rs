@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use brigade_redact::{
-    MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, is_header_option, is_of_bundle, is_program,
-    is_variable_option, key_in, name_of_pair, object_with_values, pair_at, secret_of_inner, shell_tokens,
+    MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, header_of_curl, is_header_option,
+    is_of_bundle, is_program, is_variable_option, key_in, name_of_pair, object_with_values, pair_at,
+    secret_of_inner, shell_tokens,
 };
 
 use crate::spelling::is_secret;
@@ -96,7 +97,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     {
         return Some(held);
     }
-    if let Some(from) = attached_header(word)
+    if let Some(from) = attached_header(word).or_else(|| header_of_curl(words, at))
         && let Some(held) = header(word, from)
     {
         return Some(held);

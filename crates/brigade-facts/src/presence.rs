@@ -103,8 +103,10 @@ impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
         match need {
             Need::Program(word) => {
                 let (directory, fact) = reader.directory();
-                if fact != DirectoryFact::Present {
-                    return Answer::Missing(word.clone());
+                match fact {
+                    DirectoryFact::Present => {}
+                    DirectoryFact::Missing => return Answer::NoDirectory,
+                    DirectoryFact::Outside => return Answer::Outside,
                 }
                 // A command that cannot be split has no program.
                 match reader.argv() {

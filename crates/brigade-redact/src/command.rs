@@ -137,7 +137,7 @@ fn takes_password(command: &str, is_named: bool) -> bool {
         !word.starts_with(['-', '@'])
             && Program::of(word).is_some_and(|program| match program.password() {
                 Password::None => false,
-                Password::Operand(_) => true,
+                Password::Operand(..) => true,
                 _ => has_option,
             })
     };

@@ -38,7 +38,7 @@ impl Redactor {
     /// A list may be a command line, in which a flag names the value after it.
     fn items(&self, items: &[Json], inherited: Inherited) -> Vec<Json> {
         let mut redacted = Vec::with_capacity(items.len());
-        let mut words = ArgvReader::default();
+        let mut words = ArgvReader::of_list(items.iter().filter_map(Json::as_str));
         for item in items {
             let text = item.as_str().unwrap_or_default();
             redacted.push(match words.next(text) {
@@ -99,7 +99,7 @@ fn collect(json: &Json, path: &str, inherited: Inherited, found: &mut Vec<String
             }
         }
         Json::Array(items) => {
-            let mut words = ArgvReader::default();
+            let mut words = ArgvReader::of_list(items.iter().filter_map(Json::as_str));
             for (index, item) in items.iter().enumerate() {
                 let text = item.as_str().unwrap_or_default();
                 let inherited = match words.next(text) {

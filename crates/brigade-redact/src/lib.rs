@@ -41,6 +41,7 @@ mod beside;
 mod bound;
 mod command;
 mod container;
+mod curl;
 mod cut;
 mod excerpt;
 mod json;
@@ -64,6 +65,7 @@ pub use beside::{
 };
 pub use command::{is_secret_command, shown_command, shows};
 pub use container::{container_options, is_of_bundle, is_program, options_of_container};
+pub use curl::header_of_curl;
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
 pub use line::{key_in, secret_of_inner};

@@ -4,15 +4,16 @@
 use super::argv::{ArgvReader, Hidden};
 use super::beside::{is_variable_option, name_of_pair, object_with_values, pair_at, secret_of_query};
 use super::container::{container_options, is_of_bundle, is_program};
+use super::curl;
 use super::option::{
-    is_odd, is_password_behind_user, is_random, is_secret_beside, is_token_of_scheme, password_before_host,
-    password_of_user, reads_like_words, secret_of_option, secret_property,
+    is_odd, is_password_behind_user, is_random, is_secret_beside, is_token_of_scheme, is_value_of_scheme,
+    password_before_host, password_of_user, reads_like_words, secret_of_option, secret_property,
 };
 use super::rules::is_placeholder;
 use super::tokens::{ShellToken, shell_tokens};
 use super::words::{SETTING, WITHOUT_LOGIN};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::{Password, Program, Role};
+use brigade_command::{Program, Role, Starts};
 use code::is_expression;
 use refers::{References, is_code};
 
@@ -69,7 +70,7 @@ pub(crate) fn has_secret(words: &[String]) -> bool {
 pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     let in_container = container_options(&texts);
-    let mut reader = ArgvReader::default();
+    let mut reader = ArgvReader::of(texts.iter().copied());
     let refers = References::of(&texts);
     let part = |at: usize| {
         let word = texts[at];
@@ -109,13 +110,15 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
 pub fn key_in(words: &[&str], at: usize, in_container: &[bool]) -> Option<usize> {
     let word = words[at];
     let back = |by: usize| at.checked_sub(by).map_or("", |before| words[before]);
-    let is_whole = || is_token_of_scheme(back(1), word) || is_password_behind_user(back(2), back(1), word);
+    let is_token = || is_token_of_scheme(back(1), word) && !is_value_of_scheme(back(2), word);
+    let is_whole = || is_token() || is_password_behind_user(back(2), back(1), word);
     secret_of_option(back(1), word)
         .or_else(|| password(words, at, in_container))
         .or_else(|| setting(words, at).then_some(0))
         .or_else(|| literal_of_secret(words, at))
         .or_else(|| is_whole().then_some(0))
         .or_else(|| secret_property(word))
+        .or_else(|| curl::cookie(words, at))
         .or_else(|| password_before_host(word))
 }
 
@@ -200,16 +203,19 @@ pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
     let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     let start = name.map_or(0, |end| end + 1);
     let tokens = shell_tokens(&word[start..])?;
-    let takes_password = |program: Program| program.password() != Password::None;
-    if !is_of_shell(words, at) && !Program::of(&tokens.first()?.text).is_some_and(takes_password) {
-        return None;
-    }
+    // What runs commands gets one, and in any word is one whose program takes a password. Others are texts.
+    let starts = |program: Program| program.starts() != Starts::Nothing;
+    let is_command =
+        is_of_shell(words, at) || words[..at].iter().any(|word| Program::of(word).is_some_and(starts));
     // The options of a command are no options of the one before. Behind a redirection, the same one goes on.
     let goes_on = |token: &ShellToken, next: &ShellToken| {
         !next.starts || word[start + token.range.end..start + next.range.start].contains(['<', '>'])
     };
     let hidden = tokens.chunk_by(goes_on).find_map(|command| {
         let inner: Vec<String> = command.iter().map(|token| token.text.clone()).collect();
+        if !is_command && !takes_password(&inner) {
+            return None;
+        }
         secret_parts(&inner).into_iter().zip(command).find_map(|(part, token)| match part {
             Part::Plain(Hidden::Whole) => Some(token.range.start),
             // Quotes may stand before it.
@@ -222,6 +228,15 @@ pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
         at -= 1;
     }
     (&word[at..] != MARK).then_some(at)
+}
+
+/// Returns whether a command runs a program that takes a password.
+fn takes_password(words: &[String]) -> bool {
+    let mut reader = ArgvReader::of(words.iter().map(String::as_str));
+    for word in words {
+        reader.next(word);
+    }
+    reader.has_program()
 }
 
 /// Returns whether a word is the text that a shell runs: `sh -c TEXT`.

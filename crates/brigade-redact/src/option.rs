@@ -318,6 +318,14 @@ pub(crate) fn is_token_of_scheme(before: &str, word: &str) -> bool {
         && (before.to_ascii_lowercase().contains("authorization") || !reads_like_words(word))
 }
 
+/// Returns whether a word behind a scheme is no token, because the scheme is the value of an option: `--scheme Basic
+/// https://h`. What no setting says, as behind `--auth Bearer`, is one.
+pub(crate) fn is_value_of_scheme(option: &str, word: &str) -> bool {
+    let last = option.trim_start_matches('-').rsplit('-').next().unwrap_or_default();
+    let is_kind = option == "-A" || ["method", "mode", "scheme", "type"].contains(&last);
+    1 < option.len() && option.starts_with('-') && !option.contains(['=', ':']) && (is_kind || !is_odd(word))
+}
+
 /// Returns where the value begins in a word that defines a property with a secret name, such as `-DAPI_KEY=q1`.
 pub(crate) fn secret_property(word: &str) -> Option<usize> {
     let (name, value) = word.strip_prefix('-')?.split_once('=')?;

@@ -15,7 +15,7 @@ use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report a
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
 use brigade_policy::{Failure, LabelProblem, check_label};
 use brigade_profile::{is_reserved, is_taken};
-use brigade_redact::MARK;
+use brigade_redact::{MARK, shown_name};
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
@@ -507,6 +507,8 @@ fn put_all(
         }
         for error in &mut report.errors[before..] {
             (error.file, error.reference) = source.names();
+            let rest = error.field.as_ref().and_then(|field| field.strip_prefix(id)).map(str::to_owned);
+            error.field = rest.map(|rest| format!("{}{rest}", shown_name(id))).or_else(|| error.field.take());
         }
     }
     let runtimes_before = runtimes;
@@ -522,12 +524,11 @@ fn put_all(
                 after.catalog = text;
                 after.runtimes = runtimes.unwrap_or(after.runtimes);
             }
-            (Err(error), _) | (_, Err(error)) => {
-                report.errors.push(refusal(
-                    registering::TARGET_INVALID,
-                    tool.id.to_string(),
-                    &error.to_string(),
-                ));
+            (put, runtimes) => {
+                let file = if put.is_err() { &shown.catalog } else { &shown.runtimes };
+                let error = put.err().or(runtimes.err()).map(|error| error.to_string()).unwrap_or_default();
+                let error = refusal(registering::TARGET_INVALID, tool.id.to_string(), &error);
+                report.errors.push(RegisterErrorRow { file: Some(file.clone()), ..error });
                 break;
             }
         }

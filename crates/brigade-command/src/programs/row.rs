@@ -1,6 +1,6 @@
 //! How a row of the table is written.
 
-use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Value, Writes};
+use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Starts, Value, Writes};
 
 const PLAIN: Spelling = Spelling {
     valued: "",
@@ -27,6 +27,7 @@ pub(super) const fn row(names: &'static [&'static str], role: Role) -> Row {
         writes: Writes::Nothing,
         outputs: ("", &[]),
         password: Password::None,
+        starts: None,
         stores_secrets: false,
         versioned: false,
     }
@@ -133,6 +134,11 @@ impl Row {
 
     pub(super) const fn password(self, password: Password) -> Row {
         Row { password, ..self }
+    }
+
+    /// Where a command stands that it runs, which its role does not say.
+    pub(super) const fn starts(self, starts: Starts) -> Row {
+        Row { starts: Some(starts), ..self }
     }
 
     pub(super) const fn versioned(self) -> Row {

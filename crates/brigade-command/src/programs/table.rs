@@ -4,7 +4,7 @@ use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
 use super::row::{
     container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
 };
-use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Value, Writes};
+use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Starts, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -29,6 +29,31 @@ pub(crate) const JUSTFILES: &[&str] =
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
 const READS_FILE: Hook = hook(Value::File, "f", &["--file"]);
+
+const MYSQL_VALUED: &str = "DehPSTuw";
+
+const LDAP_VALUED: &str = "abdDeEfFhHloOpPRsSTUXyYz";
+
+/// The options of `vault login` whose value is the next word.
+const VAULT_VALUED: &[&str] = &[
+    "address",
+    "agent-address",
+    "ca-cert",
+    "ca-path",
+    "client-cert",
+    "client-key",
+    "field",
+    "format",
+    "header",
+    "method",
+    "mfa",
+    "namespace",
+    "ns",
+    "path",
+    "tls-server-name",
+    "unlock-key",
+    "wrap-ttl",
+];
 
 const TAR_HOOKS: &[Hook] = &[
     hook(Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
@@ -111,7 +136,8 @@ pub(super) const ROWS: &[Row] = &[
         .code("ep", &["--eval", "--print"])
         .valued("rc", &["--config", "--cwd", "--define", "--env-file", "--preload", "--require"])
         .finds(Finds::JavaScript)
-        .files(BUN_FILES),
+        .files(BUN_FILES)
+        .starts(Starts::BehindWords(&["exec", "run", "x"])),
     interpreter(&["deno"]).files(&["deno.json", "deno.jsonc"]),
     interpreter(&["php"])
         .script(Script::File, "f")
@@ -426,10 +452,12 @@ pub(super) const ROWS: &[Row] = &[
         .files(NPM_FILES),
     launcher(&["pnpx"]).finds(Finds::Packages),
     launcher(&["bunx"]).finds(Finds::Packages).files(BUN_FILES),
-    container(&["adb", "crictl", "distrobox", "incus", "kubectl", "lxc", "lxc-attach", "machinectl", "wsl"]),
+    container(&["adb", "crictl", "distrobox", "incus", "kubectl", "lxc", "lxc-attach", "machinectl"]),
+    container(&["wsl"]).starts(Starts::Anywhere),
     container(&["docker", "nerdctl", "podman"]).password(Password::AfterLogin).stores_secrets(),
     other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
-    other(&["docker-compose", "gcloud"]).stores_secrets(),
+    other(&["docker-compose"]).stores_secrets().starts(Starts::BehindWords(&["exec", "run"])),
+    other(&["gcloud"]).stores_secrets(),
     other(&["helm", "oras"]).password(Password::AfterLogin),
     // Programs that run a command only in some subcommands.
     subcommands(&["asdf", "bundle", "pyenv", "rbenv"], &["exec"]),
@@ -476,12 +504,12 @@ pub(super) const ROWS: &[Row] = &[
     other(&["cargo"])
         .ends_of_code(&[".rs", "Cargo.toml"])
         .finds(Finds::Build)
-        .password(Password::Operand(&["login"])),
+        .password(Password::Operand(&["login"], &["C", "Z", "color", "config", "registry"])),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
     other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
-    other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned(),
+    other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned().starts(Starts::BehindWords(&["run"])),
     other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
     // Names of go's options have one dash or two.
     other(&["go"])
@@ -553,36 +581,62 @@ pub(super) const ROWS: &[Row] = &[
     other(&["mkdir", "rmdir", "shred", "tee", "touch", "truncate"])
         .valued("dmrst", &[])
         .writes(Writes::Operands),
-    other(&["zip"]).hooks(&[hook(Value::ShellText, "", &["--unzip-command"])]).password(Password::Short("P")),
+    other(&["zip"])
+        .valued("bnOstxi", &[])
+        .hooks(&[hook(Value::ShellText, "", &["--unzip-command"])])
+        .password(Password::Short("P")),
     // Other programs: removal of files, and passwords on the command line.
     row(&["grm", "rm"], Role::Remove).writes(Writes::Operands),
-    other(&["ssh"]).password(Password::OtherShort),
-    other(&["curl"]).outputs("o", &["--output"]).password(Password::User("uU")),
-    other(&["http", "https", "xh", "xhs"]).password(Password::User("a")),
-    other(&["sshpass"]).password(Password::Short("p")),
+    other(&["ssh"]).password(Password::OtherShort).starts(Starts::Anywhere),
+    other(&["curl"])
+        .valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[])
+        .outputs("o", &["--output"])
+        .password(Password::User("uU")),
+    other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).password(Password::User("a")),
+    other(&["sshpass"]).valued("dfP", &[]).password(Password::Short("p")).starts(Starts::Anywhere),
     other(&["mariadb", "mariadb-admin", "mariadb-check", "mariadb-dump", "mariadb-import", "mariadb-show"])
+        .valued(MYSQL_VALUED, &[])
         .password(Password::ShortAttached("p")),
     other(&["mysql", "mysqladmin", "mysqlbinlog", "mysqlcheck", "mysqldump", "mysqlimport", "mysqlpump"])
+        .valued(MYSQL_VALUED, &[])
         .password(Password::ShortAttached("p")),
-    other(&["mysqlsh", "mysqlshow", "mysqlslap"]).password(Password::ShortAttached("p")),
+    other(&["mysqlsh", "mysqlshow", "mysqlslap"])
+        .valued(MYSQL_VALUED, &[])
+        .password(Password::ShortAttached("p")),
     other(&["mongo", "mongodump", "mongoexport", "mongofiles", "mongoimport", "mongorestore", "mongosh"])
+        .valued("cdfhjoqu", &[])
         .password(Password::Short("p")),
-    other(&["mongostat", "mongotop"]).password(Password::Short("p")),
+    other(&["mongostat", "mongotop"]).valued("hu", &[]).password(Password::Short("p")),
     other(&["cbq", "couchbase-cli", "cqlsh", "mycli", "rabbitmqadmin", "twine"])
+        .valued("cDefhHkPrRSu", &[])
         .password(Password::Short("p")),
-    other(&["keydb-cli", "redis-benchmark", "redis-cli", "valkey-cli"]).password(Password::Short("a")),
-    other(&["bcp", "ipmitool", "mosquitto_pub", "mosquitto_rr", "mosquitto_sub", "mssql-cli", "sqlcmd"])
+    other(&["keydb-cli", "redis-benchmark", "redis-cli", "valkey-cli"])
+        .valued("dDhinprstuX", &[])
+        .password(Password::Short("a")),
+    other(&["bcp", "mssql-cli", "sqlcmd", "tsql"])
+        .valued("acdDeEfFhHiKlmMoqQrsStUvwyYzZ", &[])
         .password(Password::Short("P")),
-    other(&["tsql", "unzip"]).password(Password::Short("P")),
-    other(&["ssh-keygen"]).password(Password::Short("NP")),
+    other(&["ipmitool"]).valued("AbBcCdefgHIkKlLmNoOpRStTUyz", &[]).password(Password::Short("P")),
+    other(&["mosquitto_pub", "mosquitto_rr", "mosquitto_sub"])
+        .valued("ACDeFfhiIkKLmMpqtTuUVWx", &[])
+        .password(Password::Short("P")),
+    other(&["unzip"]).valued("dx", &[]).password(Password::Short("P")),
+    other(&["ssh-keygen"]).valued("abCDEfFIJjKMmnOrRsStVwYZz", &[]).password(Password::Short("NP")),
     other(&["ldapadd", "ldapcompare", "ldapdelete", "ldapexop", "ldapmodify", "ldapmodrdn", "ldapsearch"])
+        .valued(LDAP_VALUED, &[])
         .password(Password::Short("w")),
-    other(&["ldapwhoami"]).password(Password::Short("w")),
-    other(&["ldappasswd"]).password(Password::Short("asw")),
-    other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"]).password(Password::ShortAttached("p")),
-    other(&["bao", "vault"]).password(Password::Operand(&["login"])),
-    other(&["ngrok"]).password(Password::Operand(&["authtoken"])),
-    other(&["doctl"]).password(Password::Short("t")),
+    other(&["ldapwhoami"]).valued(LDAP_VALUED, &[]).password(Password::Short("w")),
+    other(&["ldappasswd"]).valued("bdDeEfHhoOpRtTUXyY", &[]).password(Password::Short("asw")),
+    // Their options are no bundles.
+    other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"])
+        .valued("abcdefghijklmnoqrstuvwxyz", &[])
+        .password(Password::ShortAttached("p")),
+    other(&["bao", "vault"]).password(Password::Operand(&["login"], VAULT_VALUED)),
+    other(&["ngrok"]).password(Password::Operand(
+        &["add-authtoken", "authtoken"],
+        &["config", "log", "log-format", "log-level", "region"],
+    )),
+    other(&["doctl"]).valued("cou", &[]).password(Password::Short("t")),
     other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"])
         .password(Password::AfterLogin),
 ];

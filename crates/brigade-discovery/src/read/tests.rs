@@ -316,6 +316,8 @@ fn what_is_left_out_of_a_definition_is_named() {
     assert_eq!((command.as_str(), none.len()), ("npx -y a b x c d", 0));
     assert_eq!(server(r#""command": "npx -y 'a b' x""#).command, ["npx", "-y", "a b", "x"]);
     assert_eq!(server(r#""command": "x", "env": {"A=CANARY": ""}"#).env_labels, ["A=[redacted]"]);
+    let headers = server(r#""url": "https://h/x", "headers": {"X-Team: CANARY": "1"}"#).header_names;
+    assert_eq!(headers, ["X-Team: [redacted]"]);
 }
 
 #[test]

@@ -129,6 +129,10 @@ fn values_behind_their_names_are_found() {
 
 #[test]
 fn values_of_headers_and_urls_are_found() {
+    check(&["curl", "-sH", "X-Foo: v", "h"], &["curl", "-sH", "X-Foo: [redacted]", "h"]);
+    check(&["curl", "-sSLH", "X-Foo: v"], &["curl", "-sSLH", "X-Foo: [redacted]"]);
+    check(&["curl", "-sHX-Foo:v"], &["curl", "-sHX-Foo:[redacted]"]);
+    check(&["rsync", "-aH", "host:x", "y"], &["rsync", "-aH", "host:x", "y"]);
     check(&["npx", "--header", "X-Org-Id: v w"], &["npx", "--header", "X-Org-Id: [redacted]"]);
     check(&["npx", "--header=X:v"], &["npx", "--header=X:[redacted]"]);
     check(&["curl", "-H", "X: v"], &["curl", "-H", "X: [redacted]"]);

@@ -107,6 +107,102 @@ fn passwords_behind_short_options_of_programs_are_masked() {
 }
 
 #[test]
+fn options_of_programs_are_found_in_bundles() {
+    for (line, shown) in [
+        ("curl -sSu bob:V9 https://h", "curl -sSu bob:[redacted] https://h"),
+        ("curl -kU bob:V9 -Lsu a:V9", "curl -kU bob:[redacted] -Lsu a:[redacted]"),
+        ("curl -subob:V9 https://h", "curl -subob:[redacted] https://h"),
+        ("curl -b a=V9 -sb c=V9 https://h", "curl -b a=[redacted] -sb c=[redacted] https://h"),
+        ("ldapsearch -xwV9 -b dc=x", "ldapsearch -xw[redacted] -b dc=x"),
+        ("ldapsearch -xZZwV9", "ldapsearch -xZZw[redacted]"),
+        ("ldapsearch -xZZw V9", "ldapsearch -xZZw [redacted]"),
+        ("mysql -vpV9 shop", "mysql -vp[redacted] shop"),
+        ("zip -rPV9 a.zip b", "zip -rP[redacted] a.zip b"),
+        ("unzip -oPV9 a.zip", "unzip -oP[redacted] a.zip"),
+        ("sshpass -vpV9 ssh h", "sshpass -vp[redacted] ssh h"),
+        ("http -A bearer -a V9 https://h", "http -A bearer -a [redacted] https://h"),
+        ("xh -aV9 --auth-type=bearer https://h", "xh -a[redacted] --auth-type=bearer https://h"),
+        ("x --auth Bearer hunter2xyz", "x --auth Bearer [redacted]"),
+        ("vault login -address https://h V9", "vault login -address https://h [redacted]"),
+        ("vault login -no-print -namespace ns V9", "vault login -no-print -namespace ns [redacted]"),
+        ("vault login -path p -method=token V9", "vault login -path p -method=token [redacted]"),
+        ("cargo login --registry x V9", "cargo login --registry x [redacted]"),
+        ("ngrok --config f authtoken V9", "ngrok --config f authtoken [redacted]"),
+        ("ngrok --region eu config add-authtoken V9", "ngrok --region eu config add-authtoken [redacted]"),
+        ("ssh mongo redis-cli -a V9", "ssh mongo redis-cli -a [redacted]"),
+        ("docker exec db mysql -pV9", "docker exec db mysql -p[redacted]"),
+        ("docker compose -f f exec db mysql -pV9", "docker compose -f f exec db mysql -p[redacted]"),
+        ("docker-compose exec db mysql -pV9", "docker-compose exec db mysql -p[redacted]"),
+        ("kubectl exec x -- mysql -pV9", "kubectl exec x -- mysql -p[redacted]"),
+        ("npx -y mysql -pV9", "npx -y mysql -p[redacted]"),
+        ("sudo -u mysql redis-cli -a V9", "sudo -u mysql redis-cli -a [redacted]"),
+        ("sudo -E timeout 5 mysql -pV9", "sudo -E timeout 5 mysql -p[redacted]"),
+        ("env A=1 nice -n 5 mysql -pV9", "env A=1 nice -n 5 mysql -p[redacted]"),
+        ("A=1 mysql -pV9", "A=1 mysql -p[redacted]"),
+        ("heroku run mysql -pV9", "heroku run mysql -p[redacted]"),
+        ("python3 -m mycli -p V9", "python3 -m mycli -p [redacted]"),
+        ("docker --debug login -u b -p V9", "docker --debug login -u b -p [redacted]"),
+        ("helm registry login h -p V9", "helm registry login h -p [redacted]"),
+    ] {
+        check(line, shown);
+        assert!(is_secret_command(line), "{line}");
+    }
+    for line in [
+        "mysql -vp shop",
+        "mysql -uphp -Dshop_dp",
+        "curl -sSo up:x -Hp https://h",
+        "curl -b cookies -sfb $COOKIES https://h",
+        "ldapsearch -xWLLL -s sub",
+        "vault login -method=oidc role=reader1",
+        "vault login -method userpass username=bob",
+        "cargo login --registry mine1",
+        "http -A bearer https://x",
+        "npx x --auth-type bearer https://x.example",
+        "x --scheme Basic https://h1.example:8080/a",
+        "npx x --auth basic server1.js",
+        "kubectl logs mongo -p 100",
+        "cargo run -p mongo -p pkg1",
+        "git add mongo -p f1",
+        "cf push login -p dist/app1.war",
+        "az network vnet create -n login -p x1",
+        "ls redis-cli -a dir1",
+        "sudo ls redis-cli -a dir1",
+        "timeout 5 git add mongo -p f1",
+    ] {
+        check(line, line);
+        assert!(!is_secret_command(line), "{line}");
+    }
+}
+
+#[test]
+fn a_command_in_any_word_is_read_by_the_same_rules() {
+    for (program, text, shown) in [
+        ("ssh h", "cd /x && mysql -pV9", "cd /x && mysql -p[redacted]"),
+        ("ssh h", "export A=1; redis-cli -a V9", "export A=1; redis-cli -a [redacted]"),
+        ("ssh h", "echo x | redis-cli -a V9", "echo x | redis-cli -a [redacted]"),
+        ("ssh h", "false || redis-cli -a V9", "false || redis-cli -a [redacted]"),
+        ("ssh h", "cd x\nredis-cli -a V9", "cd x\nredis-cli -a [redacted]"),
+        ("ssh h", "sudo mysql -pV9", "sudo mysql -p[redacted]"),
+        ("ssh h", "mytool --pat abcdefgh99", "mytool --pat [redacted]"),
+        ("watch", "cd x && mysql -pV9", "cd x && mysql -p[redacted]"),
+        ("script -qc", "cd x && mysql -pV9", "cd x && mysql -p[redacted]"),
+        ("hyperfine", "curl -sSu a:V9 h", "curl -sSu a:[redacted]"),
+        ("mytool --run", "x; docker exec db mysql -pV9", "x; docker exec db mysql -p[redacted]"),
+    ] {
+        let mut words: Vec<String> = program.split(' ').map(str::to_owned).collect();
+        words.push(text.to_owned());
+        let found = Redactor::new(&[]).redact_command(&words);
+        assert_eq!(found.last().map(Redacted::as_str), Some(shown), "{program}");
+        assert!(has_secret(&words), "{program} {text}");
+        let line = format!("{program} \"{text}\"");
+        assert!(!shown_command(&line).contains("V9"), "{line}");
+    }
+    for line in ["git commit -m 'say how mysql -pX works'", "ssh h 'cd x && kubectl logs mongo -p 100'"] {
+        assert!(!is_secret_command(line), "{line}");
+    }
+}
+
+#[test]
 fn what_refers_to_a_secret_or_is_about_one_stays() {
     for line in [
         "x --private-key ~/.ssh/id",

@@ -53,6 +53,7 @@ impl StateReason {
             let of_plan = match known.code.as_str() {
                 "program_missing" => "program_not_found",
                 "script_missing" => "script_not_found",
+                "missing_cwd" => "missing_cwd",
                 _ => return known.message == other.message,
             };
             other.code == of_plan

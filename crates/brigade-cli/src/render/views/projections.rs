@@ -214,7 +214,12 @@ impl View for ApplyReport {
         show_orphans(&self.orphans, &self.target, &mut page.data);
         page.data.gap();
         page.data.field(if self.dry_run { "to write" } else { "written" }, self.applied_count.to_string());
-        page.data.field("unchanged", self.skipped_count.saturating_sub(self.refused_count).to_string());
+        let without_source = self.skipped.iter().filter(|item| item.status == "missing_source").count();
+        let not_written = self.refused_count + without_source;
+        page.data.field("unchanged", self.skipped_count.saturating_sub(not_written).to_string());
+        if 0 < without_source {
+            page.data.field("without source", without_source.to_string());
+        }
         page.data.field("refused", self.refused_count.to_string());
         page.data.field("conflicts", self.conflict_count.to_string());
         if self.dry_run && 0 < self.applied_count + self.pruned.len() {
@@ -228,11 +233,12 @@ impl View for ApplyReport {
             let files =
                 if left == 1 { "1 file was not".to_owned() } else { format!("{left} files were not") };
             let (files, rest) = match (self.dry_run, left) {
-                (true, 1) => ("1 file would not be".to_owned(), "the others would be up to date"),
-                (true, _) => (format!("{left} files would not be"), "the others would be up to date"),
-                (false, _) => (files, "all others are up to date"),
+                (true, 1) => ("1 file would not be".to_owned(), "; the others would be up to date"),
+                (true, _) => (format!("{left} files would not be"), "; the others would be up to date"),
+                (false, _) => (files, "; all others are up to date"),
             };
-            page.note(&format!("exit code 1: {files} written; {rest}"));
+            let is_rest_done = without_source == 0 && self.failed.is_empty();
+            page.note(&format!("exit code 1: {files} written{}", if is_rest_done { rest } else { "" }));
         }
         if 0 < self.conflict_count && !self.force {
             page.note("use --force to overwrite files with local edits");
