@@ -342,7 +342,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Tells whether a program is given by a path that leads into the workspace, or that leads elsewhere in each process.
+    /// Tells whether a program is given by a path that leads into the workspace, or that leads elsewhere in each
+    /// process.
     pub(super) fn is_own(&self, program: &str) -> bool {
         let leads_inside = || is_of_workspace(Path::new(program), self.files);
         program.contains('/') && (!program.starts_with('/') || is_of_a_process(program) || leads_inside())
