@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Json};
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_projection::folders;
@@ -60,7 +60,7 @@ impl Projected {
     fn to_text(&self) -> String {
         let paths = self.paths.iter().map(|path| path.as_str().to_owned()).collect();
         let document = Document { schema: SCHEMA.to_owned(), complete: self.is_complete, paths };
-        to_json(&document).expect("a list of paths is JSON").to_pretty()
+        pretty_text(&document).expect("a list of paths is JSON")
     }
 }
 

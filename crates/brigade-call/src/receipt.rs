@@ -11,7 +11,7 @@ mod summary;
 
 use std::collections::BTreeMap;
 
-use brigade_core::json::exact;
+use brigade_core::json::{exact, pretty_text};
 use brigade_core::{Extra, Fingerprint, Json, Number, Object, RunId, Timestamp, record};
 use brigade_policy::{CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
@@ -582,7 +582,7 @@ impl Receipt {
 
     /// Returns the bytes of the receipt's file: indented JSON with a final newline.
     pub fn to_bytes(&self) -> Vec<u8> {
-        Json::Object(self.to_members()).to_pretty().into_bytes()
+        pretty_text(self).expect("a receipt is JSON").into_bytes()
     }
 
     /// Returns the run's id.

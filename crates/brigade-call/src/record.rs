@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::json::{Mismatch, from_record, hand_over, to_json, to_record};
+use brigade_core::json::{Mismatch, RecordText, from_record, serialize_record, to_json, to_record};
 use brigade_core::{CallId, CheckpointId, Extra, Fingerprint, Hint, Json, Object, RunId, Timestamp, reasons};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
@@ -199,16 +199,23 @@ impl Call {
 
     /// Writes the record: the keys of v0.30, our own, and all unknown ones.
     pub fn to_record(&self) -> Object {
-        self.members(Some(RECORD_VERSION))
+        let record = to_json(&self.members(Some(RECORD_VERSION))).expect("a call is JSON");
+        to_record(record, &Extra::from(self.extra.clone()))
     }
 
-    fn members(&self, record_version: Option<i64>) -> Object {
+    /// Writes what [`Call::to_record`] returns as text, to which members can be added.
+    pub fn to_record_text(&self) -> RecordText {
+        let record = self.members(Some(RECORD_VERSION));
+        RecordText::new(&record, &Extra::from(self.extra.clone())).expect("a call is JSON")
+    }
+
+    fn members(&self, record_version: Option<i64>) -> CallRecord<'_> {
         let approval = self.approval.as_ref();
         let claim = self.claim.as_ref();
         let receipt = self.receipt.as_ref();
         let ledger = receipt.and_then(|receipt| receipt.ledger.as_ref());
         let replay = self.replay.as_ref();
-        let record = CallRecord {
+        CallRecord {
             record_version,
             id: Cow::Borrowed(&self.id),
             status: Cow::Borrowed(&self.status),
@@ -258,8 +265,7 @@ impl Call {
                 .map(Cow::Borrowed),
             replay_created_at: replay.map(|replay| replay.created_at),
             resume_checkpoint_id: self.resume_checkpoint_id.as_ref().map(Cow::Borrowed),
-        };
-        to_record(to_json(&record).expect("a call is JSON"), &Extra::from(self.extra.clone()))
+        }
     }
 
     /// Reads a record of any version.
@@ -439,7 +445,7 @@ fn blockers(messages: Vec<Cow<'_, str>>, details: Vec<BlockerDetail>) -> Vec<Blo
 impl Serialize for Call {
     /// Writes the call as reports show it: the record without its version.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        hand_over(Json::Object(self.members(None)), serializer)
+        serialize_record(&self.members(None), &Extra::from(self.extra.clone()), serializer)
     }
 }
 

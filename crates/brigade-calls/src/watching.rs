@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall, binds};
 use brigade_catalog::Family;
-use brigade_core::json::{from_json, matching, to_json};
+use brigade_core::json::{from_json, matching, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
 use brigade_exec::Watch;
 use brigade_facts::{Config, is_code_file};
@@ -62,7 +62,7 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     }
     known.tools.insert(tool_id.clone(), run_id);
     known.schema = SCHEMA.to_owned();
-    let text = to_json(&known).expect("ids are JSON").to_pretty();
+    let text = pretty_text(&known).expect("ids are JSON");
     let _ = seams.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
 }
 

@@ -23,6 +23,7 @@ mod record;
 mod reprint;
 mod rows;
 mod ser;
+mod sorted_text;
 mod token;
 mod tree;
 mod write;
@@ -41,6 +42,7 @@ pub use record::{Extra, RecordDeserializer, exact, from_record, matching, presen
 pub use reprint::{Shown, reprint};
 pub use rows::Rows;
 pub use ser::{hand_over, to_json};
+pub use sorted_text::{RecordLine, RecordText, compact_text, pretty_text, serialize_record};
 pub use token::Text;
 pub use tree::{PlacedData, PlacedEntry, PlacedValue};
 pub use write::write_strings;

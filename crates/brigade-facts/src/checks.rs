@@ -11,7 +11,7 @@ use std::path::Path;
 
 use brigade_call::VerifiedStart;
 use brigade_catalog::{Catalog, Version};
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, RelPath};
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,7 @@ impl KeptChecks {
         self.commands
             .retain(|command, kept| known.contains(command) && kept.paths().all(|path| masks.shows(path)));
         let document = Document { schema: SCHEMA.to_owned(), commands: self.commands };
-        let text = to_json(&document).expect("what commands told is JSON").to_pretty();
+        let text = pretty_text(&document).expect("what commands told is JSON");
         fs.create_dir_all(&path().parent())?;
         fs.write_cache(&path(), text.as_bytes())
     }

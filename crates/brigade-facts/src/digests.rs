@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use brigade_core::json::{from_json, matching, to_json};
+use brigade_core::json::{from_json, matching, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_exec::{FileStamp, KnownDigests};
 use brigade_fs::{Fs, RelPath};
@@ -101,7 +101,7 @@ impl Digests {
         }
         all.extend(learned);
         let document = Document { schema: SCHEMA.to_owned(), files: all };
-        let text = to_json(&document).expect("digests are JSON").to_pretty();
+        let text = pretty_text(&document).expect("digests are JSON");
         let _ = fs.write_cache(&path(), text.as_bytes());
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a line that the journal itself reads.
 
-use brigade_core::json::{Raw, members, to_json};
+use brigade_core::json::{Raw, RecordLine, members, to_json};
 use brigade_core::{Json, Timestamp};
 use serde::Serialize;
 
@@ -229,35 +229,57 @@ pub fn look_at(kind: &dyn Kind, line: &[u8]) -> Content {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Content::Blank;
     }
-    let mut wanted: Members<'_> = [None; MEMBERS];
-    let (mut sequence, mut ledger, mut batch) = (None, None, None);
-    let mut is_header = false;
-    let walked = members(line, |key, value| {
-        match key.raw() {
-            "sequence" => sequence = Some(value),
-            "receipt_sequence" => ledger = Some(value),
-            BATCH_KEY => batch = Some(value),
-            key => match kind.member(key) {
-                Some(place) => wanted[place] = Some(value),
-                None => is_header |= key == HEADER_KEY,
-            },
-        };
-    });
-    if walked.is_err() {
-        return Content::Broken;
+    let mut seen = Seen::default();
+    match members(line, |key, value| seen.take(kind, key.raw(), value)) {
+        Ok(()) => seen.judge(kind),
+        Err(_) => Content::Broken,
     }
-    match kind.facts(&wanted) {
-        Some(facts) => {
-            let own = |raw: Option<Raw<'_>>| raw.filter(|_| facts.is_ours).and_then(Raw::natural);
-            Content::Record(Peeked {
-                sequence: own(sequence),
-                ledger: own(ledger),
-                batch: batch.filter(|_| facts.is_ours).and_then(BatchMark::of),
-                facts,
-            })
+}
+
+/// Classifies a line whose members are known.
+pub(crate) fn look_at_written(kind: &dyn Kind, line: &RecordLine) -> Content {
+    let mut seen = Seen::default();
+    line.members().for_each(|(key, value)| seen.take(kind, key, value));
+    seen.judge(kind)
+}
+
+/// The members of a line that say what it is.
+#[derive(Default)]
+struct Seen<'a> {
+    wanted: Members<'a>,
+    sequence: Option<Raw<'a>>,
+    ledger: Option<Raw<'a>>,
+    batch: Option<Raw<'a>>,
+    is_header: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn take(&mut self, kind: &dyn Kind, key: &str, value: Raw<'a>) {
+        match key {
+            "sequence" => self.sequence = Some(value),
+            "receipt_sequence" => self.ledger = Some(value),
+            BATCH_KEY => self.batch = Some(value),
+            key => match kind.member(key) {
+                Some(place) => self.wanted[place] = Some(value),
+                None => self.is_header |= key == HEADER_KEY,
+            },
         }
-        None if is_header => Content::Header,
-        None => Content::Broken,
+    }
+
+    fn judge(self, kind: &dyn Kind) -> Content {
+        match kind.facts(&self.wanted) {
+            Some(facts) => {
+                let own = |raw: Option<Raw<'_>>| raw.filter(|_| facts.is_ours).and_then(Raw::natural);
+                Content::Record(Peeked {
+                    sequence: own(self.sequence),
+                    ledger: own(self.ledger),
+                    batch: self.batch.filter(|_| facts.is_ours).and_then(BatchMark::of),
+                    facts,
+                })
+            }
+            None if self.is_header => Content::Header,
+            None => Content::Broken,
+        }
     }
 }
 

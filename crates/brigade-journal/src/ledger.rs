@@ -14,7 +14,7 @@ mod end;
 
 use std::time::Instant;
 
-use brigade_core::json::from_json;
+use brigade_core::json::{compact_text, from_json};
 use brigade_core::{Dialect, Extra, Fingerprint, Json, Object, Timestamp, record};
 use brigade_fs::{Fs, FsError, ReadFile, RelPath};
 
@@ -110,7 +110,7 @@ impl LedgerEntry {
     }
 
     fn to_line(&self) -> String {
-        format!("{}\n", Json::Object(self.to_members()).to_compact())
+        format!("{}\n", compact_text(self).expect("a record is JSON"))
     }
 
     /// Parses a line without verifying the hash.

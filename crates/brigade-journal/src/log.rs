@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brigade_fs::{FsError, Lines, ReadFile, RelPath};
@@ -125,6 +125,16 @@ impl Scanned {
         }
         self.unfinished = held.into_iter().map(|(_, span)| span).collect();
         Ok(())
+    }
+
+    /// Takes in complete lines at the end of what was read.
+    fn take_in_written(&mut self, kind: &dyn Kind, length: usize, written: Vec<(Peeked, Range<usize>)>) {
+        for (peeked, at) in written {
+            let offset = self.end + at.start as u64;
+            let length = u32::try_from(at.len()).unwrap_or(u32::MAX);
+            self.take_in(kind, peeked, Span { offset, length });
+        }
+        self.end += length as u64;
     }
 
     fn take_in(&mut self, kind: &dyn Kind, peeked: Peeked, span: Span) {
@@ -515,17 +525,24 @@ impl Log {
         Ok(parts.index.as_ref().map_or(0, |index| index.lines) + parts.scanned.lines)
     }
 
-    /// Reads the lines that the holder of the lock appended.
-    pub(crate) fn extend(&mut self) -> Result<(), FsError> {
-        if let Some(mut rebuilt) = self.rebuilt.take() {
-            rebuilt.scanned.scan(&*self.journal.kind, &*self.file, self.generation)?;
+    /// Takes in the lines that the holder of the lock appended: `length` bytes, of which `written` says where which
+    /// records are. Without that, and where more than these bytes is new, the file is read.
+    pub(crate) fn extend(
+        &mut self,
+        length: usize,
+        written: Vec<(Peeked, Range<usize>)>,
+    ) -> Result<(), FsError> {
+        if let Some(rebuilt) = self.rebuilt.take() {
             self.parts = OnceLock::from(rebuilt);
+        }
+        let Some(Parts { scanned, .. }) = self.parts.get_mut() else { return Ok(()) };
+        let kind = &*self.journal.kind;
+        let is_known = !written.is_empty() && scanned.unfinished.is_empty() && !scanned.is_unterminated;
+        if is_known && self.file.len()? == scanned.end + length as u64 {
+            scanned.take_in_written(kind, length, written);
             return Ok(());
         }
-        match self.parts.get_mut() {
-            Some(parts) => parts.scanned.scan(&*self.journal.kind, &*self.file, self.generation),
-            None => Ok(()),
-        }
+        scanned.scan(kind, &*self.file, self.generation)
     }
 
     /// Writes a new index if enough bytes follow the current one. The caller must hold the lock.

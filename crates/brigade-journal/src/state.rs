@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use brigade_core::json::compact_text;
 use brigade_core::{Dialect, Extra, Json, record};
 use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
 
@@ -51,7 +52,7 @@ impl Header {
     pub(crate) fn to_line(&self) -> String {
         let mut header = self.clone();
         header.extra.complete();
-        format!("{}\n", Json::Object(header.to_members()).to_compact())
+        format!("{}\n", compact_text(&header).expect("a record is JSON"))
     }
 
     fn from_line(line: &[u8]) -> Option<Header> {
@@ -299,7 +300,7 @@ impl State {
             return Ok(false);
         }
         if length < now.1 {
-            journal.extend()?;
+            journal.extend(0, Vec::new())?;
         }
         self.loaded = Some(now);
         Ok(true)

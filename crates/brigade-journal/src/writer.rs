@@ -1,13 +1,15 @@
 //! Changes to the journal, under its lock.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use brigade_core::Timestamp;
+use brigade_core::json::RecordLine;
 use brigade_fs::{Fs as _, Late, Lock};
 
 use crate::compact::{self, Rewrite};
-use crate::entry::BatchMark;
+use crate::entry::{BatchMark, Content, Peeked, look_at_written};
 use crate::error::JournalError;
 use crate::log::WORTH_INDEX;
 use crate::quarantine;
@@ -101,7 +103,7 @@ impl Writer {
     pub fn append_batch(
         &mut self,
         count: usize,
-        line: &dyn Fn(usize, Option<BatchMark>) -> String,
+        line: &dyn Fn(usize, Option<BatchMark>) -> RecordLine,
         now: Timestamp,
     ) -> Result<(), JournalError> {
         if count == 0 {
@@ -109,13 +111,21 @@ impl Writer {
         }
         self.prepare(now)?;
         let mut bytes = String::new();
+        let mut written = Vec::with_capacity(count);
+        let kind = self.state.place().kind.clone();
         let generation = self.state.header.as_ref().map_or(0, |header| header.generation);
         for place in 0..count {
             let rest = (count - 1 - place) as u64;
             // Without a mark, a crash during the write could leave only a part of the batch.
-            bytes.push_str(&line(place, (1 < count).then_some(BatchMark { generation, rest })));
+            let line = line(place, (1 < count).then_some(BatchMark { generation, rest }));
+            if let Content::Record(peeked) = look_at_written(&*kind, &line) {
+                written.push((peeked, bytes.len()..bytes.len() + line.as_str().len()));
+            }
+            bytes.push_str(line.as_str());
+            bytes.push('\n');
         }
-        self.append(bytes.as_bytes(), now)
+        let are_all_records = written.len() == count;
+        self.append_written(bytes.as_bytes(), if are_all_records { written } else { Vec::new() }, now)
     }
 
     /// Appends complete lines in one durable write.
@@ -123,6 +133,16 @@ impl Writer {
     /// # Errors
     /// Fails if the journal was written by a newer version or is not a file, or on a disk error.
     pub fn append(&mut self, lines: &[u8], now: Timestamp) -> Result<(), JournalError> {
+        self.append_written(lines, Vec::new(), now)
+    }
+
+    /// Appends lines. `written` says what they are, if that is known: records, of one batch at most.
+    fn append_written(
+        &mut self,
+        lines: &[u8],
+        mut written: Vec<(Peeked, Range<usize>)>,
+        now: Timestamp,
+    ) -> Result<(), JournalError> {
         self.prepare(now)?;
         let mut bytes = lines;
         let with_feed;
@@ -131,6 +151,7 @@ impl Writer {
         {
             with_feed = [b"\n", lines].concat();
             bytes = &with_feed;
+            written.clear();
         }
         self.is_stale = true;
         let started = Instant::now();
@@ -141,15 +162,20 @@ impl Writer {
         }
         tracing::debug!(bytes = bytes.len(), took_ms = millis(started), "appended to the journal");
         // The write is done from here on. Later failures only leave more work to the next writer.
-        self.is_stale = self.after_append(now).is_err();
+        self.is_stale = self.after_append(bytes.len(), written, now).is_err();
         Ok(())
     }
 
-    fn after_append(&mut self, now: Timestamp) -> Result<(), JournalError> {
+    fn after_append(
+        &mut self,
+        length: usize,
+        written: Vec<(Peeked, Range<usize>)>,
+        now: Timestamp,
+    ) -> Result<(), JournalError> {
         // A process that writes again and again has all lines in memory, and leaves the work to others for longer.
         let (worth, dead) = if self.is_known { (KNOWN_WORTH_INDEX, KNOWN_DEAD) } else { (WORTH_INDEX, DEAD) };
         if let Some(journal) = &mut self.state.journal {
-            journal.extend()?;
+            journal.extend(length, written)?;
             journal.refresh_index(worth)?;
         }
         self.state.appended()?;

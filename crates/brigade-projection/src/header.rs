@@ -12,7 +12,7 @@
 //! Reading accepts every comment in every file, so headers that v0.30 wrote (`<!-- -->` on line 1 of any
 //! file, `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
 
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{compact_text, from_json};
 use brigade_core::{Json, StoredFingerprint};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -97,7 +97,7 @@ impl Header {
 
     /// Writes the header's line with its line feed.
     pub(crate) fn line(&self, comment: Comment) -> String {
-        let json = guarded(&to_json(self).expect("a header is JSON").to_compact());
+        let json = guarded(&compact_text(self).expect("a header is JSON"));
         let mut line = comment.write(&format!("{MARKER} {json}"));
         line.push('\n');
         line

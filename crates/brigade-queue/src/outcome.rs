@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brigade_call::{Call, Checkpoint, RUNS, Receipt, RunObserved};
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{CallId, Dialect, Json, RunId, Timestamp};
 use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
 use brigade_policy::Failure;
@@ -55,8 +55,8 @@ struct Document<'a> {
 impl Outcome {
     fn to_bytes(&self) -> Vec<u8> {
         let Outcome { receipt, checkpoints } = self;
-        let document = to_json(&Document { schema: SCHEMA, receipt, checkpoints });
-        document.expect("an outcome is JSON").to_pretty().into_bytes()
+        let document = pretty_text(&Document { schema: SCHEMA, receipt, checkpoints });
+        document.expect("an outcome is JSON").into_bytes()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Outcome> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_core::ErrorKind;
-use brigade_core::json::to_json;
+use brigade_core::json::pretty_text;
 use brigade_doctor::SarifLog;
 use brigade_facts::CATALOG;
 use brigade_fs::{DiskFs, FileMode, Fs as _, RelPath};
@@ -31,7 +31,7 @@ impl CatalogReport {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder =
             DiskFs::open(folder.unwrap_or(Path::new("."))).map_err(|error| unusable(error.to_string()))?;
-        let text = to_json(&self.sarif()).expect("a log is JSON").to_pretty();
+        let text = pretty_text(&self.sarif()).expect("a log is JSON");
         Ok(folder.write_atomic(&name, text.as_bytes(), FileMode::KeepOr(0o644))?)
     }
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use brigade_call::{RuntimeMetadata, VerifiedStart};
 use brigade_catalog::{Masks, Runtime};
+use brigade_core::Timestamp;
+use brigade_core::json::compact_text;
 use brigade_core::text::short;
-use brigade_core::{Json, Timestamp};
 use brigade_doctor::Health;
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::{CancelToken, Control, EndedBy, Ending, PrivateFolder, ProcessIdentity, Stream, run};
@@ -229,7 +230,7 @@ pub(crate) fn remember(
             file.extra.show(&["started_at"]);
             let detail = masks.shown(&health.detail);
             set_result(&Health { detail, ..health.clone() }, &mut file);
-            let text = Json::Object(file.to_members()).to_compact();
+            let text = compact_text(&file).expect("a record is JSON");
             fs.write_cache(path, format!("{text}\n").as_bytes())
         }
         HealthFile::Nowhere => Ok(()),

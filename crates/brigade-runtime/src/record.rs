@@ -16,6 +16,7 @@
 
 use brigade_call::{LogWriter, RuntimeMetadata};
 use brigade_catalog::{Masks, Runtime};
+use brigade_core::json::pretty_text;
 use brigade_core::{Dialect, Fingerprint, Json, Timestamp};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_process::ProcessIdentity;
@@ -231,7 +232,7 @@ impl Record {
 
     /// Returns the file that is written. No value that is bound now stands in its command, directory and health.
     pub(crate) fn bytes(&self, masks: &Masks) -> Vec<u8> {
-        let mut text = Json::Object(self.written(masks).to_members()).to_pretty();
+        let mut text = pretty_text(&self.written(masks)).expect("a record is JSON");
         if !text.ends_with('\n') {
             text.push('\n');
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{compact_text, from_json, to_json};
 use brigade_core::{Json, Object, Timestamp, codes, words};
 use brigade_redact::Redactor;
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
@@ -506,7 +506,7 @@ impl Store {
                         params![
                             id,
                             name,
-                            to_json(visits).expect("counts are JSON").to_compact(),
+                            compact_text(visits).expect("counts are JSON"),
                             i64::try_from(transitions).unwrap_or(i64::MAX),
                             feedback,
                             now.unix_micros()

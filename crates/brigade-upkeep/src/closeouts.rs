@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use brigade_apply::find_orphans;
+use brigade_core::Timestamp;
+use brigade_core::json::pretty_text;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Json, Timestamp};
 use brigade_doctor::{Closeout, ConfigFile, Issue, Snapshot, ToolIssues, ToolState, diagnose, diagnose_tool};
 use brigade_facts::{Config, DOCUMENT_LIMIT, Host, Places, parse_json, plan_projections};
 use brigade_fs::{Fs, FsError, RelPath};
@@ -82,7 +83,7 @@ pub fn store_closeout(fs: &dyn Fs, now: Timestamp, record: Closeout) -> Result<(
     let (closeout_id, folder) = new_closeout(fs, now)?;
     let record = Closeout { closeout_id, created_at: now.to_string(), ..record };
     let file = closeout_file(&folder);
-    fs.create_new_durable(&file, Json::Object(record.to_members()).to_pretty().as_bytes())?;
+    fs.create_new_durable(&file, pretty_text(&record).expect("a record is JSON").as_bytes())?;
     Ok((record, file))
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use brigade_core::json::compact_text;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep, Timestamp};
 use brigade_doctor::InboxItem;
@@ -161,7 +162,7 @@ impl InboxFile {
 
 /// Formats a row as a line, without the newline.
 fn line(row: &InboxItem) -> Vec<u8> {
-    Json::Object(row.to_members()).to_compact().into_bytes()
+    compact_text(row).expect("a record is JSON").into_bytes()
 }
 
 /// Reads and changes the inbox of a workspace.

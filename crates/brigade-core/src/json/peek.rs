@@ -11,7 +11,7 @@ use super::{Dialect, Json};
 
 /// A JSON value as it is written in the text.
 #[derive(Clone, Copy, Debug)]
-pub struct Raw<'a>(&'a str);
+pub struct Raw<'a>(pub(super) &'a str);
 
 impl<'a> Raw<'a> {
     /// Returns the JSON text of the value.

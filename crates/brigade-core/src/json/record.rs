@@ -8,6 +8,7 @@ use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::de::Members;
+use super::sorted_text::is_text;
 use super::{Json, Mismatch, Object, from_json, hand_over, to_json};
 
 /// The members of a record that its type does not know. They are written back unchanged.
@@ -24,6 +25,21 @@ pub struct Extra {
 }
 
 impl Extra {
+    /// Returns whether there is nothing to write beside the derived form of the type, and nothing to omit of it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.members.is_empty() && self.absent.is_empty() && self.nulls.is_empty()
+    }
+
+    /// Returns the known members that were absent.
+    pub(super) fn absent(&self) -> &[&'static str] {
+        &self.absent
+    }
+
+    /// Returns the known optional members that were `null`.
+    pub(super) fn nulls(&self) -> &[&'static str] {
+        &self.nulls
+    }
+
     /// Returns the unknown members, and known members whose value has another type.
     pub fn members(&self) -> &Object {
         &self.members
@@ -229,20 +245,22 @@ macro_rules! record {
 
             /// Writes the record.
             pub fn to_members(&self) -> $crate::Object {
+                match $crate::json::to_json(self).expect("a record is JSON") {
+                    $crate::Json::Object(members) => members,
+                    _ => unreachable!("a record is an object"),
+                }
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 struct Derived<'a>(&'a $name);
                 impl ::serde::Serialize for Derived<'_> {
                     fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                         $name::serialize(self.0, serializer)
                     }
                 }
-                let derived = $crate::json::to_json(&Derived(self)).expect("a record is JSON");
-                $crate::json::to_record(derived, &self.extra)
-            }
-        }
-
-        impl ::serde::Serialize for $name {
-            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                $crate::json::hand_over($crate::Json::Object(self.to_members()), serializer)
+                $crate::json::serialize_record(&Derived(self), &self.extra, serializer)
             }
         }
 
@@ -306,6 +324,9 @@ pub mod sorted {
     /// # Errors
     /// Fails if the value is not JSON, or the serializer fails.
     pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        if is_text::<S>() {
+            return value.serialize(serializer);
+        }
         hand_over(to_json(value).map_err(serde::ser::Error::custom)?, serializer)
     }
 
@@ -377,7 +398,7 @@ mod tests {
         unchanged(r#"{"id":"c"}"#);
         unchanged(r#"{"id":"c","later":null}"#);
         let sample = unchanged(r#"{"args":[],"at":7,"id":"c","inner":{"path":1},"words":["a"],"zzz":null}"#);
-        assert_eq!((sample.at, sample.inner), (None, None));
+        assert_eq!((sample.at, sample.inner.map(|inner| inner.to_members())), (None, None));
     }
 
     #[test]

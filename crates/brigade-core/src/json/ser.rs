@@ -9,7 +9,7 @@ use serde::ser::{
 };
 
 use super::number::RAW_VALUE;
-use super::{Json, Mismatch, Object};
+use super::{Dialect, Json, Mismatch, Object};
 
 /// Converts a value to [`Json`] through its serde form.
 ///
@@ -234,9 +234,8 @@ impl Members {
     fn finish(mut self) -> Result<Json, Mismatch> {
         match self.variant {
             Some(RAW_VALUE) => match self.members.remove(RAW_VALUE) {
-                Some(Json::String(text)) => {
-                    Json::parse(&text).map_err(|_| Mismatch::new("expected the text of a JSON value"))
-                }
+                Some(Json::String(text)) => Json::parse_bytes(text.as_bytes(), Dialect::Lenient)
+                    .map_err(|_| Mismatch::new("expected the text of a JSON value")),
                 _ => Err(Mismatch::new("expected the text of a JSON value")),
             },
             Some(name) => Ok(variant(name, Json::Object(self.members))),
@@ -351,7 +350,7 @@ impl SerializeStructVariant for Members {
 }
 
 /// Serializes a map key: a string, or a number or boolean as text.
-struct KeyText;
+pub(super) struct KeyText;
 
 const NOT_A_KEY: &str = "expected a string as key";
 

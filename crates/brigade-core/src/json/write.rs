@@ -57,6 +57,14 @@ impl Json {
         out
     }
 
+    /// Appends the value indented at a nesting depth, or without whitespace.
+    pub(super) fn write_at(&self, out: &mut String, level: Option<usize>) {
+        match level {
+            Some(level) => self.write_pretty(out, level),
+            None => self.write_compact(out),
+        }
+    }
+
     fn write_pretty(&self, out: &mut String, level: usize) {
         match self {
             Json::Array(elements) if !elements.is_empty() => {
@@ -88,7 +96,7 @@ impl Json {
     }
 }
 
-fn indent(out: &mut String, level: usize) {
+pub(super) fn indent(out: &mut String, level: usize) {
     for _ in 0..level {
         out.push_str("  ");
     }

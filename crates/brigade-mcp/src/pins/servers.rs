@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::text::{escape_terminal, short};
 use brigade_core::{Json, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
@@ -219,7 +219,7 @@ impl PinStore<'_> {
     fn write_listing(&self, listing: &Listing) -> Result<(), FsError> {
         let path = listing.path();
         self.fs.create_dir_all(&path.parent())?;
-        let text = to_json(listing).expect("a listing is JSON").to_pretty();
+        let text = pretty_text(listing).expect("a listing is JSON");
         self.fs.write_atomic(&path, text.as_bytes(), FileMode::Private)
     }
 }

@@ -1,7 +1,7 @@
 //! The files of pins: their records, and what can be wrong with them.
 
 use brigade_catalog::{Catalog, Tool};
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Fingerprint, Object, Timestamp};
 use brigade_fs::{FileMode, FsError, RelPath};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl PinStore<'_> {
     /// When the disk fails.
     pub fn write(&self, record: &PinRecord) -> Result<(), FsError> {
         self.fs.create_dir_all(&RelPath::of(PINS))?;
-        let text = to_json(record).expect("a pin is JSON").to_pretty();
+        let text = pretty_text(record).expect("a pin is JSON");
         self.fs.write_atomic(&path_of(&record.tool), text.as_bytes(), FileMode::Private)
     }
 }

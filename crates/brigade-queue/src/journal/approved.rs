@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use brigade_call::{ApprovedBy, CallStatus};
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{CallId, Dialect, Json};
 use brigade_fs::{Fs, RelPath};
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub(crate) fn remember(fs: &dyn Fs, calls: &[StoredCall]) {
     }
     if is_changed {
         known.schema = SCHEMA.to_owned();
-        let text = to_json(&known).expect("ids are JSON").to_pretty();
+        let text = pretty_text(&known).expect("ids are JSON");
         let _ = fs.write_cache(&path(), text.as_bytes());
     }
 }

@@ -9,6 +9,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use brigade_call::{CallStatus, Checkpoint, CheckpointStatus, RecordVersion};
+use brigade_core::json::pretty_text;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Dialect, Json, Object};
 use brigade_fs::{FileMode, Fs, FsError, FsErrorKind, RelPath, read_many};
@@ -234,7 +235,7 @@ pub(crate) fn added_for(fs: &dyn Fs, run: &str) -> Result<CheckpointList, FsErro
 
 /// Formats a checkpoint file.
 fn bytes(checkpoint: &Checkpoint) -> Vec<u8> {
-    Json::Object(checkpoint.to_document()).to_pretty().into_bytes()
+    pretty_text(checkpoint).expect("a checkpoint is JSON").into_bytes()
 }
 
 /// Stores new checkpoints under unused ids.

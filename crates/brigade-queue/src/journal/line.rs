@@ -1,6 +1,7 @@
 //! The stored line of a call.
 
-use brigade_call::{ADOPTED_STATUS, Call, CallStatus, RECORD_VERSION, RecordVersion};
+use brigade_call::{ADOPTED_STATUS, Call, CallStatus, RecordVersion};
+use brigade_core::json::RecordLine;
 use brigade_core::{Dialect, Json, Object};
 use brigade_journal::{BATCH_KEY, BatchMark};
 
@@ -30,30 +31,26 @@ impl StoredCall {
 
     /// Writes the line, with a line feed.
     pub(crate) fn to_line(&self) -> String {
-        self.to_marked_line(None)
+        format!("{}\n", self.to_marked_line(None).as_str())
     }
 
-    /// Formats the line of a call that is queued in a batch.
-    pub(crate) fn to_marked_line(&self, batch: Option<BatchMark>) -> String {
-        let mut record = self.call.to_record();
+    /// Formats the line of a call that is queued in a batch, without a line feed.
+    pub(crate) fn to_marked_line(&self, batch: Option<BatchMark>) -> RecordLine {
+        let mut record = self.call.to_record_text();
         for key in OWN_MEMBERS {
             // A record of v0.30 may have had a member with this name.
-            if let Some(theirs) = record.remove(key) {
-                record.insert(format!("adopted_{key}"), theirs);
-            }
+            record.rename(key, |theirs| format!("adopted_{theirs}"));
         }
-        record.insert("sequence".to_owned(), Json::from(self.sequence));
-        record.insert("revision".to_owned(), Json::from(self.revision));
+        record.insert("sequence", &self.sequence);
+        record.insert("revision", &self.revision);
         if !self.checkpoints.is_empty() {
-            record.insert("checkpoints".to_owned(), Json::Object(self.checkpoints.clone()));
+            record.insert("checkpoints", &self.checkpoints);
         }
-        if let Some(batch) = batch {
-            record.insert(BATCH_KEY.to_owned(), batch.to_json());
+        if let Some(batch) = &batch {
+            record.insert(BATCH_KEY, batch);
         }
-        debug_assert_eq!(record.get("record_version"), Some(&Json::from(RECORD_VERSION)));
-        let mut line = Json::Object(record).to_compact();
-        line.push('\n');
-        line
+        debug_assert!(record.has("record_version"));
+        record.into_line()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use brigade_call::{ProgramBinding, SandboxUsed, VerifiedStart};
 use brigade_catalog::Tool;
-use brigade_core::json::{from_json, to_json};
+use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Clock, Dialect, Fingerprint, Json, Report as _, Spell, Timestamp};
 use brigade_exec::{KeptRun, Logs, Ran, denials, other_bytes};
 use brigade_fs::{FileMode, Fs, RelPath};
@@ -191,7 +191,7 @@ impl Recorder {
     }
 
     fn write(&self) {
-        let text = to_json(&self.record).expect("a record is JSON").to_pretty();
+        let text = pretty_text(&self.record).expect("a record is JSON");
         // Nothing waits for the record, and the receipts of calls name what they need.
         if let Err(error) = self.fs.write_atomic(&self.path, text.as_bytes(), FileMode::Private) {
             tracing::warn!(%error, "the record of a server could not be written");
