@@ -6,7 +6,7 @@ use super::anchors::Anchors;
 use super::line::has_secret;
 use super::words::LINE_NAMES;
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::{Argv, Password, Program};
+use brigade_command::{Argv, Program};
 
 /// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
@@ -135,13 +135,12 @@ fn takes_password(command: &str, is_named: bool) -> bool {
     let has_option = command.match_indices('-').any(|(at, _)| command[..at].ends_with(ENDS));
     let is_one = |word: &str| {
         !word.starts_with(['-', '@'])
-            && Program::of(word).is_some_and(|program| match program.password() {
-                Password::None => false,
-                Password::Operand(..) => true,
-                _ => has_option,
+            && Program::of(word).is_some_and(|program| {
+                program.passwords().iter().any(|password| has_option || !password.needs_option())
             })
     };
-    command.contains('\\') || (has_option || is_named) && command.split(ENDS).any(is_one)
+    command.contains('\\')
+        || (has_option || is_named || command.contains('/')) && command.split(ENDS).any(is_one)
 }
 
 #[cfg(test)]

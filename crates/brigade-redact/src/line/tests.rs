@@ -175,6 +175,88 @@ fn options_of_programs_are_found_in_bundles() {
 }
 
 #[test]
+fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
+    for (line, shown) in [
+        ("smbclient //h/s -U bob%V9", "smbclient //h/s -U bob%[redacted]"),
+        (
+            "smbclient -NUbob%V9 --user=bob%V9 //h/s",
+            "smbclient -NUbob%[redacted] --user=bob%[redacted] //h/s",
+        ),
+        ("smbclient -p 445 //h/s V9 -U bob", "smbclient -p 445 //h/s [redacted] -U bob"),
+        ("smbget --user bob%V9 smb://h/s/x", "smbget --user bob%[redacted] smb://h/s/x"),
+        ("lftp -u bob,V9 ftp.example.com", "lftp -u bob,[redacted] ftp.example.com"),
+        ("lftp -ubob,V9 -e quit h", "lftp -ubob,[redacted] -e quit h"),
+        ("sqlplus bob/V9", "sqlplus bob/[redacted]"),
+        ("sqlplus -S bob/V9@//h:1521/x @a/b.sql", "sqlplus -S bob/[redacted] @a/b.sql"),
+        ("sqlldr userid=bob/V9@db control=a/b.ctl", "sqlldr userid=bob/[redacted] control=a/b.ctl"),
+        ("openssl enc -aes-256-cbc -k V9 -in a", "openssl enc -aes-256-cbc -k [redacted] -in a"),
+        ("openssl enc -d -pass pass:V9 -in a", "openssl enc -d -pass pass:[redacted] -in a"),
+        ("openssl rsa -passin pass:V9 -in a", "openssl rsa -passin pass:[redacted] -in a"),
+        ("openssl passwd -6 -salt ab V9", "openssl passwd -6 -salt ab [redacted]"),
+        ("openssl dgst -mac HMAC -macopt hexkey:V9 a", "openssl dgst -mac HMAC -macopt hexkey:[redacted] a"),
+        ("htpasswd -b file bob V9", "htpasswd -b file bob [redacted]"),
+        ("htpasswd -Bbc -C 10 file bob V9", "htpasswd -Bbc -C 10 file bob [redacted]"),
+        ("htpasswd -nbB bob V9", "htpasswd -nbB bob [redacted]"),
+        ("rabbitmqctl add_user bob V9", "rabbitmqctl add_user bob [redacted]"),
+        (
+            "rabbitmqctl -n rabbit@h change_password bob V9",
+            "rabbitmqctl -n rabbit@h change_password bob [redacted]",
+        ),
+        ("xfreerdp /u:bob /p:V9 /v:h", "xfreerdp /u:bob /p:[redacted] /v:h"),
+        ("snmpwalk -v3 -u bob -A V9 -X V9 h", "snmpwalk -v3 -u bob -A [redacted] -X [redacted] h"),
+        ("gh secret set N -b V9", "gh secret set N -b [redacted]"),
+        ("gh -R o/r secret set N --body V9", "gh -R o/r secret set N --body [redacted]"),
+        ("gh secret set N --body=V9", "gh secret set N --body=[redacted]"),
+        ("redis-cli -h db AUTH V9", "redis-cli -h db AUTH [redacted]"),
+        ("redis-cli auth bob V9", "redis-cli auth [redacted] [redacted]"),
+        ("poetry publish -u bob -p V9", "poetry publish -u bob -p [redacted]"),
+        ("poetry -C dir publish --build -pV9", "poetry -C dir publish --build -p[redacted]"),
+        ("uv publish -u bob -p V9", "uv publish -u bob -p [redacted]"),
+        ("uv publish -t V9 --token V9", "uv publish -t [redacted] --token [redacted]"),
+        ("twine upload -u bob -p V9 dist/a.whl", "twine upload -u bob -p [redacted] dist/a.whl"),
+        ("python3 -m twine upload -p V9 dist/a.whl", "python3 -m twine upload -p [redacted] dist/a.whl"),
+        ("uv run twine upload -p V9 dist/a.whl", "uv run twine upload -p [redacted] dist/a.whl"),
+        ("pipx run twine upload -p V9 dist/a.whl", "pipx run twine upload -p [redacted] dist/a.whl"),
+        ("mc alias set m https://h bob V9", "mc alias set m https://h [redacted] [redacted]"),
+        ("wpa_passphrase home V9", "wpa_passphrase home [redacted]"),
+        ("sudo htpasswd -b file bob V9", "sudo htpasswd -b file bob [redacted]"),
+    ] {
+        check(line, shown);
+        assert!(is_secret_command(line), "{line}");
+    }
+    for line in [
+        "smbclient -L h -U bob --max-protocol SMB3",
+        "smbclient //h/s -U % -c ls",
+        "smbclient //h/s -U bob%$PASS",
+        "lftp -u bob ftp.example.com",
+        "lftp -e mirror:a,b h",
+        "sqlplus / as sysdba",
+        "sqlplus bob/@db @a/b.sql",
+        "sqlplus /nolog @a/b.sql",
+        "expdp bob@db directory=a dumpfile=a/b.dmp",
+        "openssl rsa -in key1.pem -passin env:KEY1",
+        "openssl s_client -connect h:443 -key key1.pem",
+        "openssl rand -hex 32",
+        "htpasswd -c file1 bob1",
+        "htpasswd -n bob1",
+        "rabbitmqctl list_users name1 tags1",
+        "rabbitmqctl add_vhost a1 b1",
+        "xfreerdp /u:bob /v:h1 /port:3389",
+        "gh pr create -b text1 -t x1",
+        "gh secret list -R o/r1",
+        "redis-cli get auth x1",
+        "poetry run -p x1",
+        "uv -p 3.12 run x1",
+        "uv pip install -p 3.12 x1",
+        "mc ls m/x1",
+        "mc alias list m1",
+    ] {
+        check(line, line);
+        assert!(!is_secret_command(line), "{line}");
+    }
+}
+
+#[test]
 fn a_command_in_any_word_is_read_by_the_same_rules() {
     for (program, text, shown) in [
         ("ssh h", "cd /x && mysql -pV9", "cd /x && mysql -p[redacted]"),
