@@ -426,6 +426,8 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
     let started = || receipts.iter().filter_map(|receipt| receipt.started_at());
     let (failed, timed_out) = (count(RunStatus::Failed), count(RunStatus::TimedOut));
     let cost = tool.and_then(|tool| tool.cost.as_deref());
+    let is_completed = |receipt: &&&Receipt| *receipt.status() == RunStatus::Completed;
+    let installed = installations.iter().filter(is_completed).count();
     ToolStats {
         id: id.to_owned(),
         runs: receipts.len() as u64,
@@ -439,7 +441,8 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         failures: failed + timed_out + count(RunStatus::Interrupted),
         cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
         cost_unit: tool.zip(cost).and_then(|(tool, cost)| Some(tool.masks.shown(cost.unit.as_deref()?))),
-        installations: installations.len() as u64,
+        installations: installed as u64,
+        failed_installations: (installations.len() - installed) as u64,
     }
 }
 
