@@ -4,12 +4,16 @@ use brigade_command::{Program, Role, Starts};
 
 use super::{MARK, is_secret_field, looks_secret_value};
 use crate::beside::is_variable;
+use crate::line::{Part, secret_parts};
 use crate::option::names_a_way;
 use crate::rules::is_placeholder;
 use crate::taker::Taker;
 use crate::words::{HARMLESS_WORDS, SWITCHES};
 
-/// Lists the indexes of words that look secret, either on their own or because of the flag before them.
+/// Lists the indexes of words that look secret, either on their own or because of the words before them.
+///
+/// Every word that [`Redactor::redact_command`](crate::Redactor::redact_command) masks is one. What it shows as a
+/// reference, such as a file behind `--token`, is one, too: in a call, it may be the secret itself.
 ///
 /// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` are not secret.
 ///
@@ -20,18 +24,20 @@ use crate::words::{HARMLESS_WORDS, SWITCHES};
 /// assert_eq!(secret_words(&words("deploy --token abc --max-tokens 5")), [2]);
 /// assert!(secret_words(&words("pg_dump --no-password data")).is_empty());
 /// assert_eq!(secret_words(&words("curl -u bob:hunter2EXAMPLE https://example.com")), [2]);
+/// assert_eq!(secret_words(&words("x --pw=hunter2 -u bob:hunter2")), [1, 3]);
 /// ```
 pub fn secret_words(words: &[String]) -> Vec<usize> {
     let mut reader = ArgvReader::of(words.iter().map(String::as_str));
     let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
+    for ((at, word), part) in words.iter().enumerate().zip(secret_parts(words)) {
         let hidden = match reader.next(word) {
             Hidden::Nothing => "",
             Hidden::Whole => word.as_str(),
             Hidden::From(from) => &word[from..],
         };
         let by_flag = !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden);
-        if by_flag || looks_secret_value(word).is_some() {
+        let is_masked = matches!(part, Part::Plain(Hidden::Whole | Hidden::From(_)));
+        if by_flag || is_masked || looks_secret_value(word).is_some() {
             found.push(at);
         }
     }
