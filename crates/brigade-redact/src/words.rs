@@ -170,6 +170,12 @@ pub(crate) const ABOUT_VALUES: &[&str] = &[
     "key", "passphrase", "password", "secret", "server", "service", "settings", "string", "token", "user", "value", "vault",
 ];
 
+/// What may follow such a word.
+#[rustfmt::skip]
+pub(crate) const BEHIND_VALUES: &[&str] = &[
+    "as", "at", "by", "for", "from", "in", "is", "of", "on", "that", "to", "used", "we", "which", "with", "you",
+];
+
 /// Words before a number that say how long a value is.
 #[rustfmt::skip]
 pub(crate) const BOUNDS: &[&str] = &[

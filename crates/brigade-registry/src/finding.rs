@@ -391,7 +391,8 @@ pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> 
     notes
 }
 
-/// Returns what is wrong with the catalog as a whole.
+/// Returns what is wrong with the catalog as a whole, and with entries of the user's file: errors of the project's file
+/// stand elsewhere.
 pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
@@ -400,13 +401,15 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
         let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
         issue.entry.is_none() && (is_unread || is_newer || is_misspelt)
     };
-    let issues = catalog.issues().iter().chain(catalog.user_issues());
+    let is_of_user_entry = |issue: &&ConfigIssue| issue.entry.is_some() && issue.severity == Severity::Error;
+    let of_files = catalog.issues().iter().chain(catalog.user_issues()).filter(is_of_file);
+    let issues = of_files.chain(catalog.user_issues().iter().filter(is_of_user_entry));
     // The steps for errors stand elsewhere.
     let note = |issue: &ConfigIssue| {
         let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
         ConfigIssue { hint, ..issue.clone() }.to_string()
     };
-    issues.filter(is_of_file).map(note).collect()
+    issues.map(note).collect()
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {

@@ -548,6 +548,7 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
 #[test]
 fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
     let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
     let broken = "---\nname: [\n---\nBody\n";
     write(&home(&site, ".claude/skills/never/SKILL.md"), broken);
     write(&home(&site, ".claude/skills/one/SKILL.md"), "---\nname: one\ndescription: First\n---\nBody\n");

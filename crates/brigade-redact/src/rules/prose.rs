@@ -7,7 +7,7 @@
 use super::is_blank;
 use crate::option::reads_like_words;
 use crate::window::{More, Window};
-use crate::words::{ABOUT_VALUES, BOUNDS, DETERMINERS, ELSEWHERE, PROSE, UNITS};
+use crate::words::{ABOUT_VALUES, BEHIND_VALUES, BOUNDS, DETERMINERS, ELSEWHERE, PROSE, UNITS};
 
 /// How much of a text is read.
 const LONGEST: usize = 160;
@@ -67,13 +67,18 @@ fn is_elsewhere(words: &[&str]) -> bool {
     follows && rest.iter().all(|word| is_ordinary(word))
 }
 
-/// Returns whether words say which value it is: `your API token`, `the password of the user`.
+/// Returns whether words say which value it is: `your API token`, `the password of the user`. In a phrase, another word
+/// follows: `the secret garden`.
 fn says_which(words: &[&str]) -> bool {
     /// How near the word stands that says so.
-    const NEAR: usize = 4;
+    const NEAR: usize = 3;
     let Some((first, rest)) = words.split_first() else { return false };
+    let Some(at) = rest.iter().take(NEAR).position(|word| ABOUT_VALUES.contains(&plain(word))) else {
+        return false;
+    };
+    let ends = rest[at].ends_with([',', '.', ';', ':', ')']);
     DETERMINERS.contains(first)
-        && rest.iter().take(NEAR).any(|word| ABOUT_VALUES.contains(&plain(word)))
+        && (ends || rest.get(at + 1).is_none_or(|next| BEHIND_VALUES.contains(next)))
         && rest.iter().all(|word| is_ordinary(word))
 }
 
@@ -120,6 +125,7 @@ mod tests {
             "your API token",
             "the password of the user",
             "the key from the dashboard",
+            "a string of at least 8 characters",
         ] {
             assert!(describes(text), "{text}");
         }
@@ -130,6 +136,8 @@ mod tests {
             "12345678 characters",
             "correct horse battery",
             "the quick brown fox",
+            "the secret garden",
+            "a key opens every door",
             "see spot run",
             "12 correct horses",
             "at 5 horses",
