@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::anchors::Anchors;
 use super::line::has_secret;
-use super::words::LINE_NAMES;
+use super::words::{LINE_NAMES, SETTING};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
 use brigade_command::{Argv, Program};
 
@@ -90,7 +90,9 @@ pub fn shows(shown: &str, exact: &str) -> bool {
 fn may_hold_secret(command: &str) -> bool {
     let names_one = || {
         let is_named = has_line_name(command.as_bytes());
-        is_named && command.contains(['-', '=', ':', '/']) || takes_password(command, is_named)
+        let may_tell =
+            || command.contains(['-', '=', ':', '/']) || SETTING.iter().any(|word| command.contains(word));
+        is_named && may_tell() || takes_password(command, is_named)
     };
     !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
 }

@@ -7,6 +7,8 @@ use crate::argv::Hidden;
 /// A program that takes passwords, and how far its words were read.
 pub(super) struct Taker<'w> {
     program: Program,
+    /// The word before.
+    before: Option<&'w str>,
     /// Which of its passwords may stand here, a bit each.
     open: u8,
     /// For which of them the option was given without which there is none.
@@ -29,6 +31,7 @@ impl<'w> Taker<'w> {
             |(index, password): (usize, &Password)| u8::from(password.behind.is_empty()) << index;
         (!passwords.is_empty()).then(|| Taker {
             program,
+            before: None,
             open: passwords.iter().enumerate().map(everywhere).fold(0, |all, bit| all | bit),
             given: 0,
             group: None,
@@ -74,7 +77,10 @@ impl<'w> Taker<'w> {
             }
             Place::Words(names) => names.iter().find_map(|name| match name.ends_with([':', '=']) {
                 true => word.strip_prefix(name).filter(|rest| !rest.is_empty()).map(|_| name.len()),
-                false => (is_value && flag == Some(*name)).then_some(0),
+                false => {
+                    let is_behind = self.before.is_some_and(|before| before.eq_ignore_ascii_case(name));
+                    (is_value && is_behind).then_some(0)
+                }
             }),
             Place::Operands(operands) => {
                 let is_pair = self.takes_pairs && word.contains('=');
@@ -82,7 +88,7 @@ impl<'w> Taker<'w> {
                 let is_one = is_operand && self.is_one_of(bit, operands);
                 is_one.then_some(0)
             }
-            Place::OperandOfUser(sign) => {
+            Place::Pair(sign) => {
                 let is_operand = is_value && !self.is_value(flag, &[]);
                 password_in_operand(word, sign).filter(|_| is_operand)
             }
@@ -97,6 +103,7 @@ impl<'w> Taker<'w> {
 
     /// Moves behind a word.
     pub(super) fn pass(&mut self, flag: Option<&str>, word: &'w str) {
+        self.before = Some(word);
         let method = match word.split_once('=') {
             Some(("-method" | "--method", method)) => Some(method),
             _ => matches!(flag, Some("-method" | "--method")).then_some(word),
@@ -192,7 +199,7 @@ fn is_port(value: &str) -> bool {
 }
 
 /// Long options that take a name and a password.
-const USER_OPTIONS: &[&str] = &["--proxy-user", "--user"];
+const USER_OPTIONS: &[&str] = &["--cert", "--proxy-cert", "--proxy-user", "--user"];
 
 /// Subcommands behind which another is a name: `cf push login`.
 #[rustfmt::skip]

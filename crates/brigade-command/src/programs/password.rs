@@ -17,16 +17,16 @@ pub enum Place {
     Short(&'static str),
     /// Behind one of these letters, in the same word: `-ppassword`.
     ShortAttached(&'static str),
-    /// Behind a name and this sign, in the value of one of these letters, `--user` or `--proxy-user`:
+    /// Behind a name and this sign, in the value of one of these letters, or of a long option such as `--user`:
     /// `-u name:password`.
     User(&'static str, char),
-    /// Behind one of these words, or in a word that begins with one that ends in `:` or `=`: `-k password`,
-    /// `/p:password`.
+    /// Behind one of these words, options or not, or in a word that begins with one that ends in `:` or `=`:
+    /// `-k password`, `requirepass password`, `/p:password`.
     Words(&'static [&'static str]),
     /// The operands.
     Operands(Operands),
     /// Behind a name and this sign, in an operand: `name/password@host`.
-    OperandOfUser(char),
+    Pair(char),
     /// Nowhere, also not where the program before takes one: `sshpass … ssh -p 22`.
     Nowhere,
 }
@@ -47,7 +47,7 @@ impl Password {
     pub fn letters(self) -> &'static str {
         match self.place {
             Place::User(letters, _) | Place::Short(letters) | Place::ShortAttached(letters) => letters,
-            Place::Words(_) | Place::Operands(_) | Place::OperandOfUser(_) | Place::Nowhere => "",
+            Place::Words(_) | Place::Operands(_) | Place::Pair(_) | Place::Nowhere => "",
         }
     }
 
@@ -56,7 +56,7 @@ impl Password {
         match self.place {
             Place::User(..) | Place::Short(_) | Place::ShortAttached(_) | Place::Nowhere => true,
             Place::Operands(operands) => operands.with.is_some(),
-            Place::Words(_) | Place::OperandOfUser(_) => false,
+            Place::Words(_) | Place::Pair(_) => false,
         }
     }
 
@@ -122,8 +122,8 @@ pub(super) const fn operands_beside(valued: &'static [&'static str]) -> Password
     at(Place::Operands(Operands { skipped: 0, with: None, valued }))
 }
 
-pub(super) const fn operand_of_user(sign: char) -> Password {
-    at(Place::OperandOfUser(sign))
+pub(super) const fn pair(sign: char) -> Password {
+    at(Place::Pair(sign))
 }
 
 pub(super) const NOWHERE: Password = at(Place::Nowhere);

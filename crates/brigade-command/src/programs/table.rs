@@ -2,8 +2,7 @@
 
 use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SAMBA_VALUED, SQLITE_VALUED, VAULT_VALUED};
 use super::password::{
-    AFTER_LOGIN, NOWHERE, attached, operand_of_user, operands, operands_beside, operands_with, short, user,
-    words,
+    AFTER_LOGIN, NOWHERE, attached, operands, operands_beside, operands_with, pair, short, user, words,
 };
 use super::row::{
     container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
@@ -372,7 +371,8 @@ pub(super) const ROWS: &[Row] = &[
         "systemd-run",
         "watchexec",
     ]),
-    launcher(&["poetry"]).passwords(&[short("p").behind(&["publish"])]),
+    launcher(&["poetry"])
+        .passwords(&[short("p").behind(&["publish"]), operands(1).behind(&["config http-basic*"])]),
     launcher(&["uv"]).passwords(&[short("pt").behind(&["publish"])]),
     launcher(&["start-stop-daemon"])
         .valued(
@@ -483,11 +483,15 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".rake"])
         .finds(Finds::Build),
     other(&[
-        "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
-        "ninja", "sbt", "scons", "stack", "zig",
+        "ant", "bazel", "buck2", "cabal", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw", "ninja", "sbt",
+        "scons", "stack", "zig",
     ])
     .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
+    other(&["dotnet"])
+        .ends_of_code(super::BUILD_ENDS)
+        .finds(Finds::Build)
+        .passwords(&[short("k").behind(&["nuget push"]), operands(1).behind(&["user-secrets set"])]),
     other(&["cargo"])
         .ends_of_code(&[".rs", "Cargo.toml"])
         .finds(Finds::Build)
@@ -576,7 +580,7 @@ pub(super) const ROWS: &[Row] = &[
     other(&["curl"])
         .valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[])
         .outputs("o", &["--output"])
-        .passwords(&[user("uU", ':')]),
+        .passwords(&[user("uUE", ':')]),
     other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).passwords(&[user("a", ':')]),
     other(&["sshpass"]).valued("dfP", &[]).passwords(&[short("p")]).starts(Starts::Anywhere),
     other(&["mariadb", "mariadb-admin", "mariadb-check", "mariadb-dump", "mariadb-import", "mariadb-show"])
@@ -595,7 +599,7 @@ pub(super) const ROWS: &[Row] = &[
         .passwords(&[short("p")]),
     other(&["keydb-cli", "redis-benchmark", "redis-cli", "valkey-cli"])
         .valued("dDhinprstuX", &[])
-        .passwords(&[short("a"), operands(0).behind(&["auth"])]),
+        .passwords(&[short("a"), operands(0).behind(&["auth"]), words(&["masterauth", "requirepass"])]),
     other(&["bcp", "mssql-cli", "sqlcmd", "tsql"])
         .valued("acdDeEfFhHiKlmMoqQrsStUvwyYzZ", &[])
         .passwords(&[short("P")]),
@@ -614,7 +618,10 @@ pub(super) const ROWS: &[Row] = &[
     other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"])
         .valued("abcdefghijklmnoqrstuvwxyz", &[])
         .passwords(&[attached("p")]),
-    other(&["bao", "vault"]).passwords(&[operands_beside(VAULT_VALUED).behind(&["login"])]),
+    other(&["bao", "vault"]).passwords(&[
+        operands_beside(VAULT_VALUED).behind(&["login"]),
+        pair('=').behind(&["kv put", "kv patch"]),
+    ]),
     other(&["ngrok"]).passwords(&[operands_beside(&["config", "log", "log-format", "log-level", "region"])
         .behind(&["authtoken", "config add-authtoken"])]),
     other(&["net", "rpcclient", "smbcacls", "smbclient", "smbget", "winexe"])
@@ -625,8 +632,8 @@ pub(super) const ROWS: &[Row] = &[
         .valued("CMR", &[])
         .files(&["login.sql"])
         .ends_of_code(&[".sql"])
-        .passwords(&[operand_of_user('/')]),
-    other(&["expdp", "impdp", "rman", "sqlldr"]).passwords(&[operand_of_user('/')]),
+        .passwords(&[pair('/')]),
+    other(&["expdp", "impdp", "rman", "sqlldr"]).passwords(&[pair('/')]),
     // Their options are no bundles.
     other(&["openssl"]).passwords(&[
         words(&["-k", "-K", "-psk", "hexkey:", "hexpass:", "key:", "pass:", "secret:"]),
@@ -652,6 +659,39 @@ pub(super) const ROWS: &[Row] = &[
     other(&["cypher-shell", "rdesktop", "useradd", "usermod"])
         .valued("abcdefgkrsuG", &[])
         .passwords(&[short("p")]),
+    other(&["ansible-vault"]).passwords(&[operands_beside(&[
+        "encrypt-vault-id",
+        "n",
+        "name",
+        "output",
+        "vault-id",
+        "vault-password-file",
+    ])
+    .behind(&["encrypt_string"])]),
+    other(&["bw"]).passwords(&[operands(1).behind(&["login"]), operands(0).behind(&["unlock"])]),
+    other(&["crackmapexec", "evil-winrm", "hydra", "netexec", "nxc", "psexec", "twilio"])
+        .valued("HLPdistu", &[])
+        .passwords(&[short("p")]),
+    other(&["ncftpget", "ncftpls", "ncftpput"]).valued("Pduf", &[]).passwords(&[short("p")]),
+    other(&["fly", "flyctl"]).passwords(&[pair('=').behind(&["secrets set"])]),
+    other(&["vercel"]).valued("AQS", &[]).passwords(&[short("t")]),
+    other(&["choco"]).passwords(&[short("k").behind(&["push"])]),
+    other(&["nmcli"]).passwords(&[words(&["802-11-wireless-security.psk", "password", "wifi-sec.psk"])]),
+    other(&["pdftk"]).passwords(&[words(&["owner_pw", "user_pw"])]),
+    other(&["rclone"]).passwords(&[operands(0).behind(&["obscure"]), words(&["pass", "secret_access_key"])]),
+    other(&["sendemail", "swaks"]).passwords(&[words(&["-ap", "-xp"])]),
+    other(&["signtool"]).passwords(&[words(&["/p"])]),
+    other(&["security"]).passwords(&[
+        short("w").behind(&["add-generic-password", "add-internet-password"]),
+        short("p").behind(&["create-keychain", "set-keychain-password", "unlock-keychain"]),
+        short("P").behind(&["import"]),
+    ]),
+    other(&["zkcli", "zkcli.sh"]).passwords(&[pair(':').behind(&["addauth digest"])]),
+    other(&["grafana-cli", "neo4j-admin"]).passwords(&[operands(0).behind(&[
+        "admin reset-admin-password",
+        "dbms set-initial-password",
+        "set-initial-password",
+    ])]),
     other(&["isql", "p4"]).valued("Cu", &[]).passwords(&[short("P")]),
     other(&["doctl"]).valued("cou", &[]).passwords(&[short("t")]),
     other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"]).passwords(&[AFTER_LOGIN]),

@@ -612,10 +612,10 @@ fn passwords_are_known_by_program() {
         let passwords = Program::of(program).map(Program::passwords).unwrap_or_default();
         passwords.iter().map(|password| (password.behind, password.place)).collect::<Vec<_>>()
     };
-    assert_eq!(places("/usr/bin/curl.exe"), [(&[][..], Place::User("uU", ':'))]);
+    assert_eq!(places("/usr/bin/curl.exe"), [(&[][..], Place::User("uUE", ':'))]);
     assert_eq!(places("sshpass"), [(&[][..], Place::Short("p"))]);
     assert_eq!(places("mysqldump"), [(&[][..], Place::ShortAttached("p"))]);
-    assert_eq!(places("poetry"), [(&["publish"][..], Place::Short("p"))]);
+    assert_eq!(places("choco"), [(&["push"][..], Place::Short("k"))]);
     assert_eq!(places("unheard-of"), []);
     let most = all().map(|program| program.passwords().len()).max();
     assert!(most <= Some(8), "readers note each place in a bit of a byte");

@@ -220,6 +220,21 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         ("mc alias set m https://h bob V9", "mc alias set m https://h [redacted] [redacted]"),
         ("wpa_passphrase home V9", "wpa_passphrase home [redacted]"),
         ("sudo htpasswd -b file bob V9", "sudo htpasswd -b file bob [redacted]"),
+        ("redis-cli CONFIG SET requirepass V9", "redis-cli CONFIG SET requirepass [redacted]"),
+        ("nmcli dev wifi connect home password V9", "nmcli dev wifi connect home password [redacted]"),
+        ("vault kv put secret/x foo=V9 bar=@a.json", "vault kv put secret/x foo=[redacted] bar=@a.json"),
+        ("fly secrets set -a app FOO=V9 BAR=V9", "fly secrets set -a app FOO=[redacted] BAR=[redacted]"),
+        ("ansible-vault encrypt_string --name n V9", "ansible-vault encrypt_string --name n [redacted]"),
+        ("bw login bob V9", "bw login bob [redacted]"),
+        ("dotnet user-secrets set name V9", "dotnet user-secrets set name [redacted]"),
+        ("poetry config http-basic.x bob V9", "poetry config http-basic.x bob [redacted]"),
+        ("npm config set _auth V9", "npm config set _auth [redacted]"),
+        (
+            "curl -E a.pem:V9 --cert a.pem:V9 https://h",
+            "curl -E a.pem:[redacted] --cert a.pem:[redacted] https://h",
+        ),
+        ("security unlock-keychain -p V9", "security unlock-keychain -p [redacted]"),
+        ("zkCli.sh addauth digest bob:V9", "zkCli.sh addauth digest bob:[redacted]"),
     ] {
         check(line, shown);
         assert!(is_secret_command(line), "{line}");
@@ -249,6 +264,16 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         "uv -p 3.12 run x1",
         "uv pip install -p 3.12 x1",
         "mc ls m/x1",
+        "redis-cli CONFIG SET maxmemory 2gb",
+        "vault kv get -field=a1 secret/x1",
+        "vault write a/b c=d1",
+        "fly secrets list -a app1",
+        "fly deploy -a app1 --env A=b1",
+        "dotnet test -k x1",
+        "dotnet build -c Release1",
+        "bw get item x1 y1",
+        "curl -E a1.pem https://h:8080/x1",
+        "security find-generic-password -w x1",
         "mc alias list m1",
     ] {
         check(line, line);

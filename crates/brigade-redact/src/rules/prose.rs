@@ -82,7 +82,7 @@ fn says_which(words: &[&str]) -> bool {
         && rest.iter().all(|word| is_ordinary(word))
 }
 
-fn plain<'w>(word: &'w str) -> &'w str {
+fn plain(word: &str) -> &str {
     word.trim_matches(|c: char| c.is_ascii_punctuation())
 }
 
