@@ -226,6 +226,7 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         ("fly secrets set -a app FOO=V9 BAR=V9", "fly secrets set -a app FOO=[redacted] BAR=[redacted]"),
         ("ansible-vault encrypt_string --name n V9", "ansible-vault encrypt_string --name n [redacted]"),
         ("bw login bob V9", "bw login bob [redacted]"),
+        ("rclone obscure V9", "rclone obscure [redacted]"),
         ("dotnet user-secrets set name V9", "dotnet user-secrets set name [redacted]"),
         ("poetry config http-basic.x bob V9", "poetry config http-basic.x bob [redacted]"),
         ("npm config set _auth V9", "npm config set _auth [redacted]"),
