@@ -148,8 +148,8 @@ impl Remembered {
         harnesses.into_iter().map(issue).collect()
     }
 
-    /// Puts what was remembered of files that cannot be read now back into what is found, and returns the paths of which
-    /// something was. `is_unread` takes paths.
+    /// Puts what was remembered of files that cannot be read now back into what is found, and returns their paths.
+    /// `is_unread` takes paths.
     ///
     /// A skill is found by its directory even if its file cannot be read. It then stays what it was.
     pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) -> Vec<String> {
