@@ -1,13 +1,14 @@
 //! Searching tools by words.
 
-use crate::model::{Catalog, Tool, fold};
+use crate::model::{Catalog, Tool, fold, label_key};
 
 /// How a tool matches a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchKind {
     /// The text is its id or one of its aliases.
     Exact,
-    /// The text is a part of its id, name, family, description, aliases, categories or capabilities.
+    /// The text is a part of its id, name, family, description, aliases, categories or capabilities, where `_`, `-` and
+    /// spaces are alike.
     Phrase,
     /// More than half of the words of the text are such parts, in any order.
     Words,
@@ -44,6 +45,8 @@ const ALL_WORDS: f64 = 0.8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchText {
     phrase: String,
+    /// The text in the form in which labels are compared.
+    label: String,
     words: Vec<String>,
 }
 
@@ -54,7 +57,7 @@ impl SearchText {
         let mut words: Vec<String> = split(&phrase).map(str::to_owned).collect();
         words.sort();
         words.dedup();
-        SearchText { phrase, words }
+        SearchText { label: label_key(&phrase).trim().to_owned(), phrase, words }
     }
 
     /// Compares texts about one thing with this one: `names` are its names, and `texts` say more about it.
@@ -77,7 +80,8 @@ impl SearchText {
         let texts: Vec<&str> = texts.into_iter().collect();
         all.push_str(&texts.join(" "));
         let all = fold(&all);
-        if all.contains(&self.phrase) {
+        let is_label = || !self.label.is_empty() && label_key(&all).contains(&self.label);
+        if all.contains(&self.phrase) || is_label() {
             return Some((MatchKind::Phrase, PHRASE));
         }
         let found = self.words.iter().filter(|word| all.contains(word.as_str())).count();
@@ -192,7 +196,10 @@ mod tests {
         };
         assert_eq!(best("PG"), (MatchKind::Exact, 1.0));
         assert_eq!(best("query_data"), (MatchKind::Phrase, 0.9));
-        assert_eq!(best("query database"), (MatchKind::Words, 0.8));
+        assert_eq!(best("query database"), (MatchKind::Phrase, 0.9));
+        assert_eq!(best("Query-Data"), (MatchKind::Phrase, 0.9));
+        assert_eq!(best("database query"), (MatchKind::Words, 0.8));
+        assert_eq!(catalog.search("-_ ").len(), 0);
         assert_eq!(best("rows reads fly"), (MatchKind::Words, 0.53));
     }
 }

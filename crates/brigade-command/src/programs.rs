@@ -6,6 +6,7 @@
 
 mod code_names;
 mod options;
+mod password;
 mod row;
 mod table;
 
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 
 pub use code_names::{PACKAGE_FILES, is_code_name, is_found_beside, is_loaded_from};
 pub(crate) use options::SQLITE_VALUED;
+pub use password::{Operands, Password, Place};
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
 /// The names of Python itself, without a version. IPython reads its options in another way.
@@ -45,7 +47,8 @@ pub(crate) struct Row {
     pub(crate) writes: Writes,
     /// Short and long options whose value does.
     pub(crate) outputs: (&'static str, &'static [&'static str]),
-    pub(crate) password: Password,
+    /// Where it takes passwords.
+    pub(crate) passwords: &'static [Password],
     /// Where a command stands that it runs, if the role does not say it.
     pub(crate) starts: Option<Starts>,
     /// Whether `--secret` names a secret that is stored elsewhere.
@@ -233,37 +236,6 @@ pub enum Starts {
 /// Words behind which what runs containers and machines takes a command.
 const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", "shell", "ssh", "start"];
 
-/// Where a program takes a password on its command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Password {
-    /// No such option, except options with a telling name.
-    #[default]
-    None,
-    /// `-u name:password` behind one of these letters, and its long forms.
-    User(&'static str),
-    /// A password behind one of these letters, in the same word or the next: `-p password`.
-    Short(&'static str),
-    /// A password behind one of these letters, in the same word: `-ppassword`.
-    ShortAttached(&'static str),
-    /// `-p password` after the subcommand `login`.
-    AfterLogin,
-    /// The operands behind one of these subcommands. Options with these names, without dashes, take the next word.
-    Operand(&'static [&'static str], &'static [&'static str]),
-    /// `-p` has another meaning, also after a program with `-p password`: `sshpass … ssh -p 22`.
-    OtherShort,
-}
-
-impl Password {
-    /// Returns the letters of the short options that take the password.
-    pub fn letters(self) -> &'static str {
-        match self {
-            Password::User(letters) | Password::Short(letters) | Password::ShortAttached(letters) => letters,
-            Password::AfterLogin => "p",
-            Password::None | Password::Operand(..) | Password::OtherShort => "",
-        }
-    }
-}
-
 impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
@@ -295,9 +267,9 @@ impl Program {
         self.row.role
     }
 
-    /// Returns where the program takes a password on its command line.
-    pub fn password(self) -> Password {
-        self.row.password
+    /// Returns where the program takes passwords on its command line.
+    pub fn passwords(self) -> &'static [Password] {
+        self.row.passwords
     }
 
     /// Returns where the command stands that the program runs.
@@ -338,9 +310,9 @@ impl Program {
     /// ```
     pub fn short_value(self, word: &str) -> Option<(char, usize)> {
         let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
-        let letters = self.row.password.letters();
-        let takes_value =
-            |letter: char| self.row.spelling.valued.contains(letter) || letters.contains(letter);
+        let takes_password =
+            |letter| self.passwords().iter().any(|password| password.letters().contains(letter));
+        let takes_value = |letter: char| self.row.spelling.valued.contains(letter) || takes_password(letter);
         let (at, letter) = bundle.char_indices().find(|(_, letter)| takes_value(*letter))?;
         Some((letter, 1 + at + letter.len_utf8()))
     }

@@ -148,32 +148,45 @@ impl Remembered {
         harnesses.into_iter().map(issue).collect()
     }
 
-    /// Puts what was remembered of files that cannot be read now back into what is found. `is_unread` takes paths.
-    pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) {
+    /// Puts what was remembered of files that cannot be read now back into what is found, and returns their paths.
+    /// `is_unread` takes paths.
+    ///
+    /// A skill is found by its directory even if its file cannot be read. It then stays what it was.
+    pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) -> Vec<String> {
+        let mut kept = Vec::new();
         for entry in &self.entries {
-            let origins = || entry.origins.iter().filter(|origin| is_unread(&origin.path)).cloned();
-            let is_same = |other: &&mut DiscoveredEntry| {
+            let origins: Vec<EntryOrigin> =
+                entry.origins.iter().filter(|origin| is_unread(&origin.path)).cloned().collect();
+            let Some(first) = origins.first() else { continue };
+            let is_known = |all: &[EntryOrigin], one: &EntryOrigin| {
+                all.iter().any(|known| known.reference == one.reference && known.path == one.path)
+            };
+            let is_same = |other: &DiscoveredEntry| {
                 other.fingerprint == entry.fingerprint
                     && other.source == entry.source
                     && other.name == entry.name
             };
-            if let Some(same) = now.iter_mut().find(is_same) {
-                let new = |origin: &EntryOrigin| {
-                    !same.origins.iter().any(|known| known.reference == origin.reference)
-                };
-                let origins: Vec<EntryOrigin> = origins().filter(new).collect();
-                same.origins.extend(origins);
+            for other in now.iter_mut().filter(|other| !is_same(other)) {
+                other.origins.retain(|origin| !is_known(&origins, origin));
+            }
+            now.retain(|other| !other.origins.is_empty());
+            if let Some(same) = now.iter_mut().find(|other| is_same(other)) {
+                let new = origins.into_iter().filter(|origin| !is_known(&same.origins, origin));
+                let new: Vec<EntryOrigin> = new.collect();
+                kept.extend(new.iter().map(|origin| origin.path.clone()));
+                same.origins.extend(new);
                 continue;
             }
-            let Some(first) = origins().next() else { continue };
             let is_taken = now.iter().any(|other| other.id == entry.id);
-            let id = if is_taken { first.reference } else { entry.id.clone() };
-            let enabled = origins().any(|origin| origin.enabled);
-            now.push(DiscoveredEntry { id, enabled, origins: origins().collect(), ..entry.clone() });
+            let id = if is_taken { first.reference.clone() } else { entry.id.clone() };
+            let enabled = origins.iter().any(|origin| origin.enabled);
+            kept.extend(origins.iter().map(|origin| origin.path.clone()));
+            now.push(DiscoveredEntry { id, enabled, origins, ..entry.clone() });
         }
         now.sort_by(|left, right| {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
         });
+        kept
     }
 
     /// Compares with what is found now.
@@ -233,9 +246,15 @@ mod tests {
     fn what_a_file_said_stays_while_it_cannot_be_read() {
         let before = remembered();
         let mut now = before.entries[1..].to_vec();
-        before.keep(|path| path == "/bin/other", &mut now);
+        assert_eq!(before.keep(|path| path == "/bin/other", &mut now), [""; 0]);
         assert_eq!(now.len(), 7);
-        before.keep(|path| path == "/bin/gemini", &mut now);
+        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), ["/bin/gemini"]);
+        assert_eq!(now, before.entries);
+        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), [""; 0]);
+        // What is found of the file without reading it is what it was, issue 15.
+        now[2].description = None;
+        now[2].fingerprint = now[3].fingerprint;
+        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), ["/bin/gemini"]);
         assert_eq!(now, before.entries);
         let mut moved = before.entries.clone();
         moved[0].origins[0].line = Some(7);

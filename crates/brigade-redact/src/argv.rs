@@ -1,14 +1,19 @@
 //! The words of a command line, where one may mark the next as a secret.
 
-use brigade_command::{Password, Program, Role, Starts};
+use brigade_command::{Program, Role, Starts};
 
 use super::{MARK, is_secret_field, looks_secret_value};
 use crate::beside::is_variable;
+use crate::line::{Part, secret_parts};
 use crate::option::names_a_way;
 use crate::rules::is_placeholder;
+use crate::taker::Taker;
 use crate::words::{HARMLESS_WORDS, SWITCHES};
 
-/// Lists the indexes of words that look secret, either on their own or because of the flag before them.
+/// Lists the indexes of words that look secret, either on their own or because of the words before them.
+///
+/// Every word that [`Redactor::redact_command`](crate::Redactor::redact_command) masks is one. What it shows as a
+/// reference, such as a file behind `--token`, is one, too: in a call, it may be the secret itself.
 ///
 /// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` are not secret.
 ///
@@ -19,18 +24,20 @@ use crate::words::{HARMLESS_WORDS, SWITCHES};
 /// assert_eq!(secret_words(&words("deploy --token abc --max-tokens 5")), [2]);
 /// assert!(secret_words(&words("pg_dump --no-password data")).is_empty());
 /// assert_eq!(secret_words(&words("curl -u bob:hunter2EXAMPLE https://example.com")), [2]);
+/// assert_eq!(secret_words(&words("x --pw=hunter2 -u bob:hunter2")), [1, 3]);
 /// ```
 pub fn secret_words(words: &[String]) -> Vec<usize> {
     let mut reader = ArgvReader::of(words.iter().map(String::as_str));
     let mut found = Vec::new();
-    for (at, word) in words.iter().enumerate() {
+    for ((at, word), part) in words.iter().enumerate().zip(secret_parts(words)) {
         let hidden = match reader.next(word) {
             Hidden::Nothing => "",
             Hidden::Whole => word.as_str(),
             Hidden::From(from) => &word[from..],
         };
         let by_flag = !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden);
-        if by_flag || looks_secret_value(word).is_some() {
+        let is_masked = matches!(part, Part::Plain(Hidden::Whole | Hidden::From(_)));
+        if by_flag || is_masked || looks_secret_value(word).is_some() {
             found.push(at);
         }
     }
@@ -54,29 +61,10 @@ pub(super) struct ArgvReader<'w> {
     place: Starts,
     /// The program before that place, whose options come first.
     wrapper: Option<Program>,
-    /// A program that takes `name:password`.
-    user: Option<Program>,
-    /// Whether it takes a token there instead.
+    /// The last program that takes passwords.
+    taker: Option<Taker<'w>>,
+    /// Whether a token stands in place of a name and a password.
     has_bearer: bool,
-    /// Whether the previous flag takes a name and password.
-    credentials: bool,
-    /// A program with short options that take a password.
-    short: Option<Program>,
-    /// A program that takes a password behind `login`, and how many groups of subcommands stand behind it.
-    login: Option<(Program, usize)>,
-    /// Where the operand that is a password stands.
-    operand: Operand,
-}
-
-/// How near an operand is that is a password.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operand {
-    /// There is none.
-    None,
-    /// Behind one of these subcommands. These options take the next word.
-    Behind(&'static [&'static str], &'static [&'static str]),
-    /// It is each word that is no option and no value of these options.
-    Next { valued: &'static [&'static str], takes_pairs: bool },
 }
 
 impl<'w> ArgvReader<'w> {
@@ -88,12 +76,8 @@ impl<'w> ArgvReader<'w> {
             flag: None,
             place: Starts::Behind(0),
             wrapper: None,
-            user: None,
+            taker: None,
             has_bearer: words.into_iter().any(is_bearer),
-            credentials: false,
-            short: None,
-            login: None,
-            operand: Operand::None,
         }
     }
 
@@ -104,35 +88,25 @@ impl<'w> ArgvReader<'w> {
 
     /// Returns whether a program came by that takes a password.
     pub(super) fn has_program(&self) -> bool {
-        self.user.is_some() || self.short.is_some() || self.login.is_some() || self.operand != Operand::None
+        self.taker.as_ref().is_some_and(Taker::may_take)
     }
 
     /// Classifies the next word.
     pub(super) fn next(&mut self, word: &'w str) -> Hidden {
         let flag = self.flag.take();
-        let credentials = std::mem::take(&mut self.credentials);
         let is_value = !word.starts_with('-') && !word.is_empty();
-        let name = flag.map(|flag| flag.trim_start_matches('-'));
-        let hidden = if credentials {
-            self.password(word, 0)
-        } else if let Some(attached) = self.attached_user(word) {
-            self.password(word, attached)
-        } else if is_value
-            && (self.is_operand(name, word) || flag.is_some_and(|flag| self.takes_password(flag)))
-        {
-            Hidden::Whole
-        } else if let Some(from) = self.attached_password(word) {
-            Hidden::From(from)
-        } else if is_value && !is_harmless(word) && name.is_some_and(|name| is_secret_field(name, word)) {
-            Hidden::Whole
-        } else {
-            Hidden::Nothing
+        let is_named = || {
+            let name = flag.map(|flag| flag.trim_start_matches('-'));
+            is_value && !is_harmless(word) && name.is_some_and(|name| is_secret_field(name, word))
         };
-        self.credentials = self
-            .user
-            .is_some_and(|program| matches!(word, "--user" | "--proxy-user") || takes_next(program, word));
-        self.operand = self.operand.behind(flag, word);
-        self.subcommand(flag, word);
+        let hidden = match &self.taker {
+            Some(taker) => taker.hidden(flag, word, self.has_bearer),
+            None => Hidden::Nothing,
+        };
+        let hidden = if hidden == Hidden::Nothing && is_named() { Hidden::Whole } else { hidden };
+        if let Some(taker) = &mut self.taker {
+            taker.pass(flag, word);
+        }
         if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&flag)) {
             self.program(flag, word);
         }
@@ -181,128 +155,17 @@ impl<'w> ArgvReader<'w> {
         self.take(self.wrapper);
     }
 
-    /// Notes where a program takes a password.
+    /// Notes a program that takes passwords.
     fn take(&mut self, program: Option<Program>) {
-        let Some(program) = program else { return };
-        match program.password() {
-            Password::None => {}
-            Password::User(_) => self.user = Some(program),
-            Password::Operand(subcommands, valued) => self.operand = Operand::Behind(subcommands, valued),
-            // The program that `sshpass` starts has its own flags.
-            Password::OtherShort => self.short = None,
-            Password::Short(_) | Password::ShortAttached(_) => self.short = Some(program),
-            Password::AfterLogin => (self.short, self.login) = (None, Some((program, 0))),
+        if let Some(taker) = program.and_then(Taker::of) {
+            self.taker = Some(taker);
         }
     }
-
-    /// Updates the state if the word is a subcommand of a program that takes a password behind `login`.
-    fn subcommand(&mut self, flag: Option<&str>, word: &str) {
-        let Some((program, groups)) = self.login.filter(|_| !word.starts_with('-')) else { return };
-        self.login = match word {
-            "login" => {
-                self.short = Some(program);
-                None
-            }
-            word if NO_GROUPS.contains(&word) => None,
-            _ if flag.is_some() => Some((program, groups)),
-            _ => (groups == 0).then_some((program, 1)),
-        };
-    }
-
-    /// Returns whether a word is an operand that is a password. `name` is that of the option before it.
-    fn is_operand(&self, name: Option<&str>, word: &str) -> bool {
-        let Operand::Next { valued, takes_pairs } = self.operand else { return false };
-        let is_value = name.is_some_and(|name| valued.contains(&name));
-        !is_value && (!takes_pairs || !word.contains('='))
-    }
-
-    /// Returns whether the word behind a flag is a password. Flags without a value may stand before it in one word:
-    /// `ldapsearch -xw password`.
-    fn takes_password(&self, flag: &str) -> bool {
-        self.short.is_some_and(|program| {
-            !matches!(program.password(), Password::ShortAttached(_)) && takes_next(program, flag)
-        })
-    }
-
-    /// Returns where the password begins in a word of short options: `-xwPASSWORD`. Ports of a container are none.
-    fn attached_password(&self, word: &str) -> Option<usize> {
-        let from = attached_value(self.short?, word)?;
-        let is_port = word[from..].contains(':')
-            && word[from..].bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
-        (!is_port).then_some(from)
-    }
-
-    /// Returns where the value of `-uNAME:PASSWORD` and `--user=…` starts.
-    fn attached_user(&self, word: &str) -> Option<usize> {
-        let attached = attached_value(self.user?, word);
-        let names = ["--user=", "--proxy-user="];
-        attached.or_else(|| names.iter().find(|name| word.starts_with(**name)).map(|name| name.len()))
-    }
-
-    /// Finds the password in `name:password`.
-    fn password(&self, word: &str, from: usize) -> Hidden {
-        match word[from..].find(':') {
-            Some(colon) if from + colon + 1 < word.len() => Hidden::From(from + colon + 1),
-            None if self.has_bearer && from < word.len() => {
-                if from == 0 {
-                    Hidden::Whole
-                } else {
-                    Hidden::From(from)
-                }
-            }
-            Some(_) | None => Hidden::Nothing,
-        }
-    }
-}
-
-impl Operand {
-    /// Returns the state behind a word.
-    fn behind(self, flag: Option<&str>, word: &str) -> Operand {
-        match self {
-            Operand::None => Operand::None,
-            Operand::Behind(subcommands, valued) if subcommands.contains(&word) => {
-                Operand::Next { valued, takes_pairs: false }
-            }
-            Operand::Behind(..) if word == "--" => Operand::None,
-            // `ngrok --region eu config add-authtoken`, `cargo +nightly login`.
-            Operand::Behind(..) if flag.is_some() || word == "config" || word.starts_with(['-', '+']) => self,
-            Operand::Behind(..) => Operand::None,
-            Operand::Next { valued, takes_pairs } => {
-                // `vault login -method userpass username=bob`
-                let method = match word.split_once('=') {
-                    Some(("-method" | "--method", method)) => Some(method),
-                    _ => matches!(flag, Some("-method" | "--method")).then_some(word),
-                };
-                Operand::Next { valued, takes_pairs: method.map_or(takes_pairs, |method| method != "token") }
-            }
-        }
-    }
-}
-
-/// Returns whether the next word is the value of the last short option in a word, which takes a password.
-fn takes_next(program: Program, word: &str) -> bool {
-    secret_value(program, word).is_some_and(|from| from == word.len())
-}
-
-/// Returns where the value begins of a short option in a word, which takes a password.
-fn attached_value(program: Program, word: &str) -> Option<usize> {
-    secret_value(program, word).filter(|from| *from < word.len())
-}
-
-fn secret_value(program: Program, word: &str) -> Option<usize> {
-    let (letter, from) = program.short_value(word)?;
-    program.password().letters().contains(letter).then_some(from)
 }
 
 fn is_one_of(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
-
-/// Subcommands behind which `login` is a name: `cf push login`.
-#[rustfmt::skip]
-const NO_GROUPS: &[&str] = &[
-    "build", "compose", "create", "delete", "exec", "logs", "pull", "push", "rm", "run", "start", "stop", "tag",
-];
 
 /// Options behind which a container gets a name, which may be that of a program.
 const NAMES_OF_CONTAINERS: &[&str] = &["--hostname", "--name", "--network-alias"];

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::anchors::Anchors;
 use super::line::has_secret;
-use super::words::LINE_NAMES;
+use super::words::{LINE_NAMES, SETTING};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::{Argv, Password, Program};
+use brigade_command::{Argv, Program};
 
 /// Returns whether a configured command appears to contain a secret, so that it must not be stored or shown.
 ///
@@ -86,13 +86,14 @@ pub fn shows(shown: &str, exact: &str) -> bool {
 }
 
 /// A fast check whether there may be a secret: an anchor is present, or a word that the rules for command lines know,
-/// or an option and a program that takes a password.
+/// or a program that takes a password.
 fn may_hold_secret(command: &str) -> bool {
-    let names_one = || {
-        let is_named = has_line_name(command.as_bytes());
-        is_named && command.contains(['-', '=', ':', '/']) || takes_password(command, is_named)
-    };
-    !command.is_ascii() || Anchors::new().stand_in(command.as_bytes()) || names_one()
+    let may_tell =
+        || command.contains(['-', '=', ':', '/']) || SETTING.iter().any(|word| command.contains(word));
+    !command.is_ascii()
+        || Anchors::new().stand_in(command.as_bytes())
+        || has_line_name(command.as_bytes()) && may_tell()
+        || takes_password(command)
 }
 
 /// For each byte the first of [`LINE_NAMES`] that begins with it. The compiler makes it: an automaton of these words
@@ -128,20 +129,17 @@ fn has_line_name(text: &[u8]) -> bool {
 }
 
 /// Returns whether a command may start a program that takes a password, and has an option, if it needs one.
-/// `is_named` tells whether it has a word of the rules: `vault login V`.
-fn takes_password(command: &str, is_named: bool) -> bool {
+fn takes_password(command: &str) -> bool {
     // The words as they stand there; a backslash may hide one.
     const ENDS: &[char] = &[' ', '\t', '\n', '\'', '"', '=', ';', '|', '&', '(', '`'];
     let has_option = command.match_indices('-').any(|(at, _)| command[..at].ends_with(ENDS));
     let is_one = |word: &str| {
         !word.starts_with(['-', '@'])
-            && Program::of(word).is_some_and(|program| match program.password() {
-                Password::None => false,
-                Password::Operand(..) => true,
-                _ => has_option,
+            && Program::of(word).is_some_and(|program| {
+                program.passwords().iter().any(|password| has_option || !password.needs_option())
             })
     };
-    command.contains('\\') || (has_option || is_named) && command.split(ENDS).any(is_one)
+    command.contains('\\') || command.split(ENDS).any(is_one)
 }
 
 #[cfg(test)]

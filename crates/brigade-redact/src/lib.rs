@@ -54,6 +54,7 @@ mod shape;
 mod spelled;
 mod stream;
 mod swallow;
+mod taker;
 mod tokens;
 mod window;
 mod words;

@@ -86,9 +86,12 @@ pub(crate) fn secret_parts(words: &[String]) -> Vec<Part> {
             Hidden::Whole => Some(0),
             Hidden::From(from) => Some(from),
         };
+        if from.is_some_and(|from| &word[from..] == MARK) {
+            return Part::Plain(Hidden::Nothing);
+        }
         let is_told = |from: &usize| {
             let hidden = &word[*from..];
-            !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden)
+            !hidden.is_empty() && !is_placeholder(hidden)
         };
         let of_line = || {
             key_in(&texts, at, &in_container)

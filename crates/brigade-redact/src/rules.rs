@@ -5,6 +5,7 @@
 
 mod method;
 mod prefixes;
+mod prose;
 mod user;
 mod value;
 mod web;
@@ -131,6 +132,8 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     if kind == NameKind::Method {
         return Ok(None);
     }
+    let emphasis = emphasis_of(before);
+    let end = if window.has(end, emphasis)? { end + emphasis.len() } else { end };
     let (after_name, is_quoted) = after_quote(window, window.skip_colours(end)?)?;
     if let Some(value) = value_beside_name(window, after_name, is_quoted)? {
         return Ok(Some(Field {
@@ -156,7 +159,8 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
     }
     let around = Name { name, before, is_quoted, gap };
     let Some((separator, separator_end)) = separator(window, sign, &around)? else { return Ok(None) };
-    let mut value = window.skip_colours(separator_end)?;
+    let is_closed = separator == Separator::Colon && window.has(separator_end, emphasis)?;
+    let mut value = window.skip_colours(separator_end + if is_closed { emphasis.len() } else { 0 })?;
     value = window.skip(value, 64, is_blank)?;
     value = window.skip_colours(value)?;
     if is_quoted && separator == Separator::Colon {
@@ -169,7 +173,7 @@ fn field(window: Window<'_>, anchor: usize) -> Result<Option<Field<'_>>, More> {
         separator,
         spaced: gap || separator_end != value,
         open_quote: before.last().copied().filter(|b| !is_quoted && is_quote(*b)),
-        first_in_line: !is_quoted && is_first_in_line(before),
+        first_in_line: !is_quoted && is_first_in_line(&before[..before.len() - emphasis.len()]),
         in_expansion: separator == Separator::Colon && before.ends_with(b"${"),
     }))
 }
@@ -260,6 +264,7 @@ fn separator(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<Option<(S
         Some(next) if is_flag && name.gap && !matches!(next, b'-' | b'\n' | b'\r') => {
             Some((Separator::Flag, at))
         }
+        Some(_) if is_quoted_password(window, at, name)? => Some((Separator::Equals, at)),
         Some(_) if name.gap && !name.is_quoted && name.name == "password" && is_netrc(name.before) => {
             Some((Separator::Equals, at))
         }
@@ -331,6 +336,26 @@ fn percent_separator(window: Window<'_>, at: usize) -> Result<Option<usize>, Mor
         }
     }
     Ok(None)
+}
+
+/// Returns the signs of an emphasis that begin before a name: those of `**Password:** x` and `**Password**: x`.
+fn emphasis_of(before: &[u8]) -> &[u8] {
+    let signs = before.iter().rev().take(3).take_while(|byte| **byte == b'*').count();
+    &before[before.len() - signs..]
+}
+
+/// Returns whether a quoted value stands right behind a name of which only passwords have one: `passphrase "x"`.
+fn is_quoted_password(window: Window<'_>, at: usize, name: &Name<'_>) -> Result<bool, More> {
+    const LONGEST: usize = 128;
+    let last = name.name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
+    let is_password = ["passphrase", "password", "passwd"].contains(&last.as_str());
+    if !is_password || !name.gap || name.is_quoted {
+        return Ok(false);
+    }
+    let open = window.skip(at, 16, |b| b == b'\\')?;
+    let Some(quote) = window.at(open)?.filter(|b| matches!(b, b'"' | b'\'')) else { return Ok(false) };
+    let end = window.skip(open + 1, LONGEST, |b| b != quote && b != b'\n')?;
+    Ok(open + 1 < end && window.at(end)? == Some(quote))
 }
 
 /// Returns whether only whitespace, or the dash of a list, precedes on the line.

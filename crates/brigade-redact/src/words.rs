@@ -75,8 +75,8 @@ pub(crate) const SCHEMES: &[&str] = &[
 /// Words that are not secret: types, switches and absent values.
 #[rustfmt::skip]
 pub(crate) const HARMLESS_WORDS: &[&str] = &[
-    "0", "1", "any", "bool", "boolean", "byte", "bytes", "char", "disabled", "enabled", "false", "int", "integer", "nil", "no",
-    "none", "null", "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
+    "0", "1", "any", "bool", "boolean", "byte", "bytes", "char", "disabled", "enabled", "false", "int", "integer", "n/a", "nil",
+    "no", "none", "null", "number", "object", "off", "on", "optional", "required", "str", "string", "true", "undefined", "unset",
     "yes",
 ];
 
@@ -147,6 +147,46 @@ pub(crate) const PROSE: &[&str] = &[
     "cannot", "can't", "choose", "could", "does", "doesn't", "enter", "entered", "expired", "failed", "has",
     "incorrect", "invalid", "is", "isn't", "missing", "must", "needs", "not", "please", "should", "too", "type",
     "was", "wrong",
+];
+
+/// First words of a text about a value that is not there, or is elsewhere, and what may follow each.
+#[rustfmt::skip]
+pub(crate) const ELSEWHERE: &[(&str, &[&str])] = &[
+    ("ask", &["a", "an", "for", "the", "your"]), ("as", &["above", "described", "in"]),
+    ("comes", &["from"]), ("given", &["by", "in", "via", "with"]), ("kept", &["at", "by", "in"]),
+    ("no", &["default", "value"]), ("none", &["is", "needed", "required", "set", "yet"]),
+    ("provided", &["as", "by", "in", "via"]), ("read", &["by", "from"]), ("same", &["as"]),
+    ("see", &["above", "also", "below", "in", "our", "readme", "section", "the", "your"]),
+    ("set", &["as", "by", "in", "via", "with"]), ("stored", &["as", "at", "by", "in"]), ("taken", &["from"]),
+];
+
+/// First words of a text that says whose a value is, or which one.
+pub(crate) const DETERMINERS: &[&str] = &["a", "an", "any", "our", "the", "this", "your"];
+
+/// What a text is about that says which value it is.
+#[rustfmt::skip]
+pub(crate) const ABOUT_VALUES: &[&str] = &[
+    "account", "admin", "administrator", "credential", "credentials", "dashboard", "database", "environment", "file",
+    "key", "passphrase", "password", "secret", "server", "service", "settings", "string", "token", "user", "value", "vault",
+];
+
+/// What may follow such a word.
+#[rustfmt::skip]
+pub(crate) const BEHIND_VALUES: &[&str] = &[
+    "as", "at", "by", "for", "from", "in", "is", "of", "on", "that", "to", "used", "we", "which", "with", "you",
+];
+
+/// Words before a number that say how long a value is.
+#[rustfmt::skip]
+pub(crate) const BOUNDS: &[&str] = &[
+    "and", "at", "between", "exactly", "fewer", "least", "length", "less", "longer", "max", "maximum", "min", "minimum",
+    "more", "most", "of", "or", "over", "shorter", "than", "to", "under", "up",
+];
+
+/// What a number in such a text counts.
+#[rustfmt::skip]
+pub(crate) const UNITS: &[&str] = &[
+    "bits", "bytes", "characters", "chars", "days", "digits", "hours", "letters", "minutes", "seconds", "symbols", "words",
 ];
 
 /// Prefixes of values that only refer to a secret.

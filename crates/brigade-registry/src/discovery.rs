@@ -133,26 +133,20 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
 /// Keeps what was known of files that cannot be read now, and says so.
 fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut [DiscoveryIssue]) {
     let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
-    let unread = issues.iter_mut().filter(|issue| codes.contains(&issue.code));
-    let mut paths = Vec::new();
-    for issue in unread {
-        let Some(path) = issue.path.clone() else { continue };
-        let is_of = |other: &str| {
-            other.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let mut origins = before.entries.iter().flat_map(|entry| &entry.origins);
-        if origins.any(|origin| is_of(&origin.path)) {
+    let mut unread: Vec<&mut DiscoveryIssue> =
+        issues.iter_mut().filter(|issue| codes.contains(&issue.code) && issue.path.is_some()).collect();
+    if unread.is_empty() {
+        return;
+    }
+    let is_of = |issue: &DiscoveryIssue, path: &str| {
+        let rest = issue.path.as_deref().and_then(|folder| path.strip_prefix(folder));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let kept = before.keep(|path| unread.iter().any(|issue| is_of(issue, path)), entries);
+    for issue in &mut unread {
+        if kept.iter().any(|path| is_of(issue, path)) {
             issue.message.push_str("; what it said before is kept");
         }
-        paths.push(path);
-    }
-    let is_unread = |other: &str| {
-        paths
-            .iter()
-            .any(|path| other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
-    };
-    if !paths.is_empty() {
-        before.keep(is_unread, entries);
     }
 }
 

@@ -391,7 +391,8 @@ pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> 
     notes
 }
 
-/// Returns what is wrong with the catalog as a whole.
+/// Returns what is wrong with the catalog as a whole, and with entries of the user's file: errors of the project's file
+/// stand elsewhere.
 pub fn notes(catalog: &Catalog) -> Vec<String> {
     let is_of_file = |issue: &&ConfigIssue| {
         let is_unread = issue.severity == Severity::Error && issue.field.is_none();
@@ -400,13 +401,15 @@ pub fn notes(catalog: &Catalog) -> Vec<String> {
         let is_misspelt = issue.severity == Severity::Warning && issue.hint.is_some();
         issue.entry.is_none() && (is_unread || is_newer || is_misspelt)
     };
-    let issues = catalog.issues().iter().chain(catalog.user_issues());
+    let is_of_user_entry = |issue: &&ConfigIssue| issue.entry.is_some() && issue.severity == Severity::Error;
+    let of_files = catalog.issues().iter().chain(catalog.user_issues()).filter(is_of_file);
+    let issues = of_files.chain(catalog.user_issues().iter().filter(is_of_user_entry));
     // The steps for errors stand elsewhere.
     let note = |issue: &ConfigIssue| {
         let hint = issue.hint.clone().filter(|_| issue.severity == Severity::Warning);
         ConfigIssue { hint, ..issue.clone() }.to_string()
     };
-    issues.filter(is_of_file).map(note).collect()
+    issues.map(note).collect()
 }
 
 fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
@@ -426,6 +429,8 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
     let started = || receipts.iter().filter_map(|receipt| receipt.started_at());
     let (failed, timed_out) = (count(RunStatus::Failed), count(RunStatus::TimedOut));
     let cost = tool.and_then(|tool| tool.cost.as_deref());
+    let is_completed = |receipt: &&&Receipt| *receipt.status() == RunStatus::Completed;
+    let installed = installations.iter().filter(is_completed).count();
     ToolStats {
         id: id.to_owned(),
         runs: receipts.len() as u64,
@@ -439,7 +444,8 @@ fn stats_of(id: &str, receipts: &[&Receipt], tool: Option<&Tool>) -> ToolStats {
         failures: failed + timed_out + count(RunStatus::Interrupted),
         cost: cost.and_then(|cost| cost.per_call).map(|per_call| rounded(per_call * receipts.len() as f64)),
         cost_unit: tool.zip(cost).and_then(|(tool, cost)| Some(tool.masks.shown(cost.unit.as_deref()?))),
-        installations: installations.len() as u64,
+        installations: installed as u64,
+        failed_installations: (installations.len() - installed) as u64,
     }
 }
 

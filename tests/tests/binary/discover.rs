@@ -544,6 +544,27 @@ fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
     assert_eq!(sync(&site, "")["written"], true);
 }
 
+/// Issue 15: a skill whose front matter breaks stays one entry, and a second sync changes nothing.
+#[test]
+fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let broken = "---\nname: [\n---\nBody\n";
+    write(&home(&site, ".claude/skills/never/SKILL.md"), broken);
+    write(&home(&site, ".claude/skills/one/SKILL.md"), "---\nname: one\ndescription: First\n---\nBody\n");
+    let first = sync(&site, "");
+    assert!(texts(&first, "added").iter().any(|id| id == "skill:never"), "{first}");
+    write(&home(&site, ".claude/skills/one/SKILL.md"), broken);
+    let second = sync(&site, "");
+    assert_eq!((&second["added"], &second["changed"], &second["removed"]), (&json!([]), &json!([]), &json!([])));
+    let kept = |document: &Value| {
+        let rows = list(document, "issues").iter().filter(|issue| issue["message"].to_string().contains("is kept"));
+        rows.map(|issue| issue["path"].as_str().unwrap().contains("/one/")).collect::<Vec<_>>()
+    };
+    assert_eq!((kept(&first), kept(&second)), (vec![], vec![true]), "{second:#}");
+    assert_eq!(sync(&site, "")["written"], false);
+}
+
 #[test]
 fn doctor_says_what_sync_found_and_looks_at_no_file_itself() {
     let site = Site::empty();

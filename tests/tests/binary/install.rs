@@ -147,6 +147,9 @@ fn what_installs_nothing_has_failed() {
     assert!(receipt["failure"].as_str().unwrap().contains("install_not_effective"));
     assert_eq!(site.status(&lazy), "failed");
     site.json(["run", "verify"]).expect(0);
+    let stats = site.json(["stats", "yq"]).expect(0);
+    let stats = &stats["tools"][0];
+    assert_eq!((&stats["installations"], &stats["failed_installations"]), (&json!(0), &json!(1)));
     // A replay is an installation, too.
     let replay = site.json(["run", "replay", receipt["id"].as_str().unwrap()]).expect(0);
     assert_eq!(replay["call"]["kind"], "install");

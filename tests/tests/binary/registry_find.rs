@@ -311,7 +311,9 @@ fn search_looks_at_labels_and_takes_words_in_any_order() {
         };
         rows.iter().map(row).collect::<Vec<_>>()
     };
-    assert_eq!(search("query database"), ["browse words 0.8"]);
+    // `_`, `-` and spaces are alike, issue 15.
+    assert_eq!(search("query database"), ["browse phrase 0.9"]);
+    assert_eq!(search("database query"), ["browse words 0.8"]);
     assert_eq!(search("YAML-QUERY"), ["yq exact 1.0"]);
     assert_eq!(search("yaml"), ["yq phrase 0.9", "read-yaml phrase 0.9"]);
     assert_eq!(search("capitals print"), ["shout words 0.8"]);

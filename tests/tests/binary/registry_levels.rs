@@ -132,6 +132,10 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     let listed = site.json(["list"]).expect(0);
     assert_eq!(ids(&listed["tools"]), ["tool", "mine"]);
     assert_eq!((&listed["valid"], &listed["tools"][1]["broken"]), (&json!(true), &json!(true)));
+    for words in [&["check", "tool"][..], &["search", "tool"], &["find", "--source", "script"]] {
+        let notes = site.json(words).expect(0)["notes"].to_string();
+        assert!(notes.contains("tools.toml:2:"), "{notes}");
+    }
     site.json(["call", "plan", "mine"]).refused("invalid_entry");
     assert!(site.json(["doctor"]).expect(0)["issues"].to_string().contains("tools.toml"));
     site.json(["call", "plan", "tool"]).expect(0);

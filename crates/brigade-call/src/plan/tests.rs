@@ -304,6 +304,9 @@ fn a_rendered_word_is_no_secret() {
     check_rendered("a = '--user={x}:{y}'", r#"{"x":"bob","y":"hunter2-4711"}"#, "argument_template.a");
     check_rendered("a = '-H', b = 'X-Auth-Token: {x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.b");
     check_rendered("tokens = '{x}'", r#"{"x":"x7-hunter2-4711"}"#, "argument_template.tokens");
+    // What is shown masked is not stored, issue 15.
+    check_rendered("a = '--pw={x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.a");
+    check_rendered("a = '-', b = '-u', c = 'me:{x}'", r#"{"x":"hunter2-4711"}"#, "argument_template.c");
     // Of an MCP tool nothing is appended to the command.
     let mut case = Case::mcp();
     case.set("command", "'curl -u'");

@@ -111,3 +111,45 @@ pub(crate) const NPM_VALUED: &[&str] = &[
     "--userconfig",
     "--workspace",
 ];
+
+/// The options of `vault login` whose value is the next word.
+pub(crate) const VAULT_VALUED: &[&str] = &[
+    "address",
+    "agent-address",
+    "ca-cert",
+    "ca-path",
+    "client-cert",
+    "client-key",
+    "field",
+    "format",
+    "header",
+    "method",
+    "mfa",
+    "namespace",
+    "ns",
+    "path",
+    "tls-server-name",
+    "unlock-key",
+    "wrap-ttl",
+];
+
+/// The long options of smbclient and its like whose value is the next word.
+pub(crate) const SAMBA_VALUED: &[&str] = &[
+    "--authentication-file",
+    "--command",
+    "--configfile",
+    "--debuglevel",
+    "--directory",
+    "--ip-address",
+    "--list",
+    "--max-protocol",
+    "--netbiosname",
+    "--option",
+    "--port",
+    "--scope",
+    "--server",
+    "--socket-options",
+    "--timeout",
+    "--user",
+    "--workgroup",
+];

@@ -26,7 +26,7 @@ pub(super) const fn row(names: &'static [&'static str], role: Role) -> Row {
         hooks: &[],
         writes: Writes::Nothing,
         outputs: ("", &[]),
-        password: Password::None,
+        passwords: &[],
         starts: None,
         stores_secrets: false,
         versioned: false,
@@ -132,8 +132,8 @@ impl Row {
         Row { outputs: (short, long), ..self }
     }
 
-    pub(super) const fn password(self, password: Password) -> Row {
-        Row { password, ..self }
+    pub(super) const fn passwords(self, passwords: &'static [Password]) -> Row {
+        Row { passwords, ..self }
     }
 
     /// Where a command stands that it runs, which its role does not say.

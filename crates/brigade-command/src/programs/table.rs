@@ -1,10 +1,13 @@
 //! The rows of the table.
 
-use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
+use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SAMBA_VALUED, SQLITE_VALUED, VAULT_VALUED};
+use super::password::{
+    AFTER_LOGIN, NOWHERE, attached, operands, operands_beside, operands_with, pair, short, user, words,
+};
 use super::row::{
     container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
 };
-use super::{Finds, Hook, PYTHON, Password, Role, Row, Script, Starts, Value, Writes};
+use super::{Finds, Hook, PYTHON, Role, Row, Script, Starts, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -34,26 +37,7 @@ const MYSQL_VALUED: &str = "DehPSTuw";
 
 const LDAP_VALUED: &str = "abdDeEfFhHloOpPRsSTUXyYz";
 
-/// The options of `vault login` whose value is the next word.
-const VAULT_VALUED: &[&str] = &[
-    "address",
-    "agent-address",
-    "ca-cert",
-    "ca-path",
-    "client-cert",
-    "client-key",
-    "field",
-    "format",
-    "header",
-    "method",
-    "mfa",
-    "namespace",
-    "ns",
-    "path",
-    "tls-server-name",
-    "unlock-key",
-    "wrap-ttl",
-];
+const SNMP_VALUED: &str = "acCdDeElLmMnOrtuv";
 
 const TAR_HOOKS: &[Hook] = &[
     hook(Value::Command, "IF", &["--use-compress-program", "--info-script", "--new-volume-script"]),
@@ -353,9 +337,9 @@ pub(super) const ROWS: &[Row] = &[
         "authbind", "bear", "bwrap", "ccache", "cgexec", "chamber", "chpst", "conda", "cpulimit", "devbox",
         "direnv", "distcc", "doppler", "dotenv", "enosys", "envchain", "envdir", "faketime", "firejail",
         "fnm", "guix", "icecc", "lckdo", "lldb", "ltrace", "mise", "mispipe", "mold", "niceload", "nix",
-        "nsjail", "op", "pee", "pipenv", "poetry", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot",
-        "screen", "sem", "setlock", "sops", "teller", "tmux", "toolbox", "torify", "torsocks", "trickle",
-        "unbuffer", "uv", "uvx", "volta", "xterm", "xvfb-run", "zrun",
+        "nsjail", "op", "pee", "pipenv", "proot", "rlwrap", "rr", "runcon", "sccache", "schroot", "screen",
+        "sem", "setlock", "sops", "teller", "tmux", "toolbox", "torify", "torsocks", "trickle", "unbuffer",
+        "uvx", "volta", "xterm", "xvfb-run", "zrun",
     ]),
     launcher(&[
         "apptainer",
@@ -387,6 +371,9 @@ pub(super) const ROWS: &[Row] = &[
         "systemd-run",
         "watchexec",
     ]),
+    launcher(&["poetry"])
+        .passwords(&[short("p").behind(&["publish"]), operands(1).behind(&["config http-basic*"])]),
+    launcher(&["uv"]).passwords(&[short("pt").behind(&["publish"])]),
     launcher(&["start-stop-daemon"])
         .valued(
             "xpunagcskRrNPImd",
@@ -454,11 +441,11 @@ pub(super) const ROWS: &[Row] = &[
     launcher(&["bunx"]).finds(Finds::Packages).files(BUN_FILES),
     container(&["adb", "crictl", "distrobox", "incus", "kubectl", "lxc", "lxc-attach", "machinectl"]),
     container(&["wsl"]).starts(Starts::Anywhere),
-    container(&["docker", "nerdctl", "podman"]).password(Password::AfterLogin).stores_secrets(),
-    other(&["buildah"]).password(Password::AfterLogin).stores_secrets(),
+    container(&["docker", "nerdctl", "podman"]).passwords(&[AFTER_LOGIN]).stores_secrets(),
+    other(&["buildah"]).passwords(&[AFTER_LOGIN]).stores_secrets(),
     other(&["docker-compose"]).stores_secrets().starts(Starts::BehindWords(&["exec", "run"])),
     other(&["gcloud"]).stores_secrets(),
-    other(&["helm", "oras"]).password(Password::AfterLogin),
+    other(&["helm", "oras"]).passwords(&[AFTER_LOGIN]),
     // Programs that run a command only in some subcommands.
     subcommands(&["asdf", "bundle", "pyenv", "rbenv"], &["exec"]),
     subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
@@ -496,15 +483,19 @@ pub(super) const ROWS: &[Row] = &[
         .ends_of_code(&[".rake"])
         .finds(Finds::Build),
     other(&[
-        "ant", "bazel", "buck2", "cabal", "dotnet", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw",
-        "ninja", "sbt", "scons", "stack", "zig",
+        "ant", "bazel", "buck2", "cabal", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw", "ninja", "sbt",
+        "scons", "stack", "zig",
     ])
     .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
+    other(&["dotnet"])
+        .ends_of_code(super::BUILD_ENDS)
+        .finds(Finds::Build)
+        .passwords(&[short("k").behind(&["nuget push"]), operands(1).behind(&["user-secrets set"])]),
     other(&["cargo"])
         .ends_of_code(&[".rs", "Cargo.toml"])
         .finds(Finds::Build)
-        .password(Password::Operand(&["login"], &["C", "Z", "color", "config", "registry"])),
+        .passwords(&[operands_beside(&["C", "Z", "color", "config", "registry"]).behind(&["login"])]),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
@@ -561,10 +552,8 @@ pub(super) const ROWS: &[Row] = &[
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
-    other(&["rsync"])
-        .hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])])
-        .password(Password::OtherShort),
-    other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).password(Password::OtherShort),
+    other(&["rsync"]).hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])]).passwords(&[NOWHERE]),
+    other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).passwords(&[NOWHERE]),
     other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
     other(&["gsort", "sort"]).valued("kotST", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
@@ -584,59 +573,126 @@ pub(super) const ROWS: &[Row] = &[
     other(&["zip"])
         .valued("bnOstxi", &[])
         .hooks(&[hook(Value::ShellText, "", &["--unzip-command"])])
-        .password(Password::Short("P")),
+        .passwords(&[short("P")]),
     // Other programs: removal of files, and passwords on the command line.
     row(&["grm", "rm"], Role::Remove).writes(Writes::Operands),
-    other(&["ssh"]).password(Password::OtherShort).starts(Starts::Anywhere),
+    other(&["ssh"]).passwords(&[NOWHERE]).starts(Starts::Anywhere),
     other(&["curl"])
         .valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[])
         .outputs("o", &["--output"])
-        .password(Password::User("uU")),
-    other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).password(Password::User("a")),
-    other(&["sshpass"]).valued("dfP", &[]).password(Password::Short("p")).starts(Starts::Anywhere),
+        .passwords(&[user("uUE", ':')]),
+    other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).passwords(&[user("a", ':')]),
+    other(&["sshpass"]).valued("dfP", &[]).passwords(&[short("p")]).starts(Starts::Anywhere),
     other(&["mariadb", "mariadb-admin", "mariadb-check", "mariadb-dump", "mariadb-import", "mariadb-show"])
         .valued(MYSQL_VALUED, &[])
-        .password(Password::ShortAttached("p")),
+        .passwords(&[attached("p")]),
     other(&["mysql", "mysqladmin", "mysqlbinlog", "mysqlcheck", "mysqldump", "mysqlimport", "mysqlpump"])
         .valued(MYSQL_VALUED, &[])
-        .password(Password::ShortAttached("p")),
-    other(&["mysqlsh", "mysqlshow", "mysqlslap"])
-        .valued(MYSQL_VALUED, &[])
-        .password(Password::ShortAttached("p")),
+        .passwords(&[attached("p")]),
+    other(&["mysqlsh", "mysqlshow", "mysqlslap"]).valued(MYSQL_VALUED, &[]).passwords(&[attached("p")]),
     other(&["mongo", "mongodump", "mongoexport", "mongofiles", "mongoimport", "mongorestore", "mongosh"])
         .valued("cdfhjoqu", &[])
-        .password(Password::Short("p")),
-    other(&["mongostat", "mongotop"]).valued("hu", &[]).password(Password::Short("p")),
+        .passwords(&[short("p")]),
+    other(&["mongostat", "mongotop"]).valued("hu", &[]).passwords(&[short("p")]),
     other(&["cbq", "couchbase-cli", "cqlsh", "mycli", "rabbitmqadmin", "twine"])
         .valued("cDefhHkPrRSu", &[])
-        .password(Password::Short("p")),
+        .passwords(&[short("p")]),
     other(&["keydb-cli", "redis-benchmark", "redis-cli", "valkey-cli"])
         .valued("dDhinprstuX", &[])
-        .password(Password::Short("a")),
+        .passwords(&[short("a"), operands(0).behind(&["auth"]), words(&["masterauth", "requirepass"])]),
     other(&["bcp", "mssql-cli", "sqlcmd", "tsql"])
         .valued("acdDeEfFhHiKlmMoqQrsStUvwyYzZ", &[])
-        .password(Password::Short("P")),
-    other(&["ipmitool"]).valued("AbBcCdefgHIkKlLmNoOpRStTUyz", &[]).password(Password::Short("P")),
+        .passwords(&[short("P")]),
+    other(&["ipmitool"]).valued("AbBcCdefgHIkKlLmNoOpRStTUyz", &[]).passwords(&[short("P")]),
     other(&["mosquitto_pub", "mosquitto_rr", "mosquitto_sub"])
         .valued("ACDeFfhiIkKLmMpqtTuUVWx", &[])
-        .password(Password::Short("P")),
-    other(&["unzip"]).valued("dx", &[]).password(Password::Short("P")),
-    other(&["ssh-keygen"]).valued("abCDEfFIJjKMmnOrRsStVwYZz", &[]).password(Password::Short("NP")),
+        .passwords(&[short("P")]),
+    other(&["unzip"]).valued("dx", &[]).passwords(&[short("P")]),
+    other(&["ssh-keygen"]).valued("abCDEfFIJjKMmnOrRsStVwYZz", &[]).passwords(&[short("NP")]),
     other(&["ldapadd", "ldapcompare", "ldapdelete", "ldapexop", "ldapmodify", "ldapmodrdn", "ldapsearch"])
         .valued(LDAP_VALUED, &[])
-        .password(Password::Short("w")),
-    other(&["ldapwhoami"]).valued(LDAP_VALUED, &[]).password(Password::Short("w")),
-    other(&["ldappasswd"]).valued("bdDeEfHhoOpRtTUXyY", &[]).password(Password::Short("asw")),
+        .passwords(&[short("w")]),
+    other(&["ldapwhoami"]).valued(LDAP_VALUED, &[]).passwords(&[short("w")]),
+    other(&["ldappasswd"]).valued("bdDeEfHhoOpRtTUXyY", &[]).passwords(&[short("asw")]),
     // Their options are no bundles.
     other(&["7z", "7za", "7zr", "7zz", "rar", "unrar"])
         .valued("abcdefghijklmnoqrstuvwxyz", &[])
-        .password(Password::ShortAttached("p")),
-    other(&["bao", "vault"]).password(Password::Operand(&["login"], VAULT_VALUED)),
-    other(&["ngrok"]).password(Password::Operand(
-        &["add-authtoken", "authtoken"],
-        &["config", "log", "log-format", "log-level", "region"],
-    )),
-    other(&["doctl"]).valued("cou", &[]).password(Password::Short("t")),
-    other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"])
-        .password(Password::AfterLogin),
+        .passwords(&[attached("p")]),
+    other(&["bao", "vault"]).passwords(&[
+        operands_beside(VAULT_VALUED).behind(&["login"]),
+        pair('=').behind(&["kv put", "kv patch"]),
+    ]),
+    other(&["ngrok"]).passwords(&[operands_beside(&["config", "log", "log-format", "log-level", "region"])
+        .behind(&["authtoken", "config add-authtoken"])]),
+    other(&["net", "rpcclient", "smbcacls", "smbclient", "smbget", "winexe"])
+        .valued("ADILMORSTUWbcdilmnpstw", SAMBA_VALUED)
+        .passwords(&[user("U", '%'), operands(0).behind(&["//*", "\\\\*"])]),
+    other(&["lftp"]).valued("cdefpsu", &[]).hooks(&[READS_FILE]).passwords(&[user("u", ',')]),
+    other(&["sqlplus"])
+        .valued("CMR", &[])
+        .files(&["login.sql"])
+        .ends_of_code(&[".sql"])
+        .passwords(&[pair('/')]),
+    other(&["expdp", "impdp", "rman", "sqlldr"]).passwords(&[pair('/')]),
+    // Their options are no bundles.
+    other(&["openssl"]).passwords(&[
+        words(&["-k", "-K", "-psk", "hexkey:", "hexpass:", "key:", "pass:", "secret:"]),
+        operands_beside(&["in", "provider", "rand", "salt", "writerand"]).behind(&["passwd"]),
+    ]),
+    other(&["wlfreerdp", "xfreerdp", "xfreerdp3"]).passwords(&[words(&["/gp:", "/p:", "/pth:"])]),
+    other(&["htpasswd"]).valued("Cr", &[]).passwords(&[operands_with('b', 2), operands_with('n', 1)]),
+    other(&["rabbitmqctl"])
+        .valued("lnpt", &["--longnames", "--node", "--timeout", "--vhost"])
+        .passwords(&[operands(1).behind(&["add_user", "authenticate_user", "change_password"])]),
+    other(&["snmpbulkget", "snmpbulkwalk", "snmpdf", "snmpget", "snmpgetnext", "snmpinform", "snmpset"])
+        .valued(SNMP_VALUED, &[])
+        .passwords(&[short("AX")]),
+    other(&["snmpstatus", "snmptable", "snmptest", "snmptrap", "snmpusm", "snmpwalk"])
+        .valued(SNMP_VALUED, &[])
+        .passwords(&[short("AX")]),
+    other(&["gh"]).passwords(&[
+        short("b").behind(&["secret set"]),
+        words(&["--body", "--body="]).behind(&["secret set"]),
+    ]),
+    other(&["mc", "mcli"]).passwords(&[operands(2).behind(&["alias set"])]),
+    other(&["wpa_passphrase"]).passwords(&[operands(1)]),
+    other(&["cypher-shell", "rdesktop", "useradd", "usermod"])
+        .valued("abcdefgkrsuG", &[])
+        .passwords(&[short("p")]),
+    other(&["ansible-vault"]).passwords(&[operands_beside(&[
+        "encrypt-vault-id",
+        "n",
+        "name",
+        "output",
+        "vault-id",
+        "vault-password-file",
+    ])
+    .behind(&["encrypt_string"])]),
+    other(&["bw"]).passwords(&[operands(1).behind(&["login"]), operands(0).behind(&["unlock"])]),
+    other(&["crackmapexec", "evil-winrm", "hydra", "netexec", "nxc", "psexec", "twilio"])
+        .valued("HLPdistu", &[])
+        .passwords(&[short("p")]),
+    other(&["ncftpget", "ncftpls", "ncftpput"]).valued("Pduf", &[]).passwords(&[short("p")]),
+    other(&["fly", "flyctl"]).passwords(&[pair('=').behind(&["secrets set"])]),
+    other(&["vercel"]).valued("AQS", &[]).passwords(&[short("t")]),
+    other(&["choco"]).passwords(&[short("k").behind(&["push"])]),
+    other(&["nmcli"]).passwords(&[words(&["802-11-wireless-security.psk", "password", "wifi-sec.psk"])]),
+    other(&["pdftk"]).passwords(&[words(&["owner_pw", "user_pw"])]),
+    other(&["rclone"]).passwords(&[operands(0).behind(&["obscure"]), words(&["pass", "secret_access_key"])]),
+    other(&["sendemail", "swaks"]).passwords(&[words(&["-ap", "-xp"])]),
+    other(&["signtool"]).passwords(&[words(&["/p"])]),
+    other(&["security"]).passwords(&[
+        short("w").behind(&["add-generic-password", "add-internet-password"]),
+        short("p").behind(&["create-keychain", "set-keychain-password", "unlock-keychain"]),
+        short("P").behind(&["import"]),
+    ]),
+    other(&["zkcli", "zkcli.sh"]).passwords(&[pair(':').behind(&["addauth digest"])]),
+    other(&["grafana-cli", "neo4j-admin"]).passwords(&[operands(0).behind(&[
+        "admin reset-admin-password",
+        "dbms set-initial-password",
+        "set-initial-password",
+    ])]),
+    other(&["isql", "p4"]).valued("Cu", &[]).passwords(&[short("P")]),
+    other(&["doctl"]).valued("cou", &[]).passwords(&[short("t")]),
+    other(&["az", "cf", "cosign", "crane", "ibmcloud", "oc", "regctl", "skopeo"]).passwords(&[AFTER_LOGIN]),
 ];

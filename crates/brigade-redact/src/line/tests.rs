@@ -175,6 +175,114 @@ fn options_of_programs_are_found_in_bundles() {
 }
 
 #[test]
+fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
+    for (line, shown) in [
+        ("smbclient //h/s -U bob%V9", "smbclient //h/s -U bob%[redacted]"),
+        (
+            "smbclient -NUbob%V9 --user=bob%V9 //h/s",
+            "smbclient -NUbob%[redacted] --user=bob%[redacted] //h/s",
+        ),
+        ("smbclient -p 445 //h/s V9 -U bob", "smbclient -p 445 //h/s [redacted] -U bob"),
+        ("smbget --user bob%V9 smb://h/s/x", "smbget --user bob%[redacted] smb://h/s/x"),
+        ("lftp -u bob,V9 ftp.example.com", "lftp -u bob,[redacted] ftp.example.com"),
+        ("lftp -ubob,V9 -e quit h", "lftp -ubob,[redacted] -e quit h"),
+        ("sqlplus bob/V9", "sqlplus bob/[redacted]"),
+        ("sqlplus -S bob/V9@//h:1521/x @a/b.sql", "sqlplus -S bob/[redacted] @a/b.sql"),
+        ("sqlldr userid=bob/V9@db control=a/b.ctl", "sqlldr userid=bob/[redacted] control=a/b.ctl"),
+        ("openssl enc -aes-256-cbc -k V9 -in a", "openssl enc -aes-256-cbc -k [redacted] -in a"),
+        ("openssl enc -d -pass pass:V9 -in a", "openssl enc -d -pass pass:[redacted] -in a"),
+        ("openssl rsa -passin pass:V9 -in a", "openssl rsa -passin pass:[redacted] -in a"),
+        ("openssl passwd -6 -salt ab V9", "openssl passwd -6 -salt ab [redacted]"),
+        ("openssl dgst -mac HMAC -macopt hexkey:V9 a", "openssl dgst -mac HMAC -macopt hexkey:[redacted] a"),
+        ("htpasswd -b file bob V9", "htpasswd -b file bob [redacted]"),
+        ("htpasswd -Bbc -C 10 file bob V9", "htpasswd -Bbc -C 10 file bob [redacted]"),
+        ("htpasswd -nbB bob V9", "htpasswd -nbB bob [redacted]"),
+        ("rabbitmqctl add_user bob V9", "rabbitmqctl add_user bob [redacted]"),
+        (
+            "rabbitmqctl -n rabbit@h change_password bob V9",
+            "rabbitmqctl -n rabbit@h change_password bob [redacted]",
+        ),
+        ("xfreerdp /u:bob /p:V9 /v:h", "xfreerdp /u:bob /p:[redacted] /v:h"),
+        ("snmpwalk -v3 -u bob -A V9 -X V9 h", "snmpwalk -v3 -u bob -A [redacted] -X [redacted] h"),
+        ("gh secret set N -b V9", "gh secret set N -b [redacted]"),
+        ("gh -R o/r secret set N --body V9", "gh -R o/r secret set N --body [redacted]"),
+        ("gh secret set N --body=V9", "gh secret set N --body=[redacted]"),
+        ("redis-cli -h db AUTH V9", "redis-cli -h db AUTH [redacted]"),
+        ("redis-cli auth bob V9", "redis-cli auth [redacted] [redacted]"),
+        ("poetry publish -u bob -p V9", "poetry publish -u bob -p [redacted]"),
+        ("poetry -C dir publish --build -pV9", "poetry -C dir publish --build -p[redacted]"),
+        ("uv publish -u bob -p V9", "uv publish -u bob -p [redacted]"),
+        ("uv publish -t V9 --token V9", "uv publish -t [redacted] --token [redacted]"),
+        ("twine upload -u bob -p V9 dist/a.whl", "twine upload -u bob -p [redacted] dist/a.whl"),
+        ("python3 -m twine upload -p V9 dist/a.whl", "python3 -m twine upload -p [redacted] dist/a.whl"),
+        ("uv run twine upload -p V9 dist/a.whl", "uv run twine upload -p [redacted] dist/a.whl"),
+        ("pipx run twine upload -p V9 dist/a.whl", "pipx run twine upload -p [redacted] dist/a.whl"),
+        ("mc alias set m https://h bob V9", "mc alias set m https://h [redacted] [redacted]"),
+        ("wpa_passphrase home V9", "wpa_passphrase home [redacted]"),
+        ("sudo htpasswd -b file bob V9", "sudo htpasswd -b file bob [redacted]"),
+        ("redis-cli CONFIG SET requirepass V9", "redis-cli CONFIG SET requirepass [redacted]"),
+        ("nmcli dev wifi connect home password V9", "nmcli dev wifi connect home password [redacted]"),
+        ("vault kv put secret/x foo=V9 bar=@a.json", "vault kv put secret/x foo=[redacted] bar=@a.json"),
+        ("fly secrets set -a app FOO=V9 BAR=V9", "fly secrets set -a app FOO=[redacted] BAR=[redacted]"),
+        ("ansible-vault encrypt_string --name n V9", "ansible-vault encrypt_string --name n [redacted]"),
+        ("bw login bob V9", "bw login bob [redacted]"),
+        ("rclone obscure V9", "rclone obscure [redacted]"),
+        ("dotnet user-secrets set name V9", "dotnet user-secrets set name [redacted]"),
+        ("poetry config http-basic.x bob V9", "poetry config http-basic.x bob [redacted]"),
+        ("npm config set _auth V9", "npm config set _auth [redacted]"),
+        (
+            "curl -E a.pem:V9 --cert a.pem:V9 https://h",
+            "curl -E a.pem:[redacted] --cert a.pem:[redacted] https://h",
+        ),
+        ("security unlock-keychain -p V9", "security unlock-keychain -p [redacted]"),
+        ("zkCli.sh addauth digest bob:V9", "zkCli.sh addauth digest bob:[redacted]"),
+    ] {
+        check(line, shown);
+        assert!(is_secret_command(line), "{line}");
+    }
+    for line in [
+        "smbclient -L h -U bob --max-protocol SMB3",
+        "smbclient //h/s -U % -c ls",
+        "smbclient //h/s -U bob%$PASS",
+        "lftp -u bob ftp.example.com",
+        "lftp -e mirror:a,b h",
+        "sqlplus / as sysdba",
+        "sqlplus bob/@db @a/b.sql",
+        "sqlplus /nolog @a/b.sql",
+        "expdp bob@db directory=a dumpfile=a/b.dmp",
+        "openssl rsa -in key1.pem -passin env:KEY1",
+        "openssl s_client -connect h:443 -key key1.pem",
+        "openssl rand -hex 32",
+        "htpasswd -c file1 bob1",
+        "htpasswd -n bob1",
+        "rabbitmqctl list_users name1 tags1",
+        "rabbitmqctl add_vhost a1 b1",
+        "xfreerdp /u:bob /v:h1 /port:3389",
+        "gh pr create -b text1 -t x1",
+        "gh secret list -R o/r1",
+        "redis-cli get auth x1",
+        "poetry run -p x1",
+        "uv -p 3.12 run x1",
+        "uv pip install -p 3.12 x1",
+        "mc ls m/x1",
+        "redis-cli CONFIG SET maxmemory 2gb",
+        "vault kv get -field=a1 secret/x1",
+        "vault write a/b c=d1",
+        "fly secrets list -a app1",
+        "fly deploy -a app1 --env A=b1",
+        "dotnet test -k x1",
+        "dotnet build -c Release1",
+        "bw get item x1 y1",
+        "curl -E a1.pem https://h:8080/x1",
+        "security find-generic-password -w x1",
+        "mc alias list m1",
+    ] {
+        check(line, line);
+        assert!(!is_secret_command(line), "{line}");
+    }
+}
+
+#[test]
 fn a_command_in_any_word_is_read_by_the_same_rules() {
     for (program, text, shown) in [
         ("ssh h", "cd /x && mysql -pV9", "cd /x && mysql -p[redacted]"),

@@ -2,17 +2,17 @@
 //!
 //! Values that cannot be a secret are kept: booleans and null, type names, placeholders and variables (`<token>`,
 //! `$TOKEN`, `${TOKEN:-postgres}`, `YOUR_TOKEN`), files below the home directory, the field's own name (`token=token`),
-//! and program text (`let token = lexer.next();`). `token` is also a word of parsers, so after `token: ` short words of
+//! program text (`let token = lexer.next();`), and a text that says what the value must be (`password: at least 8
+//! characters`). `token` is also a word of parsers, so after `token: ` short words of
 //! letters and numbers of up to three digits are kept. In doubt, a value is masked.
 
+use super::prose::is_prose;
 use super::{Field, Found, Separator, is_blank, is_quote, is_token68};
 use crate::name::{NameKind, classify, is_count, is_password};
 use crate::shape::SecretKind;
 use crate::swallow::{Swallow, beginning};
 use crate::window::{More, Window};
-use crate::words::{
-    HARMLESS_WORDS, KEPT_IN, PROSE, RECEIVERS, REFERENCES, SCHEMES, SECRET_WORDS, SHORT_NAMES,
-};
+use crate::words::{HARMLESS_WORDS, KEPT_IN, RECEIVERS, REFERENCES, SCHEMES, SECRET_WORDS, SHORT_NAMES};
 
 /// How much of a value is read to classify it.
 const LOOKED_AT: usize = 96;
@@ -127,7 +127,8 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     if is_code(word, field) {
         return Ok(None);
     }
-    if is_prose(window, start + word.len(), word, field)? {
+    let is_in_text = field.separator == Separator::Colon && field.spaced && field.open_quote.is_none();
+    if is_in_text && is_prose(window, start, word)? {
         return Ok(None);
     }
     // `Bearer x`, in a header or elsewhere: the scheme remains readable.
@@ -159,22 +160,6 @@ fn bare(window: Window<'_>, field: &Field<'_>) -> Result<Option<Found>, More> {
     Ok(found_unless(false, start, if to_line_end { Swallow::Line(None) } else { Swallow::Bare }))
 }
 
-/// Returns whether a name and a colon are followed by a sentence about the secret: `Password: please enter`.
-fn is_prose(window: Window<'_>, end: usize, word: &[u8], field: &Field<'_>) -> Result<bool, More> {
-    if field.separator != Separator::Colon || !field.spaced || field.open_quote.is_some() {
-        return Ok(false);
-    }
-    let begins = PROSE.iter().any(|begin| word.eq_ignore_ascii_case(begin.as_bytes()));
-    if !begins {
-        return Ok(false);
-    }
-    // Another word of letters follows, as in a sentence.
-    let next = window.skip(end, 4, is_blank)?;
-    let after = window.skip(next, 24, |b| b.is_ascii_lowercase())?;
-    let ends = window.at(after)?.is_none_or(|b| b <= b' ' || b",.:;!?'\")".contains(&b));
-    Ok(end < next && next < after && ends)
-}
-
 /// Returns whether a word cannot be a secret.
 fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
     let Ok(word) = std::str::from_utf8(word) else { return false };
@@ -182,6 +167,7 @@ fn is_harmless_word(word: &[u8], field: &Field<'_>) -> bool {
         return word == "[]";
     }
     let word = word.trim_end_matches([',', ';', ')', '}', ']']);
+    let word = word.strip_suffix('.').filter(|word| !word.ends_with('.')).unwrap_or(word);
     let lower = word.to_ascii_lowercase();
     if word.is_empty() || HARMLESS_WORDS.contains(&lower.as_str()) || is_placeholder(word) {
         return true;

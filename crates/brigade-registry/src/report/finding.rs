@@ -519,9 +519,12 @@ pub struct ToolStats {
     pub cost: Option<f64>,
     /// The unit of the cost.
     pub cost_unit: Option<String>,
-    /// Installations of the tool that ran. They are no runs of it.
+    /// Installations of the tool that completed. They are no runs of it.
     #[serde(default)]
     pub installations: u64,
+    /// Installations of the tool that did not complete, or left it missing.
+    #[serde(default)]
+    pub failed_installations: u64,
 }
 
 /// `tools stats`.

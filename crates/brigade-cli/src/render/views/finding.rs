@@ -2,6 +2,7 @@
 
 use brigade::{
     CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
+    ToolStats,
 };
 
 use brigade::core::{NextStep, Timestamp};
@@ -147,11 +148,7 @@ impl View for StatsReport {
                 Text::from(tool.runs.to_string()),
                 Text::from(tool.completed.to_string()),
                 Text::from(tool.failures.to_string()),
-                Text::from(if 0 < tool.installations {
-                    tool.installations.to_string()
-                } else {
-                    String::new()
-                }),
+                Text::from(installed(tool)),
                 Text::from(time(tool.median_ms)),
                 Text::from(time(tool.max_ms)),
                 tool.last_used.map_or_else(Text::default, |at| when::at(at, page.now)),
@@ -162,6 +159,15 @@ impl View for StatsReport {
         if 0 < self.unreadable_count {
             page.note(&format!("{} unreadable receipts are not counted", self.unreadable_count));
         }
+    }
+}
+
+/// Returns how often a tool was installed, and how often that failed.
+fn installed(tool: &ToolStats) -> String {
+    match (tool.installations, tool.failed_installations) {
+        (0, 0) => String::new(),
+        (installed, 0) => installed.to_string(),
+        (installed, failed) => format!("{installed} ({failed} failed)"),
     }
 }
 
