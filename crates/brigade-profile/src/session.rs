@@ -27,6 +27,12 @@ pub fn lane_of(path: &str) -> Option<&str> {
     Some(&path[..path.len() - rest.len() + id.len()])
 }
 
+/// Returns the lock of a lane, which has this directory. It is held by who changes files of the lane, by who begins to
+/// work in it, and by who takes it away.
+pub fn lane_lock(root: &str) -> String {
+    format!("{root}.lock")
+}
+
 /// Returns the directory that paths are relative to in a session with this directory of the workspace.
 pub fn files_root(workspace: &Path, root: Option<&str>) -> PathBuf {
     root.map_or_else(|| workspace.to_owned(), |root| workspace.join(root))

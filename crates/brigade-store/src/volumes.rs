@@ -401,7 +401,7 @@ impl VolumeFiles {
         }
         if !recursive {
             return Err(StoreError::refused(
-                codes::IS_DIRECTORY,
+                codes::IS_A_DIRECTORY,
                 "this is a folder; `recursive` deletes it with its content",
             ));
         }

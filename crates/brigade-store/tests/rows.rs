@@ -101,7 +101,7 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     assert_eq!(files.read("/a/b/c.txt").unwrap(), [b'y'; 30]);
     assert_eq!(code(files.read("a")), "not_a_file");
     assert_eq!(code(files.read("none")), "not_found");
-    assert_eq!(code(files.delete("a", false)), "is_directory");
+    assert_eq!(code(files.delete("a", false)), "is_a_directory");
     assert_eq!(code(files.delete("/", true)), "invalid_arguments");
     files.delete("a", true).unwrap();
     files.make_folder("x/y").unwrap();

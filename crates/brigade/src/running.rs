@@ -7,11 +7,13 @@ use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
-use brigade_facts::Config;
-use brigade_fs::{Fs, RelPath};
+use brigade_facts::{Config, NoLane};
+use brigade_fs::{Fs, FsError, Lock, RelPath};
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
+use brigade_policy::Blocker;
+use brigade_profile::lane_lock;
 use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
 use brigade_registry::Installing;
@@ -113,6 +115,21 @@ pub(crate) fn attempt(
     let (logs, dropped, reserved) = {
         let drops = if kept.is_some() || acting.is_some() { Drops::None } else { Drops::Taken };
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
+        // A lane is not taken away between the look at it and the claim.
+        let lane = call.call().session.as_ref().and_then(|session| session.root_of(&call.call().tool_id));
+        let _kept = match lane.map(|lane| keep_lane(room, lane)).transpose()? {
+            Some(Err(none)) => {
+                files.discard(&*room.fs);
+                let blocker = Blocker::new(none, none.to_string());
+                if matches!(stands, Stands::New(_)) {
+                    return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([blocker]));
+                }
+                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
+                return Ok(refused(&call, refusal));
+            }
+            Some(Ok(lock)) => Some(lock),
+            None => None,
+        };
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
         let reserved = Reserved::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;
@@ -234,6 +251,16 @@ pub(crate) fn attempt(
         None => failure,
     });
     Ok(Claimed::Tried(Attempt::Ran(Box::new(report), answer)))
+}
+
+/// Takes the lock of a lane that is there.
+fn keep_lane(room: &Room, lane: &str) -> Result<Result<Lock, NoLane>, FsError> {
+    let (path, holder) = (RelPath::composed(&lane_lock(lane)), format!("process {}", std::process::id()));
+    match room.fs.lock(&path, &holder, room.env.lock_timeout) {
+        Ok(lock) => Ok(room.host().files(Some(lane)).map(|_| lock)),
+        Err(error) if error.is_not_found() => Ok(Err(NoLane::Gone)),
+        Err(error) => Err(error),
+    }
 }
 
 fn refused(call: &VerifiedCall, refusal: NotVerified) -> Claimed {

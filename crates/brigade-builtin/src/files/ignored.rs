@@ -7,15 +7,12 @@ use brigade_profile::builtin::PathUse;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 
-use super::Room;
 use super::place::root;
+use super::{DEEPEST, Room};
 use crate::context::{Context, Failure};
 
 /// The largest .gitignore that is read.
 const LARGEST: u64 = 1 << 20;
-
-/// The deepest directory that is walked.
-const DEEPEST: usize = 200;
 
 /// What a walk could not read.
 #[derive(Clone, Serialize)]
@@ -37,6 +34,11 @@ impl Unread {
     /// A file whose name stays closed.
     pub(super) fn closed(path: &str) -> Unread {
         Unread { path: path.to_owned(), reason: "its path is protected".to_owned() }
+    }
+
+    /// A directory whose files lie too deep.
+    fn too_deep(path: &str) -> Unread {
+        Unread { path: path.to_owned(), reason: "it lies too deep; search from there".to_owned() }
     }
 
     /// Returns what a walk could not read, as far as there is room for it.
@@ -157,7 +159,11 @@ impl<'a, 'c> Walk<'a, 'c> {
                         Go::On
                     }
                 },
-                FileKind::Directory | FileKind::Link | FileKind::Other => Go::On,
+                FileKind::Directory => {
+                    self.unread.push(Unread::too_deep(path.as_str()));
+                    Go::On
+                }
+                FileKind::Link | FileKind::Other => Go::On,
             };
             if matches!(go, Go::End) {
                 break;

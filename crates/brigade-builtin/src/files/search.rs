@@ -210,23 +210,26 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         is_full: false,
     };
     let mut walk = Walk::new(context, &place.path)?;
+    // A glob without a slash is one of names, as for other programs that search.
+    let is_wanted = |path: &RelPath, start: &RelPath| {
+        wanted.as_ref().is_none_or(|wanted| {
+            wanted.is_match(below(path, start))
+                || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
+        })
+    };
     match start(context, &place)? {
         Start::File(folder) => {
             // The file itself is named, so it must be open for reading.
             let named = super::place::place(context, &args.path, PathUse::Read)?;
             let file = folder.open(named.path.name()).map_err(|error| failed(&place.shown, &error))?;
-            if let Err(kind) = search.file(&named.path, file) {
+            if is_wanted(&named.path, &named.path.parent())
+                && let Err(kind) = search.file(&named.path, file)
+            {
                 walk.unread.push(Unread::new(&place.shown, &kind));
             }
         }
         Start::Folder(folder) => {
-            // A glob without a slash is one of names, as for other programs that search.
-            let is_wanted = |path: &RelPath| {
-                wanted.as_ref().is_none_or(|wanted| {
-                    wanted.is_match(below(path, &place.path))
-                        || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
-                })
-            };
+            let is_wanted = |path: &RelPath| is_wanted(path, &place.path);
             walk.files(&folder, &mut |unread, folder, path| {
                 if is_wanted(path) {
                     let opened = folder.open(path.name()).map_err(|error| error.kind);
