@@ -3,8 +3,8 @@
 use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::core::json::to_json;
-use brigade::profile::builtin::{COMMAND, cut_note, definition};
-use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult, shrink};
+use brigade::profile::builtin::{COMMAND, Rest, cut_note, definition};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult, shrink_result};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -214,7 +214,7 @@ impl Answer {
         let is_own = || definition(&self.about.tool).is_some_and(|row| !row.is_control);
         if let Some(value) = self.structured.as_mut().filter(|_| is_cut && is_own()) {
             let mut whole = to_json(value).expect("a value is JSON");
-            shrink(&mut whole, limit);
+            shrink_result(&self.about.tool, &mut whole, limit);
             *value = whole.to_serde();
         }
     }
@@ -244,7 +244,8 @@ impl Answer {
             text.truncate(text.floor_char_boundary(left));
             shown += text.len();
             text.push('\n');
-            text.push_str(&cut_note(shown, total, self.about.run_id.as_deref()));
+            let rest = self.about.run_id.as_deref().map_or(Rest::Unkept, Rest::Kept);
+            text.push_str(&cut_note(shown, total, rest));
             is_cut = true;
             true
         });
