@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
+use brigade_git::{Gitignore, gitignore};
 use brigade_profile::builtin::PathUse;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 
 use super::place::root;
@@ -85,15 +85,9 @@ impl<'a, 'c> Walk<'a, 'c> {
     }
 
     fn gitignore(&mut self, folder: &Folder) -> Gitignore {
-        let mut builder = GitignoreBuilder::new(folder.path().as_path());
         let opened = folder.open(".gitignore").and_then(|mut file| file.rest(LARGEST));
         match opened {
-            Ok(bytes) => {
-                for line in String::from_utf8_lossy(&bytes).lines() {
-                    // A line that is no pattern names nothing.
-                    let _ = builder.add_line(None, line);
-                }
-            }
+            Ok(bytes) => return gitignore(folder.path().as_path(), &bytes),
             Err(error) if error.is_not_found() => {}
             Err(error) => {
                 let path =
@@ -101,7 +95,7 @@ impl<'a, 'c> Walk<'a, 'c> {
                 self.unread.push(Unread::new(&path, &error.kind));
             }
         }
-        builder.build().unwrap_or_else(|_| Gitignore::empty())
+        Gitignore::empty()
     }
 
     fn is_ignored(&self, path: &RelPath, kind: FileKind) -> bool {

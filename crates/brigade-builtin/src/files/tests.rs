@@ -480,6 +480,13 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     assert_eq!(all.get("unread").unwrap().to_compact(), unread);
     assert!(lines(r#"{"pattern": "needle", "path": ".", "limit": 1}"#).contains("[cut after 1 match;"));
     work.refused("fs.grep", r#"{"pattern": "(", "path": "."}"#, "invalid_pattern");
+    // Issue 17: alternatives within each other ended the process.
+    for count in [400, 1_000, 100_000] {
+        let glob = Json::from(format!("{}{}", "{a,".repeat(count), "}".repeat(count))).to_compact();
+        work.refused("fs.glob", &format!(r#"{{"pattern": {glob}, "path": "."}}"#), "invalid_pattern");
+        let args = format!(r#"{{"pattern": "needle", "glob": {glob}, "path": "."}}"#);
+        work.refused("fs.grep", &args, "invalid_pattern");
+    }
     let files = |args: &str| work.call("fs.glob", args).unwrap().text.unwrap();
     assert_eq!(files(r#"{"pattern": "*.rs", "path": "."}"#), "");
     assert_eq!(files(r#"{"pattern": "**/*.rs", "path": "."}"#), "src/main.rs");
