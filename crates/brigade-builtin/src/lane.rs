@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brigade_core::{Json, codes, reasons};
 use brigade_fs::{Lock, RelPath};
-use brigade_profile::{LANES, lane_lock};
+use brigade_profile::{LANES, lane_entry_lock, lane_lock};
 use brigade_store::executions::Execution;
 use brigade_store::records::{Kept, Lane};
 use serde::{Deserialize, Serialize};
@@ -154,9 +154,9 @@ pub(crate) fn of_task(
     Ok(Some(root))
 }
 
-/// Takes the lock of a lane, which has this directory.
+/// Keeps others from beginning to work in a lane, which has this directory.
 fn alone(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
-    locked(context, &lane_lock(root), "another call changes the lane; try again")
+    locked(context, &lane_entry_lock(root), "another call takes the lane away; try again")
 }
 
 /// Keeps a lane that is there from being taken away, as long as the lock is held.
@@ -397,8 +397,10 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     // The branch keeps the commits.
     kept.record.is_archived = true;
     let output = changed(context, &repository, &kept)?;
-    // Nobody needs it any more. If it stays, it is an empty file.
-    drop(context.fs.remove(&RelPath::composed(&lane_lock(directory.as_str()))));
+    // Nobody needs them any more. One that stays is a small file.
+    for lock in [lane_lock(directory.as_str()), lane_entry_lock(directory.as_str())] {
+        drop(context.fs.remove(&RelPath::composed(&lock)));
+    }
     Ok(output)
 }
 

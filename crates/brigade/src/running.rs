@@ -13,7 +13,7 @@ use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
 use brigade_policy::Blocker;
-use brigade_profile::lane_lock;
+use brigade_profile::lane_entry_lock;
 use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
 use brigade_registry::Installing;
@@ -253,9 +253,10 @@ pub(crate) fn attempt(
     Ok(Claimed::Tried(Attempt::Ran(Box::new(report), answer)))
 }
 
-/// Takes the lock of a lane that is there.
+/// Keeps a lane that is there from being taken away.
 fn keep_lane(room: &Room, lane: &str) -> Result<Result<Lock, NoLane>, FsError> {
-    let (path, holder) = (RelPath::composed(&lane_lock(lane)), format!("process {}", std::process::id()));
+    let (path, holder) =
+        (RelPath::composed(&lane_entry_lock(lane)), format!("process {}", std::process::id()));
     match room.fs.lock(&path, &holder, room.env.lock_timeout) {
         Ok(lock) => Ok(room.host().files(Some(lane)).map(|_| lock)),
         Err(error) if error.is_not_found() => Ok(Err(NoLane::Gone)),
