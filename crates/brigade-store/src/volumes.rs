@@ -90,6 +90,11 @@ pub fn folder(id: &str) -> Result<RelPath, StoreError> {
     path.join(id).map_err(|_| not_found())
 }
 
+/// Returns the lock of those who change files in the folder of a volume.
+fn lock_of(folder: &RelPath) -> RelPath {
+    RelPath::composed(&format!("{folder}.lock"))
+}
+
 impl Store {
     /// Makes a volume with its folder.
     ///
@@ -176,6 +181,8 @@ impl Store {
                 Err(error) => return Err(error.into()),
             }
             transaction.execute("DELETE FROM volume WHERE id = ?1", [id])?;
+            // Nobody needs it without the folder. If it stays, it is a small file.
+            drop(fs.remove(&lock_of(&folder)));
             Ok(volume)
         })
     }
@@ -241,8 +248,7 @@ impl VolumeFiles {
         let lock = match changes {
             None => None,
             Some(patience) => {
-                let path = folder.parent().join(&format!("{}.lock", volume.id)).expect("an id is a name");
-                Some(fs.lock(&path, &format!("process {}", std::process::id()), patience)?)
+                Some(fs.lock(&lock_of(&folder), &format!("process {}", std::process::id()), patience)?)
             }
         };
         Ok(VolumeFiles {

@@ -108,8 +108,9 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     assert_eq!(code(files.make_folder("more/y")), "not_a_directory");
     drop(files);
     assert_eq!(code(store.delete_volume(&fs, Some("bob"), &volume.id)), "not_found");
+    assert!(path.with_extension("lock").exists());
     store.delete_volume(&fs, Some("ada"), &volume.id).unwrap();
-    assert!(!path.exists());
+    assert!(!path.exists() && !path.with_extension("lock").exists());
 }
 
 #[test]
