@@ -202,7 +202,7 @@ pub struct VolumeFiles {
 fn inside(path: &str) -> Result<RelPath, StoreError> {
     path.trim_start_matches('/')
         .parse()
-        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume"))
+        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder"))
 }
 
 /// Turns what the disk says about a path into a code.
@@ -210,7 +210,7 @@ fn explained(error: FsError) -> StoreError {
     match error.kind {
         FsErrorKind::NotFound => StoreError::refused(codes::NOT_FOUND, "there is no such file or folder"),
         FsErrorKind::Outside | FsErrorKind::DanglingLink => {
-            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume")
+            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder")
         }
         FsErrorKind::NotAFile => StoreError::refused(codes::NOT_A_FILE, "this is not a file"),
         FsErrorKind::NotADirectory => StoreError::refused(codes::NOT_A_DIRECTORY, "this is not a folder"),

@@ -117,7 +117,8 @@ pub(crate) fn attempt(
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
         // A lane is not taken away between the look at it and the claim.
         let lane = call.call().session.as_ref().and_then(|session| session.root_of(&call.call().tool_id));
-        let _kept = match lane.map(|lane| keep_lane(room, lane)).transpose()? {
+        let kept = lane.map(|lane| keep_lane(room, lane)).transpose();
+        let _kept = match kept.inspect_err(|_| files.discard(&*room.fs))? {
             Some(Err(none)) => {
                 files.discard(&*room.fs);
                 let blocker = Blocker::new(none, none.to_string());
