@@ -387,6 +387,20 @@ fn a_hostile_repository_makes_git_start_nothing() {
     assert_ne!(std::fs::read_to_string(&mark).unwrap_or_default(), "");
 }
 
+/// Issue 17: the text of a diff ended in the middle of a line, and did not say that it was cut.
+#[test]
+fn a_diff_that_is_cut_says_so() {
+    let site = site();
+    let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
+    site.workspace.write("a.txt", lines);
+    let mut client = Client::of(&site, "local");
+    let diff = client.call("git.diff", json!({"binding_id": HERE}));
+    assert_stands(&diff, "completed", "");
+    assert_eq!(diff["structuredContent"]["truncated"], true);
+    let said = text(&diff);
+    assert!(said.ends_with(" bytes; `fs.read` shows a file]\n"), "{}", &said[said.len() - 100..]);
+}
+
 /// Issue 17: a repository that git could not read had no commits, and none was there to begin a lane at.
 #[test]
 fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
