@@ -22,6 +22,13 @@ pub enum Members {
     Any,
 }
 
+impl Members {
+    /// Returns which members a tool gives, by whether its results are documents of their own.
+    pub fn of(gives_any_document: bool) -> Members {
+        if gives_any_document { Members::Any } else { Members::Promised }
+    }
+}
+
 /// Cuts the longest text or list of a result again and again, until the result has at most `limit` bytes or nothing is
 /// left to cut. All members stay, and a member `truncated` says so, which is all that is left of a document of its own.
 pub fn shrink(result: &mut Json, limit: usize, members: Members) {

@@ -32,8 +32,8 @@ pub fn lane_lock(root: &str) -> String {
     format!("{root}.lock")
 }
 
-/// Returns the lock of a lane, which has this directory, for who begins to work in it and who takes it away. It is never
-/// held for as long as a call takes, so nobody who begins waits for a call.
+/// Returns the lock of a lane, which has this directory, for who begins to work in it and who takes it away. It is
+/// never held for as long as a call takes, so nobody who begins waits for a call.
 pub fn lane_entry_lock(root: &str) -> String {
     format!("{root}.entry.lock")
 }

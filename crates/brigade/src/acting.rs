@@ -7,7 +7,7 @@ use brigade_core::text::short;
 use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
-use brigade_mcp::{Members, ToolResult, shrink};
+use brigade_mcp::{Members, ToolResult};
 #[cfg(feature = "builtin")]
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
@@ -297,17 +297,6 @@ pub(crate) fn at_once(room: &Room, config: &Config, id: &str, args: &Json, profi
     AtOnce { result: done.result.shown(&redactor), code: done.failure.map(|(code, _)| code.to_owned()) }
 }
 
-/// Cuts the structured result of a tool of Brigade to so many bytes, as far as that can be done.
-pub fn shrink_result(tool: &str, result: &mut Json, limit: usize) {
-    shrink(result, limit, members_of(tool));
-}
-
-/// Returns which members results of a tool have.
-fn members_of(tool: &str) -> Members {
-    let is_any = definition(tool).is_some_and(Definition::gives_any_document);
-    if is_any { Members::Any } else { Members::Promised }
-}
-
 /// Writes a failure. The code is last, because a word before a colon may look like the name of a secret.
 fn failed(code: &str, message: &str) -> String {
     format!("{message} ({code})")
@@ -317,7 +306,7 @@ impl Inside for Acting<'_> {
     fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted {
         let started = self.room.now();
         let call = self.call.call();
-        let done = Use {
+        let mut done = Use {
             room: self.room,
             config: self.config,
             id: &call.tool_id,
@@ -333,11 +322,11 @@ impl Inside for Acting<'_> {
         .run();
         let duration = self.room.now().since(started);
         let whole = done.result.to_json().to_compact().len();
-        let mut done = done;
         // What is kept is what is given, now and when it is asked for again. A line feed ends it.
         let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
         if most < whole {
-            done.result = done.result.within(most, members_of(&call.tool_id), CUT);
+            let is_any = definition(&call.tool_id).is_some_and(Definition::gives_any_document);
+            done.result = done.result.within(most, Members::of(is_any), CUT);
         }
         let mut output = done.result.to_json().to_compact().into_bytes();
         let dropped = whole.saturating_sub(output.len()) as u64;

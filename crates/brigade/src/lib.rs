@@ -101,8 +101,8 @@ pub use brigade_kitchen::plan::KitchenPlanReport;
 pub use brigade_kitchen::service::ServiceReport;
 pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
 pub use brigade_mcp::{
-    Listener, McpLog, McpProgress, NoReply, Offered, OfferedArgument, OfferedPrompt, OfferedResource,
-    Question, QuestionKind, Reply, Requester, ToolResult,
+    Listener, McpLog, McpProgress, Members, NoReply, Offered, OfferedArgument, OfferedPrompt,
+    OfferedResource, Question, QuestionKind, Reply, Requester, ToolResult, shrink,
 };
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
@@ -120,7 +120,7 @@ pub use brigade_schema as schema;
 #[cfg(feature = "builtin")]
 pub use brigade_store as store;
 
-pub use acting::{AtOnce, documentation, shrink_result};
+pub use acting::{AtOnce, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Output};
 pub use agents::Agents;
 pub use brigade_calls::{

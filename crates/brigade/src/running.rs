@@ -7,13 +7,11 @@ use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
-use brigade_facts::{Config, NoLane};
-use brigade_fs::{Fs, FsError, Lock, RelPath};
+use brigade_facts::{Config, KeptLane};
+use brigade_fs::{Fs, RelPath};
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
-use brigade_policy::Blocker;
-use brigade_profile::lane_entry_lock;
 use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
 use brigade_registry::Installing;
@@ -117,20 +115,12 @@ pub(crate) fn attempt(
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
         // A lane is not taken away between the look at it and the claim.
         let lane = call.call().session.as_ref().and_then(|session| session.root_of(&call.call().tool_id));
-        let kept = lane.map(|lane| keep_lane(room, lane)).transpose();
-        let _kept = match kept.inspect_err(|_| files.discard(&*room.fs))? {
-            Some(Err(none)) => {
-                files.discard(&*room.fs);
-                let blocker = Blocker::new(none, none.to_string());
-                if matches!(stands, Stands::New(_)) {
-                    return Err(Error::new(ErrorKind::Refused, "the call is blocked").because([blocker]));
-                }
-                let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
-                return Ok(refused(&call, refusal));
-            }
-            Some(Ok(lock)) => Some(lock),
-            None => None,
-        };
+        let kept = lane.map(|lane| room.host().keep_lane(lane, room.env.lock_timeout)).transpose();
+        let kept = kept.inspect_err(|_| files.discard(&*room.fs))?;
+        if let Some(KeptLane::Not(none)) = kept {
+            files.discard(&*room.fs);
+            return Err(none.into());
+        }
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
         let reserved = Reserved::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;
@@ -252,17 +242,6 @@ pub(crate) fn attempt(
         None => failure,
     });
     Ok(Claimed::Tried(Attempt::Ran(Box::new(report), answer)))
-}
-
-/// Keeps a lane that is there from being taken away.
-fn keep_lane(room: &Room, lane: &str) -> Result<Result<Lock, NoLane>, FsError> {
-    let (path, holder) =
-        (RelPath::composed(&lane_entry_lock(lane)), format!("process {}", std::process::id()));
-    match room.fs.lock(&path, &holder, room.env.lock_timeout) {
-        Ok(lock) => Ok(room.host().files(Some(lane)).map(|_| lock)),
-        Err(error) if error.is_not_found() => Ok(Err(NoLane::Gone)),
-        Err(error) => Err(error),
-    }
 }
 
 fn refused(call: &VerifiedCall, refusal: NotVerified) -> Claimed {
