@@ -23,7 +23,7 @@ use crate::run::Function;
 use ignored::{Go, Walk};
 use place::{failed, place, root};
 
-pub(crate) use change::deleted;
+pub(crate) use change::{deleted, locked};
 
 /// What the tools of this family do.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
@@ -42,10 +42,11 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("fs.write", change::write),
 ];
 
-/// What a result needs besides its rows, in bytes.
+/// What a result needs besides its rows or its text, in bytes.
 const ASIDE: usize = 1 << 10;
 
-/// The room for the rows of a result, which is no larger than the gateway lets it be.
+/// The room for the rows or the text of a result, written as JSON, which is no larger than the gateway lets it be.
+#[derive(Clone, Copy)]
 struct Room(usize);
 
 impl Room {
@@ -61,7 +62,31 @@ impl Room {
         self.0 = left.unwrap_or_default();
         left.is_some()
     }
+
+    /// Returns how many of these bytes of a text fit, and what they take.
+    fn fitting(self, bytes: &[u8]) -> (usize, usize) {
+        let cost = |byte: u8| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+            0..0x20 => 6,
+            _ => 1,
+        };
+        let all = bytes.iter().map(|byte| cost(*byte)).sum();
+        if all <= self.0 {
+            return (bytes.len(), all);
+        }
+        let mut taken = 0;
+        let fitting = bytes.iter().take_while(|byte| {
+            let with = taken + cost(**byte);
+            let fits = with <= self.0;
+            taken = if fits { with } else { taken };
+            fits
+        });
+        (fitting.count(), taken)
+    }
 }
+
+/// The deepest directory that is searched or removed with one above it. Deeper ones would need too much of the stack.
+const DEEPEST: usize = 200;
 
 /// The largest document that is searched, in bytes.
 const LARGEST_TEXT: u64 = 1 << 20;

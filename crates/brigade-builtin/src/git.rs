@@ -179,6 +179,9 @@ fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }))
 }
 
+/// What the lines behind a diff take of a result, in bytes.
+const NOTES: u64 = 256;
+
 fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let DiffArgs { binding_id, staged } = arguments(input)?;
     let bound = open(context, &binding_id)?;
@@ -194,7 +197,8 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     };
     let closed: Vec<&[u8]> = names.parts().filter(is_closed).collect();
     // Files that look like they hold keys stay closed here, too, and what the profiles close.
-    let mut order = order().limit(context.max_bytes);
+    let most = context.max_bytes;
+    let mut order = order().limit(most - NOTES.min(most / 2));
     if !closed.is_empty() {
         order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
         for path in &closed {
@@ -209,6 +213,9 @@ fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     }
     let answer = order.run()?;
     let mut text = String::from_utf8_lossy(&answer.stdout).into_owned();
+    if answer.is_cut {
+        text.push_str(&format!("\n[cut after {} bytes; `fs.read` shows a file]\n", answer.stdout.len()));
+    }
     if !closed.is_empty() {
         text.push_str(&format!(
             "[{} changed files are protected or outside of the limits, and not shown]\n",

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use brigade_core::{Json, codes, reasons};
-use brigade_fs::RelPath;
-use brigade_profile::LANES;
+use brigade_fs::{Lock, RelPath};
+use brigade_profile::{LANES, lane_entry_lock, lane_lock};
 use brigade_store::executions::Execution;
 use brigade_store::records::{Kept, Lane};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Failure, Output};
+use crate::files::locked;
 use crate::git::repository::{Reach, Repository, directories};
 use crate::named::Named;
 use crate::run::{Function, arguments};
@@ -153,9 +154,19 @@ pub(crate) fn of_task(
     Ok(Some(root))
 }
 
-/// Returns the lock of those who change files of a lane, which has this directory.
-pub(crate) fn lock_of(root: &str) -> String {
-    format!("{root}.lock")
+/// Keeps others from beginning to work in a lane, which has this directory.
+fn alone(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
+    locked(context, &lane_entry_lock(root), "another call takes the lane away; try again")
+}
+
+/// Keeps a lane that is there from being taken away, as long as the lock is held.
+pub(crate) fn kept(context: &Context<'_>, root: &str) -> Result<Lock, Failure> {
+    let lock = alone(context, root)?;
+    let id = root.rsplit('/').next().unwrap_or_default();
+    if find(context, id)?.record.is_archived {
+        return Err(Failure::new(codes::ARCHIVED, "the lane was put away"));
+    }
+    Ok(lock)
 }
 
 /// Where the work of a lane goes: the branch that it began at, or the commit if that branch is gone.
@@ -358,6 +369,9 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     if name.as_ref().is_some_and(|name| *name != kept.record.name) {
         return Err(Failure::new(codes::NOT_FOUND, "the lane has another name"));
     }
+    let directory = folder(&kept.id)?;
+    // Who begins to work there does so under the same lock.
+    let _alone = alone(context, directory.as_str())?;
     let branch = format!("refs/heads/{}", kept.record.branch);
     let tree = worktree(context, &repository, &kept.id)?;
     let is_dirty = match &tree {
@@ -373,19 +387,21 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
         let message = format!("the lane has {what}; a person may agree to put it away");
         return Err(Failure::new(codes::UNMERGED_WORK, message));
     }
-    check_free(context, folder(&kept.id)?.as_str())?;
+    check_free(context, directory.as_str())?;
     if let Some(tree) = tree {
         let root = context.fs.root().to_owned();
         repository.also = vec![root.join(LANES)];
         let order = repository.order("worktree", Reach::Repository).without("GIT_WORK_TREE");
         order.words(["remove", "--force", "--end-of-options"]).word(&tree.top).run()?;
     }
-    let lock: Result<RelPath, _> = lock_of(folder(&kept.id)?.as_str()).parse();
-    // Without calls in the lane there is none.
-    drop(lock.map(|lock| context.fs.remove(&lock)));
     // The branch keeps the commits.
     kept.record.is_archived = true;
-    changed(context, &repository, &kept)
+    let output = changed(context, &repository, &kept)?;
+    // Nobody needs them any more. One that stays is a small file.
+    for lock in [lane_lock(directory.as_str()), lane_entry_lock(directory.as_str())] {
+        drop(context.fs.remove(&RelPath::composed(&lock)));
+    }
+    Ok(output)
 }
 
 #[cfg(test)]

@@ -293,6 +293,7 @@ fn write_down(
     context: &Context<'_>,
 ) -> Result<Execution, Failure> {
     let (tasks, store) = (context.workers()?, context.store()?);
+    let _kept = ready.root.as_deref().map(|root| crate::lane::kept(context, root)).transpose()?;
     let (owner, gateway) = (context.owner(), tasks.gateway()?);
     let parent = match instead_of {
         Some(old) => old.parent.clone().map(|id| Parent { id, depth: old.depth.saturating_sub(1) }),

@@ -198,7 +198,6 @@ table! {
     INVALID_TAGS = "invalid_tags": "There are too many tags, or one is not a word.";
     IS_A_DIRECTORY = "is_a_directory": "The path is a directory.";
     IS_A_LINK = "is_a_link": "The path is a link.";
-    IS_DIRECTORY = "is_directory": "The path in the volume is a directory.";
     MOVED = "moved": "The branch moved during the call. Ask again.";
     NAME_TAKEN = "name_taken": "Something else has this name.";
     NEEDS_FILTER = "needs_filter": "A changed file needs a filter of git, and none runs here.";
@@ -238,7 +237,7 @@ table! {
     TOO_LARGE = "too_large": "The value is larger than is kept.";
     TOO_LONG = "too_long": "The text or list is longer than is kept.";
     TOO_MANY = "too_many": "There are more of them than may be.";
-    TOO_MANY_FILES = "too_many_files": "The directory holds too many entries.";
+    TOO_MANY_FILES = "too_many_files": "The directory holds too many entries, or others within each other too deep.";
     TOO_MANY_REDIRECTS = "too_many_redirects": "The page leads on too often.";
     UNKNOWN_CALL = "unknown_call": "The agent has no such call.";
     UNKNOWN_KEY = "unknown_key": "There is no such key.";

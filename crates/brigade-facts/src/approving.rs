@@ -4,7 +4,7 @@ use brigade_call::{ApprovedBy, Plan};
 use brigade_core::Timestamp;
 use brigade_core::text::escape_terminal;
 use brigade_policy::{Asked, AutoApprove, Gate, NotCovered, RuleReport, covering, covers};
-use brigade_profile::builtin::{Approval, Definition, definition};
+use brigade_profile::builtin::{Approval, Definition, command_argument, definition};
 
 use crate::host::Host;
 use crate::real_paths::followed;
@@ -65,6 +65,7 @@ pub fn rule_for(
         risk: tool.risk,
         gate,
         args: plan.args(),
+        command: command_argument(plan.tool_id()),
         agent,
         agents: &shown.agents.gateway.agent_names(),
         now,

@@ -1,10 +1,13 @@
 //! The files that the paths of a call are relative to: those of the workspace, or of the lane that its session has.
 
 use std::fmt::{self, Display};
+use std::time::Duration;
 
+use brigade_core::ErrorKind;
 use brigade_core::codes::{self, Code, ErrorCode};
-use brigade_fs::{DiskFs, FileKind, Fs, Location, RelPath};
-use brigade_profile::{LANES, lane_of};
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, Location, Lock, RelPath};
+use brigade_policy::{Blocker, Failure};
+use brigade_profile::{LANES, lane_entry_lock, lane_of};
 
 use crate::host::Host;
 
@@ -62,7 +65,37 @@ impl Display for NoLane {
     }
 }
 
+/// Refuses a call whose lane cannot be worked in.
+impl From<NoLane> for Failure {
+    fn from(none: NoLane) -> Failure {
+        let reason = Blocker::new(none, none.to_string());
+        Failure::new(ErrorKind::Refused, "the call is blocked").because([reason])
+    }
+}
+
+/// What came of keeping a lane from being taken away.
+#[derive(Debug)]
+pub enum KeptLane {
+    /// It stays as long as this lock is held.
+    Held(Lock),
+    /// It cannot be worked in.
+    Not(NoLane),
+}
+
 impl<'a> Host<'a> {
+    /// Keeps a lane that is there from being taken away. `root` is its directory.
+    ///
+    /// # Errors
+    /// Fails on a disk error, and if another process holds the lock for so long.
+    pub fn keep_lane(&self, root: &str, patience: Duration) -> Result<KeptLane, FsError> {
+        let holder = format!("process {}", std::process::id());
+        match self.fs.lock(&RelPath::composed(&lane_entry_lock(root)), &holder, patience) {
+            Ok(lock) => Ok(self.files(Some(root)).map_or_else(KeptLane::Not, |_| KeptLane::Held(lock))),
+            Err(error) if error.is_not_found() => Ok(KeptLane::Not(NoLane::Gone)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the files that the paths of a session are relative to. `root` is the directory of its lane.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ pub use config::{
 pub use digests::Digests;
 pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
 pub use host::{Host, Names, bound_values, masks, user_path};
-pub use lane::{Files, NoLane};
+pub use lane::{Files, KeptLane, NoLane};
 pub use lines::SourceFiles;
 pub use memory::Memory;
 pub use near::{meant, near_path};

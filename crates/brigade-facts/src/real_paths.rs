@@ -5,7 +5,7 @@ use std::path::Path;
 use brigade_core::Json;
 use brigade_fs::{Fs, Location, by_words};
 use brigade_profile::ToolTraits;
-use brigade_profile::builtin::{COMMAND, WORKSPACE, relative};
+use brigade_profile::builtin::{WORKSPACE, command_argument, relative};
 
 /// Writes the paths among arguments as where they lead. A part that does not exist yet is no link.
 pub fn real_paths(fs: &dyn Fs, tool: &ToolTraits<'_>, args: Json, root: &str) -> Json {
@@ -96,15 +96,15 @@ impl Lead {
 pub fn followed(fs: &dyn Fs, tool: &str, args: &Json, root: &str) -> Json {
     let Json::Object(members) = args else { return args.clone() };
     let mut members = members.clone();
-    if tool == COMMAND
-        && let Some(command) = members.get("command").and_then(Json::as_str)
+    if let Some(name) = command_argument(tool)
+        && let Some(command) = members.get(name).and_then(Json::as_str)
     {
         let words = members.get("args").and_then(Json::as_array).into_iter().flatten();
         let line: Vec<&str> = std::iter::once(command).chain(words.filter_map(Json::as_str)).collect();
         let line = line.join(" ");
         let is_astray = |word: &str| Lead::of(fs, word.trim_matches(['"', '\'']), root) == Lead::Astray;
         let line = if line.split_whitespace().any(is_astray) { Json::Null } else { Json::from(line) };
-        members.insert("command".to_owned(), line);
+        members.insert(name.to_owned(), line);
     }
     for (_, value) in members.iter_mut() {
         let Some(text) = value.as_str() else { continue };
@@ -123,6 +123,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use brigade_fs::DiskFs;
+    use brigade_profile::builtin::COMMAND;
 
     use super::*;
 

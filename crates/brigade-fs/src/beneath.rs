@@ -26,6 +26,9 @@ const PASSAGE: OFlags =
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
 
+/// The least number of bytes that are read at a time: what the system makes up as it is read has no length.
+const LEAST_CHUNK: usize = 4 << 10;
+
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that was reached without following links.
@@ -318,7 +321,9 @@ impl OpenFile {
     /// # Errors
     /// Fails on a disk error.
     pub fn each(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), FsError> {
-        let mut buffer = vec![0; CHUNK];
+        // One byte more, so that the end of a short file is seen with its first part.
+        let length = self.file.metadata().ok().and_then(|found| usize::try_from(found.len()).ok());
+        let mut buffer = vec![0; length.unwrap_or(CHUNK).saturating_add(1).clamp(LEAST_CHUNK, CHUNK)];
         loop {
             match self.file.read(&mut buffer) {
                 Ok(0) => return Ok(()),

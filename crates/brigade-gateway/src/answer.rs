@@ -3,8 +3,8 @@
 use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::core::json::to_json;
-use brigade::profile::builtin::{COMMAND, cut_note, definition};
-use brigade::{AgentCall, Blocker, CallStatus, Error, Over, Reads, Receipt, ToolResult, shrink};
+use brigade::profile::builtin::{COMMAND, Rest, cut_note, definition};
+use brigade::{AgentCall, Blocker, CallStatus, Error, Members, Over, Reads, Receipt, ToolResult, shrink};
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -211,10 +211,10 @@ impl Answer {
             self.structured = None;
         }
         // Brigade's own tools promise members, and not how long they are.
-        let is_own = || definition(&self.about.tool).is_some_and(|row| !row.is_control);
-        if let Some(value) = self.structured.as_mut().filter(|_| is_cut && is_own()) {
+        let own = definition(&self.about.tool).filter(|row| is_cut && !row.is_control);
+        if let (Some(value), Some(row)) = (self.structured.as_mut(), own) {
             let mut whole = to_json(value).expect("a value is JSON");
-            shrink(&mut whole, limit);
+            shrink(&mut whole, limit, Members::of(row.gives_any_document()));
             *value = whole.to_serde();
         }
     }
@@ -244,7 +244,8 @@ impl Answer {
             text.truncate(text.floor_char_boundary(left));
             shown += text.len();
             text.push('\n');
-            text.push_str(&cut_note(shown, total, self.about.run_id.as_deref()));
+            let rest = self.about.run_id.as_deref().map_or(Rest::Unkept, Rest::Kept);
+            text.push_str(&cut_note(shown, total, rest));
             is_cut = true;
             true
         });

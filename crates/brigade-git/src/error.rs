@@ -22,7 +22,7 @@ pub enum GitError {
         message: String,
     },
     /// Git could not be run.
-    #[error("git {operation} could not be run")]
+    #[error("git {operation} could not be run: {source}")]
     Run {
         /// Its command.
         operation: &'static str,

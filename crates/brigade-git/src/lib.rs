@@ -1,6 +1,6 @@
 //! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`Order`]), and reading
-//! settings of a repository as data ([`Settings`], [`Identity`]). Does not know what becomes of a repository: worktrees
-//! of tasks are in `brigade-crew`, and tools of agents in `brigade-builtin`.
+//! settings of a repository and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]). Does not know
+//! what becomes of a repository: worktrees of tasks are in `brigade-crew`, and tools of agents in `brigade-builtin`.
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;
@@ -21,9 +21,12 @@
 #![warn(missing_docs)]
 
 mod error;
+mod ignored;
 mod program;
 mod settings;
 
 pub use error::GitError;
+pub use ignore::gitignore::Gitignore;
+pub use ignored::gitignore;
 pub use program::{Answer, Git, Order, Sight};
 pub use settings::{Identity, Settings, one_line};

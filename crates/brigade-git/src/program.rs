@@ -420,6 +420,14 @@ impl Answer {
         if self.code == Some(0) { Ok(self) } else { Err(self.failure()) }
     }
 
+    /// Returns nothing where git says no, which is exit code 1. Fails unless it succeeded otherwise.
+    ///
+    /// # Errors
+    /// When git fails or cannot be run.
+    pub fn or_no(self) -> Result<Option<Answer>, GitError> {
+        if self.code == Some(1) { Ok(None) } else { self.succeeded().map(Some) }
+    }
+
     /// Returns why git failed.
     pub fn failure(&self) -> GitError {
         let message = match (said_once(&self.stderr), self.code) {

@@ -84,7 +84,7 @@ pub use rows::{
     ServerSummary, server_issues,
 };
 pub use server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
-pub use shrink::shrink;
+pub use shrink::{Members, shrink};
 
 #[cfg(test)]
 mod tests {

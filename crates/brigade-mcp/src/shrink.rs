@@ -10,11 +10,34 @@ const AROUND: usize = 256;
 /// The least that is left of a text.
 const LEAST: usize = 16;
 
+/// Up to which length a text is a word, an id or a hash, of which a part says nothing, in bytes.
+const WORD: usize = 64;
+
+/// Which members a result has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// Those that its schema promises.
+    Promised,
+    /// Any: it is a document of its own, of which a part would be another one.
+    Any,
+}
+
+impl Members {
+    /// Returns which members a tool gives, by whether its results are documents of their own.
+    pub fn of(gives_any_document: bool) -> Members {
+        if gives_any_document { Members::Any } else { Members::Promised }
+    }
+}
+
 /// Cuts the longest text or list of a result again and again, until the result has at most `limit` bytes or nothing is
-/// left to cut. All members stay, and a member `truncated` says so.
-pub fn shrink(result: &mut Json, limit: usize) {
+/// left to cut. All members stay, and a member `truncated` says so, which is all that is left of a document of its own.
+pub fn shrink(result: &mut Json, limit: usize, members: Members) {
     let mut left = size(result);
     if left <= limit {
+        return;
+    }
+    if members == Members::Any {
+        *result = Json::object([("truncated", Json::from(true))]);
         return;
     }
     if let Json::Object(members) = result
@@ -36,19 +59,32 @@ fn size(value: &Json) -> usize {
     value.to_compact().len()
 }
 
+/// Returns the length of the longest text or list in a value that can be cut. Words stay whole.
+fn longest(value: &Json) -> usize {
+    match value {
+        Json::String(text) if WORD < text.len() => text.len(),
+        Json::Array(items) if !items.is_empty() => size(value),
+        Json::Object(members) => members.values().map(longest).max().unwrap_or_default(),
+        Json::String(_) | Json::Array(_) | Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    }
+}
+
 /// Takes about so many bytes off the longest text or list in a value, or off the longest one in its longest element.
 fn cut_longest(value: &mut Json, over: usize) {
     match value {
+        Json::String(text) if text.len() <= WORD => {}
         Json::String(text) => {
             let end = text.floor_char_boundary(text.len().saturating_sub(over));
             text.truncate(end);
         }
         Json::Array(items) => {
             let sizes: Vec<usize> = items.iter().map(size).collect();
-            let longest = items.iter_mut().zip(&sizes).max_by_key(|(_, size)| **size);
-            match longest {
+            let largest = items.iter_mut().zip(&sizes).max_by_key(|(_, size)| **size);
+            match largest {
                 // What would be left of it is worth more than what comes behind.
-                Some((longest, size)) if sizes.iter().sum::<usize>() < 2 * size => cut_longest(longest, over),
+                Some((item, size)) if sizes.iter().sum::<usize>() < 2 * size && 0 < longest(item) => {
+                    cut_longest(item, over);
+                }
                 _ => {
                     let mut taken = 0;
                     while let Some(size) = sizes.get(items.len().wrapping_sub(1)).filter(|_| taken < over) {
@@ -59,8 +95,8 @@ fn cut_longest(value: &mut Json, over: usize) {
             }
         }
         Json::Object(members) => {
-            if let Some((_, longest)) = members.iter_mut().max_by_key(|(_, member)| size(member)) {
-                cut_longest(longest, over);
+            if let Some(member) = members.values_mut().max_by_key(|member| longest(member)) {
+                cut_longest(member, over);
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
@@ -69,13 +105,14 @@ fn cut_longest(value: &mut Json, over: usize) {
 
 impl ToolResult {
     /// Returns the result of a tool of Brigade with at most so many bytes as a document, text and data alike, or as few
-    /// as it can have with all its members. `note` is said at the end of a text that is cut.
+    /// as it can have with all its members. `note` is said at the end of a text that is cut. Of what a failure tells
+    /// besides its code, nothing is left if it does not fit.
     #[must_use]
-    pub fn within(&self, limit: usize, note: &str) -> ToolResult {
+    pub fn within(&self, limit: usize, members: Members, note: &str) -> ToolResult {
         let mut most = limit.saturating_sub(AROUND) / 2;
         let mut least = self.clone();
         while limit < size(&least.to_json()) && LEAST <= most {
-            least = self.cut_to(most, note);
+            least = self.cut_to(most, members, note);
             // Texts are written with escapes.
             most = most / 4 * 3;
         }
@@ -83,14 +120,18 @@ impl ToolResult {
     }
 
     /// Cuts the text and the data to so many bytes each.
-    fn cut_to(&self, most: usize, note: &str) -> ToolResult {
+    fn cut_to(&self, most: usize, members: Members, note: &str) -> ToolResult {
         let text = self.text();
         let mut structured = self.structured_content.clone();
-        structured.iter_mut().for_each(|value| shrink(value, most));
+        structured.iter_mut().for_each(|value| shrink(value, most, members));
         let end = text.floor_char_boundary(most.min(text.len()));
         let text = if end < text.len() { format!("{}\n{note}", &text[..end]) } else { text };
         let cut = ToolResult::of_text(&text, structured);
-        ToolResult { is_error: self.is_error, meta: self.meta.clone(), ..cut }
+        let meta = match self.error().filter(|error| most < size(&error.data)) {
+            Some(error) => ToolResult::failed("", &error.code, None).meta,
+            None => self.meta.clone(),
+        };
+        ToolResult { is_error: self.is_error, meta, ..cut }
     }
 }
 
@@ -104,9 +145,9 @@ mod tests {
         let data =
             Json::object([("id", Json::from("s")), ("code", Json::from(code)), ("versions", Json::from(1))]);
         let whole = ToolResult::of_text(&data.to_compact(), Some(data.clone()));
-        assert_eq!(whole.within(1 << 20, "[cut]"), whole);
+        assert_eq!(whole.within(1 << 20, Members::Promised, "[cut]"), whole);
         for limit in [400, 1_000, 6 << 10] {
-            let cut = whole.within(limit, "[cut]");
+            let cut = whole.within(limit, Members::Promised, "[cut]");
             let length = cut.to_json().to_compact().len();
             assert!(length <= limit && limit / 4 < length, "{limit}: {length}");
             let members = cut.structured_content.clone().unwrap();
@@ -116,6 +157,32 @@ mod tests {
         // Nothing of it can be cut.
         let numbers = Json::object((0..99).map(|number| (format!("n{number}"), Json::from(1_000_000))));
         let whole = ToolResult::of_text("1", Some(numbers.clone()));
-        assert_eq!(whole.within(100, "[cut]").structured_content, Some(numbers));
+        assert_eq!(whole.within(100, Members::Promised, "[cut]").structured_content, Some(numbers));
+    }
+
+    /// Issue 17: words of schemas were cut, and results did not fit them any more.
+    #[test]
+    fn words_stay_whole_and_rows_go() {
+        let hash = "a".repeat(64);
+        let rows = r#"[{"kind": "directory", "name": "abc"}]"#;
+        let mut value =
+            Json::parse(&format!(r#"{{"status": "success", "sha256": "{hash}", "rows": {rows}}}"#)).unwrap();
+        let expect = Json::parse(&format!(r#"{{"status": "success", "sha256": "{hash}", "rows": []}}"#));
+        shrink(&mut value, 130, Members::Promised);
+        assert_eq!(Ok(value), expect);
+    }
+
+    #[test]
+    fn a_part_of_a_document_of_its_own_is_not_shown_and_of_a_failure_the_code_stays() {
+        let names = (0..99).map(|number| (format!("name{number}"), Json::from(true)));
+        let schema = Json::object([("properties", Json::object(names))]);
+        let whole = ToolResult::of_text(&schema.to_compact(), Some(schema.clone()));
+        let cut = whole.within(400, Members::Any, "[cut]");
+        assert_eq!(cut.structured_content.unwrap().to_compact(), r#"{"truncated":true}"#);
+        let faults = Json::Array(vec![Json::from("a fault"); 50]);
+        let failed = ToolResult::failed(&"fault ".repeat(50), "invalid_manifest", Some(faults));
+        let cut = failed.within(400, Members::Promised, "[cut]");
+        assert!(cut.to_json().to_compact().len() <= 400 && cut.is_error == Some(true), "{cut:?}");
+        assert_eq!(cut.error().map(|error| error.code), Some("invalid_manifest".to_owned()));
     }
 }

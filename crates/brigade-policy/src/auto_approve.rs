@@ -81,6 +81,8 @@ pub struct Asked<'a> {
     pub gate: Gate,
     /// The arguments.
     pub args: &'a Json,
+    /// The argument that is a command line, whose first word names a program. Absent if there is none.
+    pub command: Option<&'a str>,
     /// The agent that calls. Absent if it is no agent, such as the command line.
     pub agent: Option<&'a str>,
     /// The agents of the gateway.
@@ -233,7 +235,8 @@ pub fn covers(rule: &AutoApprove, asked: &Asked<'_>) -> Result<(), Vec<NotCovere
             None => missing.push(NotCovered::ArgumentMissing(shown())),
             Some(None) => missing.push(NotCovered::ArgumentNotText(shown())),
             Some(Some(text)) => {
-                if !is_matched(&glob.value, text) {
+                let is_command = asked.command == Some(name.as_str());
+                if !is_matched(&glob.value, text, is_command) {
                     missing.push(NotCovered::Argument(shown()));
                 }
             }
@@ -294,7 +297,10 @@ fn agent(rule: &AutoApprove, asked: &Asked<'_>) -> Option<NotCovered> {
 
 /// Returns whether a pattern holds for a text, as it is written and after its `..` are taken back: only a tool knows
 /// whether it reads the text as a path, and whether a name before `..` is a link.
-fn is_matched(glob: &Glob, text: &str) -> bool {
+///
+/// `./` at the start of a pattern or a text says nothing, unless the text is a command: `./x` is a file, and `x` is a
+/// program on `PATH`.
+fn is_matched(glob: &Glob, text: &str, is_command: bool) -> bool {
     // Clients of the web take `..` back before a query, too, and read these as dots and slashes.
     let is_hidden = |text: &str| {
         let text = text.to_ascii_lowercase();
@@ -303,10 +309,18 @@ fn is_matched(glob: &Glob, text: &str) -> bool {
             && (names.any(|name| name == "..")
                 || ["%2e", "%2f", "%5c", "\\"].iter().any(|form| text.contains(form)))
     };
+    let names_file = |text: &str| text.split_whitespace().next().is_some_and(|word| word.contains('/'));
+    let matches = |plain: &str| {
+        if is_command && names_file(text) && !names_file(plain) {
+            return glob.matches(&format!("./{plain}"));
+        }
+        match glob.as_str().strip_prefix("./").filter(|_| !is_command || names_file(text)) {
+            Some(beneath) => !plain.starts_with('/') && Glob::new(beneath).matches(plain),
+            None => glob.matches(plain),
+        }
+    };
     let written: Vec<&str> = text.split('/').filter(|name| *name != ".").collect();
-    !is_hidden(text)
-        && glob.matches(&written.join("/"))
-        && normal(text).is_some_and(|text| glob.matches(&text))
+    !is_hidden(text) && matches(&written.join("/")) && normal(text).is_some_and(|text| matches(&text))
 }
 
 /// Removes `.` and `..` from a path. Returns `None` if it leads above where it begins.

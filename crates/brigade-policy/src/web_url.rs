@@ -20,7 +20,7 @@ pub enum WebProblem {
     #[error("the URL holds credentials")]
     Credentials,
     /// The policy does not name its host.
-    #[error("`domains` in [web] of .brigade/tools/policy.toml does not name the host")]
+    #[error("`domains` in [web] of .brigade/tools/policy.toml does not name the host, or not with this port")]
     NotAllowed,
     /// Its host has an address that is not of the open internet.
     #[error("the host has an address of this machine or of a private network")]

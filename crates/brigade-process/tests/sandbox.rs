@@ -477,6 +477,20 @@ fn shared_memory_is_private_where_namespaces_are() {
     }
 }
 
+/// Issue 17: git, which has no workspace that is confined, saw nothing of a repository there.
+#[test]
+fn what_a_run_may_open_in_shared_memory_is_not_covered() {
+    let ground = Ground::new();
+    let Ok(shared) = tempfile::tempdir_in("/dev/shm") else { return };
+    let shared = shared.path().canonicalize().unwrap();
+    fs::write(shared.join("in"), "seen").unwrap();
+    let profile = ground.reading();
+    let read = profile.read.iter().cloned().chain([shared.clone()]).collect();
+    let profile = SandboxProfile { workspace: None, deny_write: Vec::new(), read, ..profile };
+    let script = format!("print(open('{}').read())", shared.join("in").display());
+    assert_eq!(python_says(&ground, profile, &script), "seen");
+}
+
 #[test]
 fn a_start_that_fails_leaves_no_placeholder() {
     let ground = Ground::new();

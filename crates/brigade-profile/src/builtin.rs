@@ -35,7 +35,7 @@ use brigade_core::{Json, words};
 use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
 
 pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
-pub use cmd::{COMMAND, CommandArgs, CommandOutput, command_entry, cut_note};
+pub use cmd::{COMMAND, CommandArgs, CommandOutput, Rest, command_argument, command_entry, cut_note};
 pub use fact::Fact;
 pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
 pub use framework::web_frameworks;
@@ -286,6 +286,11 @@ impl Definition {
     /// Returns the JSON Schema of its structured result.
     pub fn output_schema(&self) -> &'static Json {
         &schemas(self.id).output
+    }
+
+    /// Returns whether its structured result is a document of its own, which promises no member.
+    pub fn gives_any_document(&self) -> bool {
+        self.output == "*"
     }
 
     /// Returns its family: the id up to its last dot.

@@ -67,7 +67,8 @@ pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
 pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
 pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
 pub use session::{
-    FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution, lane_of,
+    FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution,
+    lane_entry_lock, lane_lock, lane_of,
 };
 pub use slot::{InvalidProfileName, ProfileName, Slot};
 pub use spending::{Counted, Limit, MINUTE, Over, Spent};

@@ -27,6 +27,17 @@ pub fn lane_of(path: &str) -> Option<&str> {
     Some(&path[..path.len() - rest.len() + id.len()])
 }
 
+/// Returns the lock of those who change files of a lane, which has this directory.
+pub fn lane_lock(root: &str) -> String {
+    format!("{root}.lock")
+}
+
+/// Returns the lock of a lane, which has this directory, for who begins to work in it and who takes it away. It is
+/// never held for as long as a call takes, so nobody who begins waits for a call.
+pub fn lane_entry_lock(root: &str) -> String {
+    format!("{root}.entry.lock")
+}
+
 /// Returns the directory that paths are relative to in a session with this directory of the workspace.
 pub fn files_root(workspace: &Path, root: Option<&str>) -> PathBuf {
     root.map_or_else(|| workspace.to_owned(), |root| workspace.join(root))

@@ -90,6 +90,11 @@ pub fn folder(id: &str) -> Result<RelPath, StoreError> {
     path.join(id).map_err(|_| not_found())
 }
 
+/// Returns the lock of those who change files in the folder of a volume.
+fn lock_of(folder: &RelPath) -> RelPath {
+    RelPath::composed(&format!("{folder}.lock"))
+}
+
 impl Store {
     /// Makes a volume with its folder.
     ///
@@ -176,6 +181,8 @@ impl Store {
                 Err(error) => return Err(error.into()),
             }
             transaction.execute("DELETE FROM volume WHERE id = ?1", [id])?;
+            // Nobody needs it without the folder. If it stays, it is a small file.
+            drop(fs.remove(&lock_of(&folder)));
             Ok(volume)
         })
     }
@@ -195,7 +202,7 @@ pub struct VolumeFiles {
 fn inside(path: &str) -> Result<RelPath, StoreError> {
     path.trim_start_matches('/')
         .parse()
-        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume"))
+        .map_err(|_| StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder"))
 }
 
 /// Turns what the disk says about a path into a code.
@@ -203,7 +210,7 @@ fn explained(error: FsError) -> StoreError {
     match error.kind {
         FsErrorKind::NotFound => StoreError::refused(codes::NOT_FOUND, "there is no such file or folder"),
         FsErrorKind::Outside | FsErrorKind::DanglingLink => {
-            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of the volume")
+            StoreError::refused(codes::PATH_OUTSIDE, "the path leads out of its folder")
         }
         FsErrorKind::NotAFile => StoreError::refused(codes::NOT_A_FILE, "this is not a file"),
         FsErrorKind::NotADirectory => StoreError::refused(codes::NOT_A_DIRECTORY, "this is not a folder"),
@@ -241,8 +248,7 @@ impl VolumeFiles {
         let lock = match changes {
             None => None,
             Some(patience) => {
-                let path = folder.parent().join(&format!("{}.lock", volume.id)).expect("an id is a name");
-                Some(fs.lock(&path, &format!("process {}", std::process::id()), patience)?)
+                Some(fs.lock(&lock_of(&folder), &format!("process {}", std::process::id()), patience)?)
             }
         };
         Ok(VolumeFiles {
@@ -401,7 +407,7 @@ impl VolumeFiles {
         }
         if !recursive {
             return Err(StoreError::refused(
-                codes::IS_DIRECTORY,
+                codes::IS_A_DIRECTORY,
                 "this is a folder; `recursive` deletes it with its content",
             ));
         }

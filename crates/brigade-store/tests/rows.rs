@@ -101,15 +101,16 @@ fn a_volume_is_a_folder_with_a_limit_of_one_agent() {
     assert_eq!(files.read("/a/b/c.txt").unwrap(), [b'y'; 30]);
     assert_eq!(code(files.read("a")), "not_a_file");
     assert_eq!(code(files.read("none")), "not_found");
-    assert_eq!(code(files.delete("a", false)), "is_directory");
+    assert_eq!(code(files.delete("a", false)), "is_a_directory");
     assert_eq!(code(files.delete("/", true)), "invalid_arguments");
     files.delete("a", true).unwrap();
     files.make_folder("x/y").unwrap();
     assert_eq!(code(files.make_folder("more/y")), "not_a_directory");
     drop(files);
     assert_eq!(code(store.delete_volume(&fs, Some("bob"), &volume.id)), "not_found");
+    assert!(path.with_extension("lock").exists());
     store.delete_volume(&fs, Some("ada"), &volume.id).unwrap();
-    assert!(!path.exists());
+    assert!(!path.exists() && !path.with_extension("lock").exists());
 }
 
 #[test]

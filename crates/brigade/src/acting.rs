@@ -7,13 +7,12 @@ use brigade_core::text::short;
 use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
 use brigade_facts::Config;
-use brigade_mcp::ToolResult;
+use brigade_mcp::{Members, ToolResult};
 #[cfg(feature = "builtin")]
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
 use brigade_profile::LiveSession;
-#[cfg(feature = "builtin")]
-use brigade_profile::builtin::Definition;
+use brigade_profile::builtin::{Definition, definition};
 use brigade_redact::Redactor;
 
 use crate::room::Room;
@@ -127,7 +126,6 @@ impl Use<'_> {
         use brigade_builtin::{Context, Failure, FormAsker, run};
         use brigade_policy::SandboxMode;
         use brigade_process::Mode;
-        use brigade_profile::builtin::definition;
         use brigade_store::volumes::Limits;
         use brigade_tasks::Hands;
 
@@ -308,7 +306,7 @@ impl Inside for Acting<'_> {
     fn act(&mut self, limits: &InsideLimits, redactor: &Redactor) -> Acted {
         let started = self.room.now();
         let call = self.call.call();
-        let done = Use {
+        let mut done = Use {
             room: self.room,
             config: self.config,
             id: &call.tool_id,
@@ -324,11 +322,11 @@ impl Inside for Acting<'_> {
         .run();
         let duration = self.room.now().since(started);
         let whole = done.result.to_json().to_compact().len();
-        let mut done = done;
         // What is kept is what is given, now and when it is asked for again. A line feed ends it.
         let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
         if most < whole {
-            done.result = done.result.within(most, CUT);
+            let is_any = definition(&call.tool_id).is_some_and(Definition::gives_any_document);
+            done.result = done.result.within(most, Members::of(is_any), CUT);
         }
         let mut output = done.result.to_json().to_compact().into_bytes();
         let dropped = whole.saturating_sub(output.len()) as u64;

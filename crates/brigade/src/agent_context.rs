@@ -61,10 +61,7 @@ impl AgentCalls {
         let whole = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
         let host = self.room.host();
         let lane = asked_in.and_then(|session| session.root_of(tool));
-        let files = host.files(lane).map_err(|none| {
-            let reason = Blocker::new(none, none.to_string());
-            Error::new(ErrorKind::Refused, "the call is blocked").because([reason])
-        })?;
+        let files = host.files(lane)?;
         let root = files.fs().root().display().to_string();
         let check = |args: &Json| shown.rights.check_call(&traits, args, &root);
         // A path is compared as it is written and, where links lead elsewhere, as where it leads.

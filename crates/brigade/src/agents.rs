@@ -290,6 +290,7 @@ pub(crate) fn approval(
         risk: sight.risk,
         gate: sight.gate,
         args: &Json::object::<&str>([]),
+        command: None,
         agent: Some(agent.name.as_str()),
         agents: &agents.gateway.agent_names(),
         now: room.now(),

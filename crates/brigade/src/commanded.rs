@@ -6,7 +6,7 @@ use brigade_call::{Call, Receipt};
 use brigade_core::codes;
 use brigade_exec::{Finished, log_text};
 use brigade_mcp::ToolResult;
-use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, cut_note, definition};
+use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, Rest, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {
@@ -57,8 +57,10 @@ pub(crate) fn result_of(
         (false, Some(code)) => format!("[exit code {code}]"),
         (false, None) => "[ended]".to_owned(),
     };
-    let all = (out.len() + err.len(), stdout.len() + stderr.len());
-    let cut = if is_cut { cut_note(all.0, all.1, Some(&receipt.id)) } else { String::new() };
+    let (shown, kept) = (out.len() + err.len(), stdout.len() + stderr.len());
+    let total = kept.saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX));
+    let rest = if shown < kept { Rest::Kept(&receipt.id) } else { Rest::Dropped };
+    let cut = if is_cut { cut_note(shown, total, rest) } else { String::new() };
     let text: Vec<&str> = [out, err, &cut, &ended].into_iter().filter(|part| !part.is_empty()).collect();
     let structured = CommandOutput {
         stdout: Some(out.to_owned()),

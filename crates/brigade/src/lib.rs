@@ -101,8 +101,8 @@ pub use brigade_kitchen::plan::KitchenPlanReport;
 pub use brigade_kitchen::service::ServiceReport;
 pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
 pub use brigade_mcp::{
-    Listener, McpLog, McpProgress, NoReply, Offered, OfferedArgument, OfferedPrompt, OfferedResource,
-    Question, QuestionKind, Reply, Requester, ToolResult, shrink,
+    Listener, McpLog, McpProgress, Members, NoReply, Offered, OfferedArgument, OfferedPrompt,
+    OfferedResource, Question, QuestionKind, Reply, Requester, ToolResult, shrink,
 };
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,

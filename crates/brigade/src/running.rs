@@ -7,7 +7,7 @@ use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
-use brigade_facts::Config;
+use brigade_facts::{Config, KeptLane};
 use brigade_fs::{Fs, RelPath};
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
@@ -113,6 +113,14 @@ pub(crate) fn attempt(
     let (logs, dropped, reserved) = {
         let drops = if kept.is_some() || acting.is_some() { Drops::None } else { Drops::Taken };
         let mut files = RunFiles::create(fs, &run_id, &paths, drops)?;
+        // A lane is not taken away between the look at it and the claim.
+        let lane = call.call().session.as_ref().and_then(|session| session.root_of(&call.call().tool_id));
+        let kept = lane.map(|lane| room.host().keep_lane(lane, room.env.lock_timeout)).transpose();
+        let kept = kept.inspect_err(|_| files.discard(&*room.fs))?;
+        if let Some(KeptLane::Not(none)) = kept {
+            files.discard(&*room.fs);
+            return Err(none.into());
+        }
         let mut locked =
             if late.is_some() { queue.lock_late(started_at)? } else { queue.lock(started_at)? };
         let reserved = Reserved::make(room.fs.clone(), &run_id).inspect_err(|_| files.discard(&*room.fs))?;

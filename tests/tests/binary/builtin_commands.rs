@@ -469,6 +469,38 @@ fn what_only_a_shell_understands_is_refused_as_that_first() {
     }
 }
 
+/// Issue 17: a result said that it was cut after 2048 of 2048 bytes.
+#[test]
+fn a_result_that_the_policy_cuts_says_how_much_there_was() {
+    let site = site("commands = [\"seq\"]");
+    site.workspace.write(POLICY, RULES.replace("max_timeout", "max_output_bytes = 2048\nmax_timeout"));
+    let mut client = Client::of(&site, "local");
+    let long = client.call("cmd.run", json!({"command": "seq 1 20000"}));
+    assert_stands(&long, "completed", "");
+    let note = "[cut after 2048 of 108894 bytes; the policy keeps no more (`max_output_bytes`)]";
+    assert!(text(&long).ends_with(note), "{}", &text(&long)[2_000..]);
+}
+
+/// Issue 17: a rule for a script of the workspace never matched, and one for a program matched a file of that name.
+#[test]
+fn a_rule_names_a_script_or_a_program() {
+    let site = site("commands = [\"./run.sh\", \"run.sh\", \"./seq\", \"seq\"]");
+    for name in ["run.sh", "seq"] {
+        site.write_program(name, "#!/bin/sh\necho mine\n");
+    }
+    let rule = |pattern: &str| format!("{RULES}arguments = {{ command = \"{pattern}\" }}\n");
+    let asks = |pattern: &str, command: &str| {
+        site.workspace.write(POLICY, rule(pattern));
+        let mut client = Client::of(&site, "local");
+        about(&client.call("cmd.run", json!({"command": command})))["status"].clone()
+    };
+    assert_eq!(asks("./run.sh *", "./run.sh -v"), "completed");
+    assert_eq!(asks("./run.sh", "././run.sh"), "completed");
+    assert_eq!(asks("seq *", "seq 2"), "completed");
+    assert_eq!(asks("seq *", "./seq 3"), "pending");
+    assert_eq!(asks("./seq *", "seq 4"), "pending");
+}
+
 #[test]
 fn a_result_that_is_cut_says_so_and_where_the_rest_is() {
     let site = site("commands = [\"seq\"]");

@@ -387,6 +387,35 @@ fn a_hostile_repository_makes_git_start_nothing() {
     assert_ne!(std::fs::read_to_string(&mark).unwrap_or_default(), "");
 }
 
+/// Issue 17: the text of a diff ended in the middle of a line, and did not say that it was cut.
+#[test]
+fn a_diff_that_is_cut_says_so() {
+    let site = site();
+    let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
+    site.workspace.write("a.txt", lines);
+    let mut client = Client::of(&site, "local");
+    let diff = client.call("git.diff", json!({"binding_id": HERE}));
+    assert_stands(&diff, "completed", "");
+    assert_eq!(diff["structuredContent"]["truncated"], true);
+    let said = text(&diff);
+    assert!(said.ends_with(" bytes; `fs.read` shows a file]\n"), "{}", &said[said.len() - 100..]);
+}
+
+/// Issue 17: a repository that git could not read had no commits, and none was there to begin a lane at.
+#[test]
+fn a_repository_that_git_cannot_read_is_not_an_empty_one() {
+    let site = site();
+    let config = site.workspace.read_text(".git/config");
+    // What the sandbox keeps git from reading.
+    std::fs::write(site.workspace.home().join("more"), "[core]\n").unwrap();
+    let more = site.workspace.home().join("more");
+    site.workspace.write(".git/config", format!("{config}[include]\n\tpath = {}\n", more.display()));
+    let mut client = Client::of(&site, "local");
+    for (tool, args) in [("git.log", json!({})), ("lane.create", json!({"name": "x"}))] {
+        fails(&mut client, tool, args, "git_failed");
+    }
+}
+
 #[test]
 fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
     let site = site();

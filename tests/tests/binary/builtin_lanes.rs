@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use brigade_tests::Site;
+use brigade_tests::{Site, until};
 use serde_json::{Value, json};
 
 use crate::serve_common::{Client, GATEWAY, POLICY, about, assert_stands, done, id_of, text};
@@ -344,6 +344,31 @@ fn a_lane_in_which_something_works_is_not_put_away() {
     assert_eq!(bound.result(sent)["structuredContent"]["stdout"], "done\n");
     fs::remove_file(pipe).unwrap();
     done(&mut other, "lane.archive", archive(&two));
+    // Neither lane leaves anything.
+    let left = fs::read_dir(site.workspace.join(".brigade/lanes")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".gitignore"]);
+}
+
+/// Issue 17: a call began in a lane between the look for such calls and the removal of the lane.
+#[test]
+fn a_call_begins_in_a_lane_while_nobody_takes_the_lane_away() {
+    let site = site();
+    let one = lane(&site, "local", "One");
+    let mut bound = session(&site, "local", &one);
+    let place = site.workspace.join(folder(&one));
+    let runs = || fs::read_dir(site.workspace.join(".brigade/tools/runs")).map_or(0, Iterator::count);
+    let before = runs();
+    let held = locked(site.workspace.join(format!("{}.entry.lock", folder(&one))));
+    let sent = bound.send_call("cmd.run", json!({"command": "touch here"}));
+    // It is about to be claimed when its logs are there.
+    until("logs of a run", || (before < runs()).then_some(()));
+    let away = site.workspace.join("away");
+    fs::rename(&place, &away).unwrap();
+    drop(held);
+    let refused = bound.result(sent);
+    assert_eq!((&about(&refused)["code"], &refused["isError"]), (&json!("archived"), &json!(true)));
+    assert!(!away.join("here").exists() && !place.exists());
 }
 
 /// Issue 17: a script that a profile names is that of the lane.

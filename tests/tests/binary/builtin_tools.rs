@@ -583,6 +583,39 @@ fn what_a_built_in_tool_gives_is_capped_and_counted() {
     assert!(Some(6 << 10) < used.as_u64(), "{used}");
 }
 
+/// Issue 17: words of a schema were cut, and what did not fit was not given again.
+#[test]
+fn a_result_under_a_small_cap_fits_its_schema_and_is_given_again() {
+    let site = site();
+    let rules = RULES.replace("\"fs.*\"", "\"fs.*\", \"schema.*\", \"agent.*\", \"system.*\"");
+    let rules = rules.replace("effects = [\"local-read\"", "effects = [\"state-write\", \"local-read\"");
+    site.workspace.write(POLICY, format!("max_output_bytes = 300\n{rules}"));
+    site.workspace.write(
+        GATEWAY,
+        "[[agent]]\nname = \"local\"\nprofiles = [\"access.operator\", \"permission.full-auto\"]\n",
+    );
+    let mut client = Client::of(&site, "local");
+    let faulty = "apiVersion: 1\nkind: Agent\nfoo: 1\nspec: 3\n";
+    let mut check = |tool: &str, args: Value, expect: Value| {
+        let all = client.call(tool, args);
+        assert_eq!(all["structuredContent"], expect, "{all:#}");
+        assert_eq!(about(&all)["truncated"], true, "{all:#}");
+        let again = client.call("call.wait", json!({"call_id": id_of(&all)}));
+        for part in ["structuredContent", "content", "isError"] {
+            assert_eq!(again[part], all[part], "{part}");
+        }
+        assert_eq!(about(&again)["code"], about(&all)["code"]);
+        about(&all)["code"].clone()
+    };
+    let schema = json!({"key": "agent/manifest/v1"});
+    assert_eq!(check("schema.get", schema, json!({"truncated": true})), Value::Null);
+    let failed = check("agent.create", json!({"manifest_yaml": faulty}), Value::Null);
+    assert_eq!(failed, "invalid_manifest");
+    let list = client.call("fs.list", json!({"path": "."}));
+    assert_stands(&list, "completed", "");
+    assert_eq!(list["structuredContent"]["status"], "success");
+}
+
 #[test]
 fn a_report_hashes_no_file_that_is_closed_to_reading() {
     let site = site();

@@ -6,12 +6,13 @@ use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
+use brigade_profile::lane_lock;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
+use super::DEEPEST;
 use super::place::{Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
-use crate::lane::lock_of;
 use crate::named::Named;
 use crate::run::arguments;
 
@@ -29,8 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until nobody else changes files, so that what is replaced is what was read.
 fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
-    let name = context.root.map_or_else(|| LOCK.to_owned(), lock_of);
-    let path: RelPath = name.parse().map_err(|_| Failure::new(codes::FILE_ERROR, "the lane has no lock"))?;
+    let name = context.root.map_or_else(|| LOCK.to_owned(), lane_lock);
+    locked(context, &name, "another call changes files; try again")
+}
+
+/// Takes a lock in the state of Brigade, and waits a while for it. `busy` says that another call has it.
+pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lock, Failure> {
+    let path = RelPath::composed(name);
     let holder = format!("process {}", std::process::id());
     let lock = || context.fs.lock(&path, &holder, PATIENCE);
     let locked = match lock() {
@@ -38,8 +44,8 @@ fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
         locked => locked,
     };
     locked.map_err(|error| match error.kind {
-        FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, "another call changes files; try again"),
-        _ => failed(LOCK, &error),
+        FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, busy),
+        _ => failed(name, &error),
     })
 }
 
@@ -341,9 +347,9 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
             let mut found = 0;
-            look_through(context, &inside, &place.shown, &mut found)?;
+            look_through(context, &inside, &place.shown, &mut found, 0)?;
             context.check_cancelled()?;
-            empty(context, &inside, &place.shown)?;
+            empty(context, &inside, &place.shown, 0)?;
             folder.remove_folder(name).map_err(error)?;
         }
         FileKind::File => {
@@ -372,13 +378,18 @@ pub(crate) fn deleted(input: &Json, context: &Context<'_>, things: &mut Named) -
     }
     let inside = folder.folder(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
     let mut found = Vec::new();
-    list(&inside, &place.shown, &mut found)?;
+    list(&inside, &place.shown, &mut found, 0)?;
     things.add_files(&format!("{} with", place.shown), found);
     Ok(())
 }
 
 /// Lists everything in a directory, with what tells whether it changed.
-fn list(folder: &Folder, shown: &str, found: &mut Vec<(String, String)>) -> Result<(), Failure> {
+fn list(
+    folder: &Folder,
+    shown: &str,
+    found: &mut Vec<(String, String)>,
+    depth: usize,
+) -> Result<(), Failure> {
     let error = |error| failed(shown, &error);
     for (name, kind) in folder.entries().map_err(error)? {
         if MOST <= found.len() {
@@ -387,12 +398,23 @@ fn list(folder: &Folder, shown: &str, found: &mut Vec<(String, String)>) -> Resu
         }
         let path = beneath(folder, &name)?;
         if kind == FileKind::Directory {
-            list(&folder.folder(path.name()).map_err(error)?, shown, found)?;
+            list(&deeper(folder, &path, shown, depth)?, shown, found, depth + 1)?;
         } else {
             found.push((path.to_string(), folder.look(path.name()).map_err(error)?.stamp()));
         }
     }
     Ok(())
+}
+
+/// Opens a directory in another one, which is so deep already.
+fn deeper(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Result<Folder, Failure> {
+    if DEEPEST <= depth {
+        let message = format!(
+            "`{shown}` has more than {DEEPEST} directories within each other; begin with deeper ones"
+        );
+        return Err(Failure::new(codes::TOO_MANY_FILES, message));
+    }
+    folder.folder(path.name()).map_err(|error| failed(shown, &error))
 }
 
 fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
@@ -408,6 +430,7 @@ fn look_through(
     folder: &Folder,
     shown: &str,
     found: &mut usize,
+    depth: usize,
 ) -> Result<(), Failure> {
     for (name, kind) in folder.entries().map_err(|error| failed(shown, &error))? {
         *found += 1;
@@ -419,25 +442,24 @@ fn look_through(
         }
         let path = beneath(folder, &name)?;
         if !context.guards.allows(path.as_str(), PathUse::Change) {
-            return Err(PathProblem::Protected.into());
+            let problem = PathProblem::Protected;
+            return Err(Failure::new(problem.code(), format!("`{path}`: {problem}")));
         }
         if kind == FileKind::Directory {
-            let inside = folder.folder(path.name()).map_err(|error| failed(shown, &error))?;
-            look_through(context, &inside, shown, found)?;
+            look_through(context, &deeper(folder, &path, shown, depth)?, shown, found, depth + 1)?;
         }
     }
     Ok(())
 }
 
 /// Removes everything in a directory. Links are removed, not followed.
-fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str) -> Result<(), Failure> {
+fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str, depth: usize) -> Result<(), Failure> {
     let error = |error| failed(shown, &error);
     for (name, kind) in folder.entries().map_err(error)? {
         let path = beneath(folder, &name)?;
         match kind {
             FileKind::Directory => {
-                let inside = folder.folder(path.name()).map_err(error)?;
-                empty(context, &inside, shown)?;
+                empty(context, &deeper(folder, &path, shown, depth)?, shown, depth + 1)?;
                 folder.remove_folder(path.name()).map_err(error)?;
             }
             FileKind::File => {

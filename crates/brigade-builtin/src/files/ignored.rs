@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use brigade_fs::{FileKind, Folder, FsErrorKind, RelPath};
+use brigade_git::{Gitignore, gitignore};
 use brigade_profile::builtin::PathUse;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::Serialize;
 
-use super::Room;
 use super::place::root;
+use super::{DEEPEST, Room};
 use crate::context::{Context, Failure};
 
 /// The largest .gitignore that is read.
 const LARGEST: u64 = 1 << 20;
-
-/// The deepest directory that is walked.
-const DEEPEST: usize = 200;
 
 /// What a walk could not read.
 #[derive(Clone, Serialize)]
@@ -37,6 +34,11 @@ impl Unread {
     /// A file whose name stays closed.
     pub(super) fn closed(path: &str) -> Unread {
         Unread { path: path.to_owned(), reason: "its path is protected".to_owned() }
+    }
+
+    /// A directory whose files lie too deep.
+    fn too_deep(path: &str) -> Unread {
+        Unread { path: path.to_owned(), reason: "it lies too deep; search from there".to_owned() }
     }
 
     /// Returns what a walk could not read, as far as there is room for it.
@@ -83,15 +85,9 @@ impl<'a, 'c> Walk<'a, 'c> {
     }
 
     fn gitignore(&mut self, folder: &Folder) -> Gitignore {
-        let mut builder = GitignoreBuilder::new(folder.path().as_path());
         let opened = folder.open(".gitignore").and_then(|mut file| file.rest(LARGEST));
         match opened {
-            Ok(bytes) => {
-                for line in String::from_utf8_lossy(&bytes).lines() {
-                    // A line that is no pattern names nothing.
-                    let _ = builder.add_line(None, line);
-                }
-            }
+            Ok(bytes) => return gitignore(folder.path().as_path(), &bytes),
             Err(error) if error.is_not_found() => {}
             Err(error) => {
                 let path =
@@ -99,7 +95,7 @@ impl<'a, 'c> Walk<'a, 'c> {
                 self.unread.push(Unread::new(&path, &error.kind));
             }
         }
-        builder.build().unwrap_or_else(|_| Gitignore::empty())
+        Gitignore::empty()
     }
 
     fn is_ignored(&self, path: &RelPath, kind: FileKind) -> bool {
@@ -157,7 +153,11 @@ impl<'a, 'c> Walk<'a, 'c> {
                         Go::On
                     }
                 },
-                FileKind::Directory | FileKind::Link | FileKind::Other => Go::On,
+                FileKind::Directory => {
+                    self.unread.push(Unread::too_deep(path.as_str()));
+                    Go::On
+                }
+                FileKind::Link | FileKind::Other => Go::On,
             };
             if matches!(go, Go::End) {
                 break;

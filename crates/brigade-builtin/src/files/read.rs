@@ -14,65 +14,6 @@ use crate::run::arguments;
 /// The beginning of a file that tells whether it is binary.
 const HEAD: usize = 8 << 10;
 
-/// What the line about a cut takes of a result, in bytes.
-const NOTE: usize = 128;
-
-/// From which size on the text of a result is counted as it is, in bytes. In a smaller one, what is written around and
-/// within it as JSON counts, because its data has to fit, too.
-const ROOMY: usize = 8 << 10;
-
-/// What the other members of a small result take, in bytes, without the path.
-const MEMBERS: usize = 320;
-
-/// Up to which size a result has no room for data, in bytes.
-const TINY: usize = 512;
-
-/// How much text fits.
-#[derive(Clone, Copy)]
-struct TextRoom {
-    bytes: usize,
-    /// Whether it counts as it is written in JSON.
-    is_json: bool,
-}
-
-impl TextRoom {
-    /// Returns the room of a result of at most this many bytes about a path.
-    fn of(most: usize, path: &str) -> TextRoom {
-        match most {
-            // Less than the other members take: nothing of it fits as data anyway.
-            0..TINY => TextRoom { bytes: most, is_json: false },
-            TINY..ROOMY => TextRoom { bytes: most - MEMBERS - path.len().min(64), is_json: true },
-            _ => TextRoom { bytes: most - NOTE, is_json: false },
-        }
-    }
-
-    fn cost(self, byte: u8) -> usize {
-        match byte {
-            _ if !self.is_json => 1,
-            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
-            0..0x20 => 6,
-            _ => 1,
-        }
-    }
-
-    /// Returns how many of these bytes fit, and what they take.
-    fn fitting(self, bytes: &[u8]) -> (usize, usize) {
-        if !self.is_json {
-            let count = bytes.len().min(self.bytes);
-            return (count, count);
-        }
-        let mut taken = 0;
-        for (at, byte) in bytes.iter().enumerate() {
-            let cost = self.cost(*byte);
-            if self.bytes < taken + cost {
-                return (at, taken);
-            }
-            taken += cost;
-        }
-        (bytes.len(), taken)
-    }
-}
-
 /// The result of `fs.read`.
 #[derive(Serialize)]
 struct FileRead<'a> {
@@ -102,7 +43,7 @@ struct Lines {
     /// Lines that are still wanted.
     left: u64,
     /// What still fits.
-    room: TextRoom,
+    room: Room,
     /// Whole lines that were taken.
     taken: u64,
     text: Vec<u8>,
@@ -129,11 +70,11 @@ impl Lines {
                     self.text.extend_from_slice(&part[..fitting]);
                     self.taken += 1;
                 }
-                (self.room.bytes, self.is_cut) = (0, true);
+                (self.room, self.is_cut) = (Room(0), true);
                 return;
             }
             self.text.extend_from_slice(part);
-            self.room.bytes -= cost;
+            self.room.0 -= cost;
             self.at_line_start = ends;
             self.taken += u64::from(ends);
             self.left -= u64::from(ends);
@@ -152,12 +93,12 @@ pub(super) fn read(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let folder = place.folder(context)?;
     let mut file = folder.open(place.path.name()).map_err(error)?;
     let mut sha256 = FingerprintStream::new();
-    let room = TextRoom::of(usize::try_from(context.max_bytes).unwrap_or(usize::MAX), &place.shown);
+    let room = Room::of(context);
     let mut lines = Lines {
         before: args.offset,
         left: args.limit,
         // A secret that the end goes through is looked for behind it, too.
-        room: TextRoom { bytes: room.bytes.saturating_add(context.redactor.holds_back()), ..room },
+        room: Room(room.0.saturating_add(context.redactor.holds_back())),
         taken: 0,
         text: Vec::new(),
         is_cut: false,

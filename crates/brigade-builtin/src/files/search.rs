@@ -6,7 +6,7 @@ use brigade_core::{Fingerprint, Json, codes};
 use brigade_fs::{FileKind, Folder, FsErrorKind, OpenFile, RelPath};
 use brigade_profile::builtin::PathUse;
 use brigade_redact::Redactor;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
@@ -123,10 +123,17 @@ fn pattern(text: &str) -> Result<RegexMatcher, Failure> {
     })
 }
 
-fn glob_of(text: &str) -> Result<GlobMatcher, Failure> {
-    let built = GlobBuilder::new(text).literal_separator(true).build();
-    let built = built.map_err(|_| Failure::new(codes::INVALID_PATTERN, "the pattern is no glob"))?;
-    Ok(built.compile_matcher())
+/// The longest glob, in bytes. It is read in depth, and no path is longer.
+const LONGEST_GLOB: usize = 4 << 10;
+
+fn glob_of(text: &str) -> Result<GlobSet, Failure> {
+    let wrong = || Failure::new(codes::INVALID_PATTERN, "the pattern is no glob, or too large");
+    if LONGEST_GLOB < text.len() {
+        return Err(wrong());
+    }
+    let built = GlobBuilder::new(text).literal_separator(true).build().map_err(|_| wrong())?;
+    // Alone, a glob that is too large for a regular expression cannot say so.
+    GlobSet::builder().add(built).build().map_err(|_| wrong())
 }
 
 /// Returns a path relative to where the search began.
@@ -194,6 +201,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
     let args: GrepArgs = arguments(input)?;
     let place = place(context, &args.path, PathUse::Search)?;
     let wanted = args.glob.as_deref().map(glob_of).transpose()?;
+    let is_of_names = !args.glob.as_ref().is_some_and(|glob| glob.contains('/'));
     let searcher = SearcherBuilder::new()
         .line_number(true)
         .before_context(args.context)
@@ -210,23 +218,25 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         is_full: false,
     };
     let mut walk = Walk::new(context, &place.path)?;
+    // A glob without a slash is one of names, as for other programs that search.
+    let is_wanted = |path: &RelPath, start: &RelPath| {
+        wanted.as_ref().is_none_or(|wanted| {
+            wanted.is_match(below(path, start)) || (is_of_names && wanted.is_match(path.name()))
+        })
+    };
     match start(context, &place)? {
         Start::File(folder) => {
             // The file itself is named, so it must be open for reading.
             let named = super::place::place(context, &args.path, PathUse::Read)?;
             let file = folder.open(named.path.name()).map_err(|error| failed(&place.shown, &error))?;
-            if let Err(kind) = search.file(&named.path, file) {
+            if is_wanted(&named.path, &named.path.parent())
+                && let Err(kind) = search.file(&named.path, file)
+            {
                 walk.unread.push(Unread::new(&place.shown, &kind));
             }
         }
         Start::Folder(folder) => {
-            // A glob without a slash is one of names, as for other programs that search.
-            let is_wanted = |path: &RelPath| {
-                wanted.as_ref().is_none_or(|wanted| {
-                    wanted.is_match(below(path, &place.path))
-                        || (!wanted.glob().glob().contains('/') && wanted.is_match(path.name()))
-                })
-            };
+            let is_wanted = |path: &RelPath| is_wanted(path, &place.path);
             walk.files(&folder, &mut |unread, folder, path| {
                 if is_wanted(path) {
                     let opened = folder.open(path.name()).map_err(|error| error.kind);

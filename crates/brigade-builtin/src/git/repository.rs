@@ -217,18 +217,15 @@ impl Repository {
     /// Returns the commit that a name stands for.
     pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
         let order = self.order("rev-parse", Reach::Read).words(["--verify", "--quiet", "--end-of-options"]);
-        let answer = order.word(format!("{name}^{{commit}}")).ask()?;
-        Ok(if answer.code == Some(0) { Some(answer.text()?.trim().to_owned()) } else { None })
+        let answer = order.word(format!("{name}^{{commit}}")).ask()?.or_no()?;
+        Ok(answer.map(|answer| Ok::<_, GitError>(answer.text()?.trim().to_owned())).transpose()?)
     }
 
     /// Returns the branch that is checked out; `None` if none is.
     pub(crate) fn branch(&self) -> Result<Option<String>, Failure> {
         let order = self.order("symbolic-ref", Reach::Read).words(["--quiet", "--short", "HEAD"]);
-        let answer = order.ask()?;
-        match answer.code {
-            Some(0) => Ok(Some(answer.text()?.trim().to_owned())),
-            _ => Ok(None),
-        }
+        let answer = order.ask()?.or_no()?;
+        Ok(answer.map(|answer| Ok::<_, GitError>(answer.text()?.trim().to_owned())).transpose()?)
     }
 
     /// Tells what would be lost with the files and the branches, in words and as a fingerprint: where the branches
@@ -287,7 +284,7 @@ impl Repository {
     /// Returns whether a commit is in the history of another.
     pub(crate) fn is_in(&self, commit: &str, of: &str) -> Result<bool, Failure> {
         let order = self.order("merge-base", Reach::Read).words(["--is-ancestor", commit, of]);
-        Ok(order.ask()?.code == Some(0))
+        Ok(order.ask()?.or_no()?.is_some())
     }
 
     /// Tells for each of these paths what a commit would take: the bytes of the file and whether it can be executed.

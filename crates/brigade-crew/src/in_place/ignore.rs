@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use brigade_git::{Gitignore, gitignore};
 
 /// The rules of all `.gitignore` files on the way to a directory. Later ones win.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +22,7 @@ struct File {
 impl Rules {
     /// Adds the rules of a file in a directory, which is empty or ends with `/`.
     pub(crate) fn add(&mut self, folder: &[u8], text: &[u8]) {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let mut builder = GitignoreBuilder::new("");
-        for line in String::from_utf8_lossy(text).lines() {
-            // A line that is no pattern names nothing.
-            let _ = builder.add_line(None, line);
-        }
-        let rules = builder.build().unwrap_or_else(|_| Gitignore::empty());
+        let rules = gitignore(Path::new(""), text);
         if !rules.is_empty() {
             self.0.push(Arc::new(File { folder: folder.to_owned(), rules }));
         }

@@ -30,6 +30,7 @@ fn check(change: impl FnOnce(&mut Asked<'_>), expect: &[NotCovered]) {
         risk: RiskLevel::Low,
         gate: Gate::Allow,
         args: &args,
+        command: None,
         agent: Some("codex-ci"),
         agents: &agents,
         now: "2027-01-31T23:59:59Z".parse().unwrap(),
@@ -90,6 +91,7 @@ fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<No
             risk: RiskLevel::Medium,
             gate: Gate::Allow,
             args: &args,
+            command: None,
             agent: Some("codex-ci"),
             agents: &agents,
             now: "2026-01-01".parse().unwrap(),
@@ -112,6 +114,7 @@ fn check_path(args: Json, expect: &[NotCovered]) {
         risk: RiskLevel::Low,
         gate: Gate::Allow,
         args: &args,
+        command: None,
         agent: Some("codex-ci"),
         agents: &agents,
         now: "2026-01-01".parse().unwrap(),
@@ -251,13 +254,43 @@ proptest! {
     }
 }
 
+/// Issue 17: a pattern with `./` at its start never matched, and one without matched a file for a program.
+#[test]
+fn a_file_of_the_workspace_is_another_command_than_a_program() {
+    for (pattern, text, as_path, as_command) in [
+        ("./run.sh", "./run.sh", true, true),
+        ("./run.sh", "././run.sh", true, true),
+        ("./run.sh", "run.sh", true, false),
+        ("./run.sh", "sub/../run.sh", false, false),
+        ("./run.sh", "/run.sh", false, false),
+        ("./run.sh *", "./run.sh -v", true, true),
+        ("./tools/x", "tools/x", true, true),
+        ("tools/x", "./tools/x", true, true),
+        ("./tools/*", "./tools/../ls", false, false),
+        ("./**", "./ls -l", true, true),
+        ("./**", "ls -l", true, false),
+        ("./**", "/bin/ls", false, false),
+        ("**", "./ls", true, true),
+        ("ls", "./ls", true, false),
+        ("ls *", "./ls x/y", false, false),
+        ("ls **", "./ls x/y", true, false),
+        ("ls **", "ls x/./y", true, true),
+        ("cargo test", "./cargo test", true, false),
+        ("/usr/bin/ls", "/usr/bin/./ls", true, true),
+    ] {
+        let glob = Glob::new(pattern);
+        let found = [false, true].map(|is_command| is_matched(&glob, text, is_command));
+        assert_eq!(found, [as_path, as_command], "{pattern} {text}");
+    }
+}
+
 #[test]
 fn a_url_that_climbs_matches_nothing() {
     let glob = Glob::new("http://h/docs/**");
-    assert!(is_matched(&glob, "http://h/docs/a?b=c"));
+    assert!(is_matched(&glob, "http://h/docs/a?b=c", false));
     for climbs in
         ["http://h/docs/..?x", "http://h/docs/..#x", "http://h/docs/%2E%2e/x", "http://h/docs/..\\x"]
     {
-        assert!(!is_matched(&glob, climbs), "{climbs}");
+        assert!(!is_matched(&glob, climbs, false), "{climbs}");
     }
 }

@@ -88,9 +88,16 @@ pub(super) struct Mounts {
 /// Where the shared memory of the machine is.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Tells whether the workspace is there. Then nothing may cover it.
+/// Tells whether the workspace is there.
 pub(super) fn is_in_shared_memory(workspace: Option<&Path>) -> bool {
     workspace.is_some_and(|workspace| workspace.starts_with(SHARED_MEMORY))
+}
+
+/// Tells whether the run opens something there. Then nothing may cover it.
+fn opens_shared_memory(profile: &SandboxProfile) -> bool {
+    let opened =
+        profile.workspace.iter().chain(&profile.installed).chain(&profile.read).chain(&profile.write);
+    opened.into_iter().any(|path| is_in_shared_memory(Some(path)))
 }
 
 /// The paths that are really protected: beneath something writable.
@@ -193,7 +200,7 @@ impl Mounts {
                 Ok(Place { way, path, view, is_covered, is_closed })
             })
             .collect::<Result<_, SandboxError>>()?;
-        let has_shared_memory = !is_in_shared_memory(profile.workspace.as_deref());
+        let has_shared_memory = !opens_shared_memory(profile);
         Ok(Mounts { cover, has_shared_memory, ..Mounts::of(kind, places) })
     }
 

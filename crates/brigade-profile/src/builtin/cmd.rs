@@ -136,9 +136,29 @@ pub fn command_entry(
     })
 }
 
+/// Returns the argument of a tool that is a command line.
+pub fn command_argument(tool: &str) -> Option<&'static str> {
+    (tool == COMMAND).then_some("command")
+}
+
+/// Where the rest of a text is that is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest<'r> {
+    /// In the output of the run of this id.
+    Kept(&'r str),
+    /// Nowhere: the policy keeps no more of an output.
+    Dropped,
+    /// Nowhere: it is not the output of a run.
+    Unkept,
+}
+
 /// Says after a text that it is cut, and how the output of its run is read on.
-pub fn cut_note(shown: usize, total: usize, run: Option<&str>) -> String {
-    let rest = run.map(|run| format!("; `output.read` with run_id `{run}` reads on")).unwrap_or_default();
+pub fn cut_note(shown: usize, total: usize, rest: Rest<'_>) -> String {
+    let rest = match rest {
+        Rest::Kept(run) => format!("; `output.read` with run_id `{run}` reads on"),
+        Rest::Dropped => "; the policy keeps no more (`max_output_bytes`)".to_owned(),
+        Rest::Unkept => String::new(),
+    };
     format!("[cut after {shown} of {total} bytes{rest}]")
 }
 

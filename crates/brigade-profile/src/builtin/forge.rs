@@ -63,25 +63,21 @@ pub fn forge_entry(
 ) -> Option<Tool> {
     let graphql = |query: &str| vec!["graphql".to_owned(), format!("--raw-field=query={query}")];
     // `--field` reads a file for `@FILE`, and makes a number of digits; what is no number is passed as it is.
-    let is_number = |name: &str| {
-        args.get(name).is_some_and(|value| match value {
+    let number = |name: &'static str| {
+        let is_number = match args.get(name)? {
             Json::String(text) => is_number(text),
             value => is_number(&value.to_compact()),
-        })
+        };
+        let field = if is_number { "--field" } else { "--raw-field" };
+        Some((name, format!("{field}=number={{{name}}}")))
     };
-    let number = [
-        ("prId", if is_number("prId") { "--field=number={prId}" } else { "--raw-field=number={prId}" }),
-        (
-            "prNumber",
-            if is_number("prNumber") { "--field=number={prNumber}" } else { "--raw-field=number={prNumber}" },
-        ),
-    ];
-    let thread = ("threadId", "--raw-field=thread={threadId}");
-    let body = ("body", "--raw-field=body={body}");
-    let (words, arguments): (Vec<String>, Vec<(&str, &str)>) = match id {
+    let raw = |name: &'static str, field: &str| (name, format!("--raw-field={field}={{{name}}}"));
+    let (thread, body) = (raw("threadId", "thread"), raw("body", "body"));
+    let (words, arguments): (Vec<String>, Vec<(&str, String)>) = match id {
         "pr.comments" | "pr.inventory" => {
             let of = ["--field=owner={owner}", "--field=name={repo}"].map(str::to_owned);
-            (graphql(INVENTORY).into_iter().chain(of).collect(), number.to_vec())
+            let numbers = ["prId", "prNumber"].into_iter().filter_map(number);
+            (graphql(INVENTORY).into_iter().chain(of).collect(), numbers.collect())
         }
         "pr.create" => {
             let mut words = vec!["repos/{owner}/{repo}/pulls".to_owned()];
@@ -91,7 +87,7 @@ pub fn forge_entry(
                 let missing = usual.iter().filter(|(field, _)| args.get(field).is_none());
                 words.extend(missing.map(|(field, text)| format!("--raw-field={field}={text}")));
             }
-            (words, vec![("title", "--raw-field=title={title}"), body])
+            (words, vec![raw("title", "title"), body])
         }
         "pr.reply" => (graphql(REPLY), vec![thread, body]),
         "pr.resolve" => (graphql(RESOLVE), vec![thread]),
@@ -102,7 +98,7 @@ pub fn forge_entry(
     for word in words {
         command.push(&word).ok()?;
     }
-    let template = arguments.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned()));
+    let template = arguments.into_iter().map(|(name, word)| (name.to_owned(), word));
     Some(Tool {
         command: Some(command.to_string()),
         argument_template: template.collect(),

@@ -1,0 +1,64 @@
+//! What .gitignore files say.
+
+use std::path::Path;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// The longest line that is read, in bytes: no path is longer.
+const LONGEST: usize = 4 << 10;
+
+/// Reads the .gitignore file of a directory. A line that is no pattern names nothing.
+pub fn gitignore(folder: &Path, text: &[u8]) -> Gitignore {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut builder = GitignoreBuilder::new(folder);
+    for line in String::from_utf8_lossy(text).lines().filter(|line| line.len() <= LONGEST) {
+        let _ = builder.add_line(None, &without_alternatives(line));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Writes braces as characters like others, which they are to git. Alternatives within each other would be read
+/// without a bound.
+fn without_alternatives(line: &str) -> String {
+    let mut written = String::with_capacity(line.len());
+    let (mut is_in_class, mut is_escaped) = (false, false);
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !is_in_class && !is_escaped {
+            written.push('\\');
+        }
+        is_in_class = !is_escaped && (c == '[' || (is_in_class && c != ']'));
+        is_escaped = c == '\\' && !is_escaped;
+        written.push(c);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, path: &str, expect: bool) {
+        let found = gitignore(Path::new(""), line.as_bytes()).matched(path, false).is_ignore();
+        assert_eq!(found, expect, "{line} {path}");
+    }
+
+    #[test]
+    fn braces_are_characters_like_others() {
+        check("{a,b}", "a", false);
+        check("{a,b}", "{a,b}", true);
+        check("\\{a", "{a", true);
+        check("x[{]y", "x{y", true);
+        check("x[{]y", "x\\y", false);
+        check("\u{feff}a", "a", true);
+    }
+
+    /// Issue 17: alternatives within each other ended the process.
+    #[test]
+    fn a_line_of_any_length_is_read() {
+        for count in [1_000, 100_000] {
+            let text = format!("{}{}\nplain\n", "{a,".repeat(count), "}".repeat(count));
+            check(&text, "plain", true);
+        }
+    }
+}
