@@ -135,7 +135,7 @@ fn takes_password(command: &str) -> bool {
     let has_option = command.match_indices('-').any(|(at, _)| command[..at].ends_with(ENDS));
     let is_one = |word: &str| {
         !word.starts_with(['-', '@'])
-            && Program::of(word).is_some_and(|program| {
+            && Program::that_takes_passwords(word).is_some_and(|program| {
                 program.passwords().iter().any(|password| has_option || !password.needs_option())
             })
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
+use brigade_core::json::compact_text;
 use brigade_core::text::short;
 use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
@@ -321,15 +322,19 @@ impl Inside for Acting<'_> {
         }
         .run();
         let duration = self.room.now().since(started);
-        let whole = done.result.to_json().to_compact().len();
+        let mut done = done;
+        let text_of = |result: &ToolResult| compact_text(result).expect("a result is JSON");
+        let mut output = text_of(&done.result);
+        let whole = output.len();
         // What is kept is what is given, now and when it is asked for again. A line feed ends it.
         let most = usize::try_from(limits.max_output_bytes).unwrap_or(usize::MAX).saturating_sub(1);
         if most < whole {
             let is_any = definition(&call.tool_id).is_some_and(Definition::gives_any_document);
             done.result = done.result.within(most, Members::of(is_any), CUT);
+            output = text_of(&done.result);
         }
-        let mut output = done.result.to_json().to_compact().into_bytes();
         let dropped = whole.saturating_sub(output.len()) as u64;
+        let mut output = output.into_bytes();
         output.push(b'\n');
         let said = |(code, message): &(&str, String)| redactor.redact_str(&failed(code, message));
         let problem = done.failure.as_ref().map(said);

@@ -556,9 +556,13 @@ fn a_skill_that_cannot_be_read_any_more_stays_what_it_was() {
     assert!(texts(&first, "added").iter().any(|id| id == "skill:never"), "{first}");
     write(&home(&site, ".claude/skills/one/SKILL.md"), broken);
     let second = sync(&site, "");
-    assert_eq!((&second["added"], &second["changed"], &second["removed"]), (&json!([]), &json!([]), &json!([])));
+    assert_eq!(
+        (&second["added"], &second["changed"], &second["removed"]),
+        (&json!([]), &json!([]), &json!([]))
+    );
     let kept = |document: &Value| {
-        let rows = list(document, "issues").iter().filter(|issue| issue["message"].to_string().contains("is kept"));
+        let rows =
+            list(document, "issues").iter().filter(|issue| issue["message"].to_string().contains("is kept"));
         rows.map(|issue| issue["path"].as_str().unwrap().contains("/one/")).collect::<Vec<_>>()
     };
     assert_eq!((kept(&first), kept(&second)), (vec![], vec![true]), "{second:#}");

@@ -22,6 +22,9 @@ use crate::run::arguments;
 /// The longest line of a result, in bytes.
 const LONGEST_LINE: usize = 2000;
 
+/// The longest line that is searched, with the lines around it, in bytes.
+const LONGEST_READ: usize = 32 << 20;
+
 #[derive(Deserialize)]
 struct GrepArgs {
     pattern: String,
@@ -167,7 +170,14 @@ impl Search<'_> {
         };
         let searched = self.searcher.search_file(&self.matcher, file.file(), &mut collect);
         self.is_full |= collect.is_full;
-        searched.map_err(|error| FsErrorKind::from(&error))?;
+        searched.map_err(|error| match error.raw_os_error() {
+            Some(_) => FsErrorKind::from(&error),
+            // The searcher itself gives up only where a line is too long for it.
+            None => FsErrorKind::Other {
+                kind: error.kind(),
+                text: format!("a line has more than {LONGEST_READ} bytes"),
+            },
+        })?;
         if first < self.found.len() {
             use std::io::{Seek, SeekFrom};
             let mut handle = file.file();
@@ -207,6 +217,7 @@ pub(super) fn grep(input: &Json, context: &mut Context<'_>) -> Result<Output, Fa
         .before_context(args.context)
         .after_context(args.context)
         .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(LONGEST_READ))
         .build();
     let mut search = Search {
         redactor: context.redactor,

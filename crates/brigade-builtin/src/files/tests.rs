@@ -497,6 +497,19 @@ fn searching_leaves_out_what_git_ignores_and_what_is_closed() {
     );
 }
 
+/// Issue 17: a line was kept in memory, however long it was.
+#[test]
+fn a_line_that_is_too_long_is_not_searched() {
+    let work = Work::new();
+    work.put("a/long", &vec![b'x'; 33 << 20]);
+    work.put("b/short", b"x\n");
+    let found = work.ok("fs.grep", r#"{"pattern": "x", "path": "."}"#);
+    assert_eq!(found.get("count").unwrap().to_compact(), "1");
+    let unread = found.get("unread").unwrap().as_array().unwrap().to_vec();
+    assert_eq!(text(&unread[0], "path"), "a/long", "{unread:?}");
+    assert!(text(&unread[0], "reason").contains("a line has more than"), "{unread:?}");
+}
+
 #[test]
 fn names_that_are_no_utf8_are_listed_and_said_to_be_unread() {
     use std::os::unix::ffi::OsStrExt;
