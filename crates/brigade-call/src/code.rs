@@ -110,15 +110,20 @@ impl BoundCode {
             .starts
             .iter()
             .map(|link| StartedCommand { by: link.by.clone(), command: redactor.redact_str(&link.command) });
-        // With declared code or closed reads, a person has decided what else may be read.
+        // Nothing opens what is not covered in a workspace that is closed to reading.
         let is_closed = decision.sandbox.mode != SandboxMode::Off && decision.sandbox.reads == Reads::Closed;
-        let is_told = !is_closed && tool.code.is_empty();
-        let notes = facts.finders.iter().filter(|_| is_told).map(|finder| CodeNote {
-            code: FOUND_BY_PROGRAM.to_owned(),
-            message: format!(
-                "`{}` loads code that the approval does not cover; list it in `code` of the entry",
-                redactor.redact_str(finder)
-            ),
+        let notes = facts.finders.iter().filter(|_| !is_closed).map(|finder| {
+            let finder = redactor.redact_str(finder);
+            let message = match tool.code.is_empty() {
+                true => {
+                    format!("`{finder}` loads code that the approval does not cover; list it in `code` of the entry")
+                }
+                false => format!(
+                    "`{finder}` can load code besides what the command and `code` of the entry name; only \
+                     `reads = \"closed\"` under [sandbox] of the policy keeps it from that"
+                ),
+            };
+            CodeNote { code: FOUND_BY_PROGRAM.to_owned(), message }
         });
         let empty = facts.empty.iter().map(|pattern| CodeNote {
             code: MATCHES_NOTHING.to_owned(),
