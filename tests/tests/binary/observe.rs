@@ -187,3 +187,25 @@ fn scripts_of_a_package_bind_what_they_start() {
         assert!(files.contains(&json!({"path": "run.js", "by": "chain"})), "{command}: {plan:#}");
     }
 }
+
+/// Issue 12: what the environment of the host leads to ran, changed, and no plan said it.
+#[test]
+fn code_that_the_environment_of_the_host_leads_to_is_noted() {
+    let finders = |site: &Site| {
+        let plan = site.json(["call", "plan", "tool"]).expect(0)["bound_code"]["notes"].clone();
+        let notes = plan.as_array().unwrap().iter();
+        notes.map(|note| note["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect()
+    };
+    let check = |finders: Vec<String>, expect: &[&str]| assert_eq!(finders, expect);
+    let site = Site::script("echo run\n");
+    check(finders(&site), &[]);
+    site.add_to_policy("[environment]\npass = [\"BASH_ENV\", \"LANG\", \"MAKEFLAGS\"]\n");
+    check(finders(&site), &[]);
+    let site = site.env("BASH_ENV", "rc.sh").env("LANG", "C");
+    check(finders(&site), &["BASH_ENV"]);
+    let home = site.workspace.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    let path = std::env::join_paths([home.join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let site = site.env("HOME", home).env("PATH", path);
+    check(finders(&site), &["BASH_ENV", "HOME: home", "PATH: home/bin"]);
+}
