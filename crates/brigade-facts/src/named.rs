@@ -94,11 +94,20 @@ impl NamedFiles {
         Ok(())
     }
 
-    /// Notes what the environment of the host adds to the code of a command: variables that the policy passes on, and a
-    /// home directory in the workspace, where programs find their settings.
-    pub(crate) fn note_environment(&mut self, host: &Host<'_>, decision: &Decision) {
+    /// Notes what the environment of the host adds to the code of a command: variables that the policy passes on and that
+    /// name code or a file of the workspace, and a home directory in the workspace, where programs find their settings.
+    pub(crate) fn note_environment(&mut self, host: &Host<'_>, directory: &Path, decision: &Decision) {
+        let names_file = |value: &str| {
+            let paths = value.split([' ', ':', '=', ',']).filter(|word| !word.is_empty());
+            paths.map(|word| directory.join(word)).any(|path| {
+                let found = host.fs.resolve(&path.to_string_lossy(), None);
+                let Ok(Location::Inside(real)) = found else { return false };
+                host.fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::File)
+            })
+        };
         let named = decision.pass.iter().map(Label::as_str).filter(|name| {
-            host.environment.get(name).is_some_and(|value| names_code(name, &value.to_string_lossy()))
+            let value = host.environment.get(name).map(|value| value.to_string_lossy());
+            value.is_some_and(|value| names_code(name, &value) || names_file(&value))
         });
         self.code.finders.extend(named.map(str::to_owned));
         let home = host.home().map(|home| host.fs.resolve(&home.to_string_lossy(), None));

@@ -199,13 +199,15 @@ fn code_that_the_environment_of_the_host_leads_to_is_noted() {
     let check = |finders: Vec<String>, expect: &[&str]| assert_eq!(finders, expect);
     let site = Site::script("echo run\n");
     check(finders(&site), &[]);
-    site.add_to_policy("[environment]\npass = [\"BASH_ENV\", \"LANG\", \"MAKEFLAGS\"]\n");
+    site.add_to_policy("[environment]\npass = [\"BASH_ENV\", \"LANG\", \"MAKEFLAGS\", \"CC\"]\n");
     check(finders(&site), &[]);
-    let site = site.env("BASH_ENV", "rc.sh").env("LANG", "C");
+    let site = site.env("BASH_ENV", "rc.sh").env("LANG", "C").env("CC", "ccache bin/cc");
     check(finders(&site), &["BASH_ENV"]);
+    site.workspace.write("bin/cc", "");
+    check(finders(&site), &["BASH_ENV", "CC"]);
     let home = site.workspace.path().join("home");
     std::fs::create_dir(&home).unwrap();
     let path = std::env::join_paths([home.join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
     let site = site.env("HOME", home).env("PATH", path);
-    check(finders(&site), &["BASH_ENV", "HOME: home", "PATH: home/bin"]);
+    check(finders(&site), &["BASH_ENV", "CC", "HOME: home", "PATH: home/bin"]);
 }
