@@ -211,7 +211,8 @@ pub fn confine_start(
     Ok((temporary, profile))
 }
 
-/// Lists the directories of Brigade's state of which a run sees nothing. A link within the state hides where it leads, too.
+/// Lists the directories of Brigade's state of which a run sees nothing. A link within the state hides where it leads,
+/// too.
 fn hidden(workspace: &Path) -> Vec<PathBuf> {
     let state = workspace.join(STATE);
     let queue = without_links(&state.join("tools"));

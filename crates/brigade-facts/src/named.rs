@@ -94,8 +94,9 @@ impl NamedFiles {
         Ok(())
     }
 
-    /// Notes what the environment of the host adds to the code of a command: variables that the policy passes on and that
-    /// name code or a file of the workspace, and a home directory in the workspace, where programs find their settings.
+    /// Notes what the environment of the host adds to the code of a command: variables that the policy passes on and
+    /// that name code or a file of the workspace, and a home directory in the workspace, where programs find their
+    /// settings.
     pub(crate) fn note_environment(&mut self, host: &Host<'_>, directory: &Path, decision: &Decision) {
         let names_file = |value: &str| {
             let paths = value.split([' ', ':', '=', ',']).filter(|word| !word.is_empty());

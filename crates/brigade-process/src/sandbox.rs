@@ -156,8 +156,8 @@ pub struct SandboxProfile {
     /// The directory that runs may write to, without links. When a path below it is opened, no part of it may be a
     /// link.
     pub workspace: Option<PathBuf>,
-    /// Directories of which nothing is seen but the entries of `read` and `write` that lie beneath them: not even opened
-    /// for reading can be what is there. None lies beneath another. Takes mount namespaces.
+    /// Directories of which nothing is seen but the entries of `read` and `write` that lie beneath them: not even
+    /// opened for reading can be what is there. None lies beneath another. Takes mount namespaces.
     pub hidden: Vec<PathBuf>,
     /// Files and directories (with everything below, but nothing of the workspace) to read and execute. Usually
     /// [`system_read_paths`] and [`installation_of`] the program. One that contains the workspace is opened around it,

@@ -86,8 +86,8 @@ impl Bound {
         self.longest.max(MARK.len()) + MARK.len()
     }
 
-    /// Tells whether so many undecided bytes are worth a search. What may be a part of a long form is looked at again with
-    /// each search, so the time for a stream would grow with the product of both lengths.
+    /// Tells whether so many undecided bytes are worth a search. What may be a part of a long form is looked at again
+    /// with each search, so the time for a stream would grow with the product of both lengths.
     pub(super) fn is_due(&self, undecided: usize) -> bool {
         let longest = self.holds_back();
         longest <= MOST_REPEATED || longest.saturating_mul(2) <= undecided

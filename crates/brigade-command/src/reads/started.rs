@@ -199,8 +199,8 @@ pub(super) fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
     program.starts_with(files.root()) || matches!(files.look(program), Seen::Inside { .. })
 }
 
-/// Notes the directories of the workspace on `PATH`: what appears there takes the place of any program that is started by
-/// its name, also by a shell or a recipe.
+/// Notes the directories of the workspace on `PATH`: what appears there takes the place of any program that is started
+/// by its name, also by a shell or a recipe.
 pub(super) fn note_search_path(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
     let starts_none = |command: &Started| command.words.first().is_none_or(|program| only_looks(program));
     if risk::starts(words).commands.iter().all(starts_none) {
