@@ -192,7 +192,7 @@ fn set_default(content: &mut Json, key: &str, value: Json) -> bool {
 fn sandbox(context: &Context<'_>) -> Result<Option<String>, String> {
     let profile = SandboxProfile {
         workspace: None,
-        hidden: None,
+        hidden: Vec::new(),
         installed: Vec::new(),
         read: vec![context.fs.root().to_owned()],
         write: Vec::new(),

@@ -1,13 +1,15 @@
 //! The files that an approval binds, by what names them, and what no approval binds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use brigade_catalog::Tool;
 use brigade_command::Link;
-use brigade_core::Fingerprint;
-use brigade_policy::{Decision, Reads, SandboxMode};
+use brigade_policy::{Reads, SandboxMode};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
+
+use crate::facts::PlanFacts;
+use crate::inputs::plain;
 
 /// The code of the note about code that programs find by themselves.
 const FOUND_BY_PROGRAM: &str = "code_found_by_program";
@@ -96,29 +98,27 @@ pub struct CodeNote {
 
 impl BoundCode {
     /// Shows facts about the code of a tool beside its bound files.
-    pub(crate) fn of(
-        tool: &Tool,
-        facts: &CodeFacts,
-        files: &BTreeMap<String, Fingerprint>,
-        data: &[String],
-        decision: &Decision,
-        redactor: &Redactor,
-    ) -> BoundCode {
+    pub(crate) fn of(plan: &PlanFacts<'_>, data: &[String], redactor: &Redactor) -> BoundCode {
+        let PlanFacts { tool, code: facts, files, .. } = plan;
         let by = |path: &String| facts.by.get(path).copied().unwrap_or(BoundBy::Command);
         let bound = files.keys().map(|path| BoundFile { path: path.clone(), by: by(path) });
         let starts = facts
             .starts
             .iter()
             .map(|link| StartedCommand { by: link.by.clone(), command: redactor.redact_str(&link.command) });
-        // With declared code or closed reads, a person has decided what else may be read.
-        let is_closed = decision.sandbox.mode != SandboxMode::Off && decision.sandbox.reads == Reads::Closed;
-        let is_told = !is_closed && tool.code.is_empty();
-        let notes = facts.finders.iter().filter(|_| is_told).map(|finder| CodeNote {
-            code: FOUND_BY_PROGRAM.to_owned(),
-            message: format!(
-                "`{}` loads code that the approval does not cover; list it in `code` of the entry",
-                redactor.redact_str(finder)
-            ),
+        let is_open = is_open(plan);
+        let notes = facts.finders.iter().filter(|_| is_open).map(|finder| {
+            let finder = redactor.redact_str(finder);
+            let message = match tool.code.is_empty() {
+                true => {
+                    format!("`{finder}` loads code that the approval does not cover; list it in `code` of the entry")
+                }
+                false => format!(
+                    "`{finder}` can load code besides what the command and `code` of the entry name; only \
+                     `reads = \"closed\"` under [sandbox] of the policy keeps it from that"
+                ),
+            };
+            CodeNote { code: FOUND_BY_PROGRAM.to_owned(), message }
         });
         let empty = facts.empty.iter().map(|pattern| CodeNote {
             code: MATCHES_NOTHING.to_owned(),
@@ -142,4 +142,20 @@ impl BoundCode {
             unbound: Vec::new(),
         }
     }
+}
+
+/// Tells whether a run can read files of the workspace that nothing covers: it is not closed to reading, or the policy
+/// opens all of it.
+fn is_open(plan: &PlanFacts<'_>) -> bool {
+    let sandbox = &plan.decision.sandbox;
+    if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
+        return true;
+    }
+    let root = plain(&plan.root);
+    let place = |path: &String| match (path.strip_prefix("~/"), &plan.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => plan.root.join(path),
+    };
+    let mut opened = sandbox.grants.read_paths.iter().map(place).map(|path: PathBuf| plain(&path));
+    opened.any(|path| root.starts_with(path))
 }

@@ -162,7 +162,7 @@ fn named_paths(receipt: &Receipt, root: &Path) -> Vec<PathBuf> {
 }
 
 /// Takes `.` and `..` out of a path, without asking where links lead.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -236,7 +236,7 @@ fn finish(
         call_fingerprint(tool.id.as_str(), &family, args_fingerprint, contract_fingerprint, &source, session);
     let redactor = Redactor::new(&facts.bound_values);
     let data = ServerFact::all_data(facts.server.as_ref(), &tool.data);
-    let code = BoundCode::of(tool, &facts.code, &facts.files, &data, &facts.decision, &redactor);
+    let code = BoundCode::of(&facts, &data, &redactor);
     let absent = facts.absent.iter().filter(|_| secrets == Secrets::None).map(|path| {
         let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
         (absent_name(path), what)

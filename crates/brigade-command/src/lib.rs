@@ -38,4 +38,4 @@ pub use reads::{
     missing_script, never_bound, what_arguments_start, what_it_reads,
 };
 pub use shell_syntax::shell_syntax;
-pub use variables::is_dangerous_variable;
+pub use variables::{is_dangerous_variable, names_code};

@@ -201,6 +201,7 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     follow(argv.words(), directory, files, &mut reads);
     started::first_lines(directory, files, &mut reads);
     started::chosen_versions(directory, files, &mut reads);
+    started::note_search_path(argv.words(), directory, files, &mut reads);
     reads.named.extend(&reads.looked_at - &reads.written);
     reads.chain.settle(files);
     // What something else names, too, is bound in any case.

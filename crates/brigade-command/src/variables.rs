@@ -289,7 +289,14 @@ const HARMLESS_OF_NPM: &[&str] = &[
 ];
 
 /// Tells whether a variable with this value says where code is found, or makes a program start another one.
-pub(crate) fn names_code(name: &str, value: &str) -> bool {
+///
+/// ```
+/// use brigade_command::names_code;
+///
+/// assert!(names_code("BASH_ENV", "rc.sh") && names_code("MAKEFLAGS", "-f other.mk"));
+/// assert!(!names_code("LANG", "C") && !names_code("PYTHONUNBUFFERED", "1"));
+/// ```
+pub fn names_code(name: &str, value: &str) -> bool {
     (is_dangerous_variable(name) || is_of_a_family(name)) && !is_harmless(name, value)
 }
 

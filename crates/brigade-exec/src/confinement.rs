@@ -169,10 +169,9 @@ pub(crate) fn confine(
     }
     let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
     deny_write.extend(folders.closed.iter().filter(may_write).cloned());
-    let state = folders.workspace.join(STATE);
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
-        hidden: Some(without_links(&state).unwrap_or(state)),
+        hidden: hidden(folders.workspace),
         installed,
         read,
         write,
@@ -210,6 +209,20 @@ pub fn confine_start(
     };
     let profile = confine(decision, &folders, None).map(|confinement| confinement.profile);
     Ok((temporary, profile))
+}
+
+/// Lists the directories of Brigade's state of which a run sees nothing. A link within the state hides where it leads,
+/// too.
+fn hidden(workspace: &Path) -> Vec<PathBuf> {
+    let state = workspace.join(STATE);
+    let queue = without_links(&state.join("tools"));
+    let state = without_links(&state).unwrap_or(state);
+    let queue = queue.filter(|queue| !queue.starts_with(&state));
+    // Of two of which one is beneath the other, the outer one hides both.
+    match queue {
+        Some(queue) if state.starts_with(&queue) => vec![queue],
+        queue => std::iter::once(state).chain(queue).collect(),
+    }
 }
 
 /// Lists the files by which a run can tell how the runtimes of the workspace are: all that it sees of their state.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
 use brigade_catalog::Tool;
-use brigade_command::{Argv, Chain, NotBound, what_arguments_start, what_it_reads};
+use brigade_command::{Argv, Chain, NotBound, names_code, what_arguments_start, what_it_reads};
 use brigade_core::text::escape_terminal;
-use brigade_core::{Fingerprint, Glob, reasons};
+use brigade_core::{Fingerprint, Glob, Label, reasons};
 use brigade_exec::{
     FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
     matching_files, plain_folder, plain_part,
@@ -92,6 +92,30 @@ impl NamedFiles {
             }
         }
         Ok(())
+    }
+
+    /// Notes what the environment of the host adds to the code of a command: variables that the policy passes on and
+    /// that name code or a file of the workspace, and a home directory in the workspace, where programs find their
+    /// settings.
+    pub(crate) fn note_environment(&mut self, host: &Host<'_>, directory: &Path, decision: &Decision) {
+        let names_file = |value: &str| {
+            let paths = value.split([' ', ':', '=', ',']).filter(|word| !word.is_empty());
+            paths.map(|word| directory.join(word)).any(|path| {
+                let found = host.fs.resolve(&path.to_string_lossy(), None);
+                let Ok(Location::Inside(real)) = found else { return false };
+                host.fs.metadata(&real).is_ok_and(|metadata| metadata.kind == FileKind::File)
+            })
+        };
+        let named = decision.pass.iter().map(Label::as_str).filter(|name| {
+            let value = host.environment.get(name).map(|value| value.to_string_lossy());
+            value.is_some_and(|value| names_code(name, &value) || names_file(&value))
+        });
+        self.code.finders.extend(named.map(str::to_owned));
+        let home = host.home().map(|home| host.fs.resolve(&home.to_string_lossy(), None));
+        if let Some(Ok(Location::Inside(real))) = home {
+            let shown = if real.is_root() { "." } else { real.as_str() };
+            self.code.finders.insert(format!("HOME: {shown}"));
+        }
     }
 
     /// Lists why the call may not run: code that no approval can bind, and a script that is not there.

@@ -147,6 +147,9 @@ impl<'c> FactReader<'_, 'c> {
             None => None,
         };
         files.open_in(self.host.fs, tool, &mut decision)?;
+        if tool.is_executable() && !tool.is_built_in() {
+            files.note_environment(&self.host, &reader.directory().0, &decision);
+        }
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);

@@ -244,7 +244,7 @@ pub(crate) fn first_report(reports: &OwnedFd) -> Result<ProcessIdentity, SpawnEr
             ProcessIdentity::from_record(pid, start_time, boot).map_err(|_| SpawnError::Keeper)
         }
         // A place that was checked has become something else, such as a link.
-        Some(Report::Failed { step: Step::Namespace, errno: libc::EEXIST }) => {
+        Some(Report::Failed { step: Step::Namespace, errno: libc::EEXIST | libc::ELOOP }) => {
             let why = "something in the workspace was replaced while the run was prepared";
             Err(SpawnError::at(Step::Namespace, io::Error::other(why)))
         }
@@ -379,6 +379,16 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), "hello\n");
+    }
+
+    #[test]
+    fn what_was_replaced_while_a_run_was_prepared_is_said() {
+        for errno in [libc::EEXIST, libc::ELOOP] {
+            let (read, write) = pipe().unwrap();
+            assert!(Report::Failed { step: Step::Namespace, errno }.send(&write));
+            let error = first_report(&read).unwrap_err().to_string();
+            assert!(error.contains("something in the workspace was replaced"), "{error}");
+        }
     }
 
     #[test]

@@ -156,9 +156,9 @@ pub struct SandboxProfile {
     /// The directory that runs may write to, without links. When a path below it is opened, no part of it may be a
     /// link.
     pub workspace: Option<PathBuf>,
-    /// A directory of which nothing is seen but the entries of `read` and `write` that lie beneath it: not even opened
-    /// for reading can be what is there. Takes mount namespaces.
-    pub hidden: Option<PathBuf>,
+    /// Directories of which nothing is seen but the entries of `read` and `write` that lie beneath them: not even
+    /// opened for reading can be what is there. None lies beneath another. Takes mount namespaces.
+    pub hidden: Vec<PathBuf>,
     /// Files and directories (with everything below, but nothing of the workspace) to read and execute. Usually
     /// [`system_read_paths`] and [`installation_of`] the program. One that contains the workspace is opened around it,
     /// so entries that are made there later stay closed. Missing ones are skipped.
@@ -218,7 +218,7 @@ impl SandboxProfile {
     pub fn nothing(mode: Mode) -> SandboxProfile {
         SandboxProfile {
             workspace: None,
-            hidden: None,
+            hidden: Vec::new(),
             installed: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),

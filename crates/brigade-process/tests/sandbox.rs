@@ -598,14 +598,19 @@ fn a_hidden_folder_shows_only_what_is_named_in_it() {
     fs::write(hidden.join("lock"), "x").unwrap();
     fs::write(hidden.join("health.json"), "fine").unwrap();
     fs::write(hidden.join("in/run/.git"), "gitdir: x").unwrap();
+    let other = ground.workspace.join("other/state");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("lock"), "x").unwrap();
     for mut profile in [ground.reading(), ground.writing()] {
-        profile.hidden = Some(hidden.clone());
+        profile.hidden = vec![hidden.clone(), other.clone()];
         profile.write.push(hidden.join("in/run"));
         // What stays closed beneath what is shown stays closed there, too, whether it exists or not.
         profile.deny_write.extend([".git", ".state"].map(|name| hidden.join("in/run").join(name)));
         profile.read.push(hidden.join("health.json"));
         let attempts = [
             "open('.brigade/lock')",
+            "open('other/state/lock')",
+            "open('other/state/new', 'w')",
             "open('.brigade/new', 'w')",
             "os.mkdir('.brigade/new')",
             "open('.brigade/in/new', 'w')",

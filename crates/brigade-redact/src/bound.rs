@@ -24,6 +24,9 @@ const ANCHOR: usize = 32;
 /// How many bytes are searched with a table of all states of the automaton.
 const MOST_TABLED: usize = 8 << 10;
 
+/// How many bytes at the end of a stream are searched again with each piece of it.
+const MOST_REPEATED: usize = 256 << 10;
+
 /// The bound values, prepared for searching.
 pub(super) struct Bound {
     /// Finds the beginnings of the forms.
@@ -81,6 +84,13 @@ impl Bound {
     pub(super) fn holds_back(&self) -> usize {
         // A short value needs the byte after it, and a part of the mark needs the rest of the mark.
         self.longest.max(MARK.len()) + MARK.len()
+    }
+
+    /// Tells whether so many undecided bytes are worth a search. What may be a part of a long form is looked at again
+    /// with each search, so the time for a stream would grow with the product of both lengths.
+    pub(super) fn is_due(&self, undecided: usize) -> bool {
+        let longest = self.holds_back();
+        longest <= MOST_REPEATED || longest.saturating_mul(2) <= undecided
     }
 
     /// Finds the values that start at `from` or later. Returns the position before which everything is decided.

@@ -23,7 +23,8 @@
 //! encoded form, because masking those would destroy harmless output. Bound values that are reversed, compressed or
 //! encoded twice are not found, nor are the later lines of a value whose quotes span lines (other than `"""`).
 //!
-//! A redactor holds back at most [`Redactor::holds_back`] bytes, however long the lines of the input are.
+//! A redactor holds back at most [`Redactor::holds_back`] bytes (of very long values twice as many), however long the
+//! lines of the input are.
 //!
 //! ```
 //! use brigade_redact::{Redactor, SecretValue};

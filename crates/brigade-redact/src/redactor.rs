@@ -137,7 +137,8 @@ impl Redactor {
         output
     }
 
-    /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push).
+    /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push), and how many
+    /// bytes behind a position decide about it. Where this is more than 256 KiB, up to twice as many are held back.
     ///
     /// This is the larger of about 2 KiB for the rules and the longest form of a bound value.
     pub fn holds_back(&self) -> usize {

@@ -85,9 +85,13 @@ impl Stream {
         if self.scope == Scope::AllRules {
             decided = decided.min(self.apply_rules(extent));
         }
-        if let Some(bound) = bound {
+        let undecided = self.buffer.len() - self.bound_from;
+        let is_due = |bound: &&Bound| extent == Extent::Ended || bound.is_due(undecided);
+        if let Some(bound) = bound.filter(is_due) {
             let window = Window { bytes: &self.buffer, extent };
             self.bound_from = bound.find(window, self.bound_from, &mut self.masks);
+        }
+        if bound.is_some() {
             decided = decided.min(self.bound_from);
         }
         self.pass(decided, output);

@@ -290,6 +290,26 @@ fn an_endless_value_or_line_needs_no_memory() {
     }
 }
 
+/// Issue 12: each piece of a long output was compared with all of a long value.
+#[test]
+fn a_long_output_costs_no_more_with_a_long_value() {
+    let value: Vec<u8> = (0..20_000_u32).map(|number| b'a' + (number * number / 7 % 26) as u8).collect();
+    let mut redactor = Redactor::new(&[std::str::from_utf8(&value).unwrap().into()]);
+    let text = b"\\x a \\y b ".repeat(300_000);
+    let mut output = Vec::new();
+    let mut searches = 0;
+    for piece in text.chunks(64 << 10) {
+        let before = output.len();
+        redactor.push(piece, &mut output);
+        searches += usize::from(before < output.len());
+        assert!(redactor.stream.pending() <= 2 * redactor.holds_back() + piece.len());
+    }
+    assert!(0 < searches && searches <= text.len() / redactor.holds_back(), "{searches} searches");
+    redactor.push(&value, &mut output);
+    redactor.finish(&mut output);
+    assert!(output.ends_with(b"y b [redacted]") && output.len() == text.len() + MARK.len());
+}
+
 #[test]
 fn words_after_secret_flags_are_masked() {
     let words = ["tool", "--token", "abc EXAMPLE", "--max-tokens", "5", "--password=hunter2", "-v", "x"];

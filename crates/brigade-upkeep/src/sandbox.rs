@@ -20,7 +20,7 @@ pub(crate) fn sandbox_gaps(root: &Path, state: &PolicyState) -> Option<Vec<Strin
     };
     let profile = SandboxProfile {
         workspace: None,
-        hidden: None,
+        hidden: Vec::new(),
         installed: system_read_paths(),
         read: vec![root.to_owned()],
         write: vec![root.to_owned()],

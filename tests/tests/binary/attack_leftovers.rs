@@ -143,6 +143,29 @@ impl Drop for Other {
     }
 }
 
+/// Issue 12, finding 10: where a link within the state led to a directory of the workspace, a run read it by that path.
+#[test]
+fn a_link_within_the_state_hides_where_it_leads_to() {
+    const OPEN: &str = "import os\nfor folder in ['st/tools', '.brigade/tools']:\n    \
+        for name in ['queue.lock', 'policy.toml', 'calls.jsonl']:\n        \
+        try: print('opened', open(folder + '/' + name))\n        except OSError: pass\n\
+        open(os.environ['BRIGADE_TOOL_CHECKPOINT_DIR'] + '/x.txt', 'w')\nprint('done')\n";
+    for reads in ["workspace", "closed"] {
+        let site = Site::script("");
+        site.add_to_policy(&format!("[sandbox]\nmode = \"enforce\"\nreads = \"{reads}\"\n"));
+        let effects = "effects = [\"local-read\", \"local-write\"]";
+        let entry = Site::entry("tool", "/usr/bin/python3 bin/open.py", effects);
+        site.workspace.write(".brigade/tools.toml", entry);
+        site.workspace.write("bin/open.py", OPEN);
+        let at = |path: &str| site.workspace.path().join(path);
+        std::fs::create_dir(at("st")).unwrap();
+        std::fs::rename(at(".brigade/tools"), at("st/tools")).unwrap();
+        std::os::unix::fs::symlink("../st/tools", at(".brigade/tools")).unwrap();
+        let receipt = site.receipt_of("tool", "{}");
+        assert_eq!(receipt["stdout_summary"], "done", "{receipt:#}");
+    }
+}
+
 /// Issue 12, finding 10: a file with a lease answers `EAGAIN` until its holder gives the lease up.
 #[test]
 fn a_lease_that_is_given_up_later_is_waited_for() {

@@ -37,6 +37,8 @@ fn what_nobody_approved_is_not_read_and_the_run_says_what_was_missing() {
     );
     let said = "denied: lib/new.txt; add it to code or data of the tool: brigade tools observe tool --write";
     assert!(warnings(&receipt).contains(said), "{receipt:#}");
+    let shown = site.tools(["run", "show", receipt["id"].as_str().unwrap()]);
+    assert!(shown.stderr_text().contains(said), "{}", shown.stderr_text());
 }
 
 #[test]

@@ -169,7 +169,10 @@ fn the_review_shows_what_binds_files_and_what_nothing_does() {
         code["files"].as_array().unwrap().contains(&json!({"path": "lib/more.sh", "by": "code"})),
         "{code:#}"
     );
-    assert_eq!((&code["notes"], &code["unbound"]), (&json!([]), &json!([])), "{code:#}");
+    assert_eq!(code["unbound"], json!([]), "{code:#}");
+    // Of an open workspace a program can load the rest, too, whatever is declared.
+    let notes = code["notes"].to_string();
+    assert!(notes.contains("can load code besides") && notes.contains("reads = "), "{notes}");
 }
 
 #[test]
@@ -183,4 +186,28 @@ fn scripts_of_a_package_bind_what_they_start() {
         let files = plan["bound_code"]["files"].as_array().unwrap();
         assert!(files.contains(&json!({"path": "run.js", "by": "chain"})), "{command}: {plan:#}");
     }
+}
+
+/// Issue 12: what the environment of the host leads to ran, changed, and no plan said it.
+#[test]
+fn code_that_the_environment_of_the_host_leads_to_is_noted() {
+    let finders = |site: &Site| {
+        let plan = site.json(["call", "plan", "tool"]).expect(0)["bound_code"]["notes"].clone();
+        let notes = plan.as_array().unwrap().iter();
+        notes.map(|note| note["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect()
+    };
+    let check = |finders: Vec<String>, expect: &[&str]| assert_eq!(finders, expect);
+    let site = Site::script("echo run\n");
+    check(finders(&site), &[]);
+    site.add_to_policy("[environment]\npass = [\"BASH_ENV\", \"LANG\", \"MAKEFLAGS\", \"CC\"]\n");
+    check(finders(&site), &[]);
+    let site = site.env("BASH_ENV", "rc.sh").env("LANG", "C").env("CC", "ccache bin/cc");
+    check(finders(&site), &["BASH_ENV"]);
+    site.workspace.write("bin/cc", "");
+    check(finders(&site), &["BASH_ENV", "CC"]);
+    let home = site.workspace.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    let path = std::env::join_paths([home.join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
+    let site = site.env("HOME", home).env("PATH", path);
+    check(finders(&site), &["BASH_ENV", "CC", "HOME: home", "PATH: home/bin"]);
 }

@@ -193,7 +193,7 @@ impl Repository {
         read.extend(own.into_iter().chain([&self.top]).cloned());
         SandboxProfile {
             workspace: None,
-            hidden: None,
+            hidden: Vec::new(),
             installed,
             read,
             write,

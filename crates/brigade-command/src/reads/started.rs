@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Files, Reads, Seen, installed};
+use crate::only_reads::only_looks;
 use crate::path::find_program;
 use crate::programs::{Finds, Program, Role, is_long, long_values};
 use crate::risk::{self, Standing, Started};
@@ -196,6 +197,20 @@ pub(super) fn first_lines(directory: &Path, files: &dyn Files, reads: &mut Reads
 /// Tells whether a program lies in the workspace, or a link leads into it or out of it.
 pub(super) fn is_of_workspace(program: &Path, files: &dyn Files) -> bool {
     program.starts_with(files.root()) || matches!(files.look(program), Seen::Inside { .. })
+}
+
+/// Notes the directories of the workspace on `PATH`: what appears there takes the place of any program that is started
+/// by its name, also by a shell or a recipe.
+pub(super) fn note_search_path(words: &[String], directory: &Path, files: &dyn Files, reads: &mut Reads) {
+    let starts_none = |command: &Started| command.words.first().is_none_or(|program| only_looks(program));
+    if risk::starts(words).commands.iter().all(starts_none) {
+        return;
+    }
+    for folder in std::env::split_paths(files.path_variable().unwrap_or_default()) {
+        if let Seen::Inside { real, .. } = files.look(&directory.join(folder)) {
+            reads.chain.finders.insert(format!("PATH: {}", super::shown(&real)));
+        }
+    }
 }
 
 /// Finds the program of a word.

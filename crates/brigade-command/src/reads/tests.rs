@@ -20,6 +20,7 @@ struct Fake {
     heads: BTreeMap<PathBuf, &'static str>,
     /// What files say.
     texts: BTreeMap<PathBuf, Cow<'static, str>>,
+    search_path: &'static str,
 }
 
 impl Fake {
@@ -30,6 +31,7 @@ impl Fake {
             links: links.iter().map(|(link, target)| (root.join(link), root.join(target))).collect(),
             heads: BTreeMap::new(),
             texts: BTreeMap::new(),
+            search_path: "/bin",
         }
     }
 
@@ -72,7 +74,7 @@ impl Files for Fake {
     }
 
     fn path_variable(&self) -> Option<&OsStr> {
-        Some(OsStr::new("/bin"))
+        Some(OsStr::new(self.search_path))
     }
 
     fn look(&self, path: &Path) -> Seen {

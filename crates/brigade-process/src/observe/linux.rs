@@ -129,6 +129,12 @@ impl Line {
     }
 }
 
+/// Tells whether nobody is left who could wait for an answer. The kernel reports an error when a signal kept it from
+/// looking; without the listener, whoever waits would be told that there is no such system call.
+fn has_ended(ready: PollFlags) -> bool {
+    ready.intersects(PollFlags::HUP | PollFlags::NVAL)
+}
+
 /// The keeper's side: receives each observed call, records it, and lets it continue.
 pub(crate) struct Watcher<'a> {
     /// `None` if all observed processes have ended.
@@ -187,7 +193,9 @@ impl Watcher<'_> {
     pub(crate) fn answer(&mut self, ready: PollFlags) {
         let Some(listener) = &self.listener else { return };
         if !ready.contains(PollFlags::IN) {
-            self.listener = None;
+            if has_ended(ready) {
+                self.listener = None;
+            }
             return;
         }
         // A process that was killed meanwhile needs no answer.
@@ -619,5 +627,18 @@ impl Watcher<'_> {
         {
             self.table.remember(key, entry);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 12: a signal at the wrong moment ended the observation, and the program could open nothing any more.
+    #[test]
+    fn a_signal_does_not_end_the_observation() {
+        assert!(!has_ended(PollFlags::ERR));
+        assert!(!has_ended(PollFlags::OUT));
+        assert!(has_ended(PollFlags::HUP) && has_ended(PollFlags::NVAL | PollFlags::ERR));
     }
 }

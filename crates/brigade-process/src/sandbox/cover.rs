@@ -36,10 +36,15 @@ struct Shown {
 }
 
 impl Cover {
+    /// Prepares one for each directory that is there.
+    pub(super) fn all(profile: &SandboxProfile) -> Result<Vec<Cover>, SandboxError> {
+        let covers = profile.hidden.iter().map(|folder| Cover::new(profile, folder));
+        covers.filter_map(Result::transpose).collect()
+    }
+
     /// Prepares it; none when there is no such directory.
-    pub(super) fn new(profile: &SandboxProfile) -> Result<Option<Cover>, SandboxError> {
+    fn new(profile: &SandboxProfile, folder: &Path) -> Result<Option<Cover>, SandboxError> {
         let workspace = profile.workspace.as_deref();
-        let Some(folder) = &profile.hidden else { return Ok(None) };
         if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             return Ok(None);
         }
@@ -74,7 +79,7 @@ impl Cover {
 
     /// Says whether a path is covered, or seen nevertheless.
     pub(super) fn covers(profile: &SandboxProfile, path: &Path) -> bool {
-        profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden))
+        profile.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
     /// Covers the directory in the view of the calling process. Makes plain system calls only.

@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
     ruleset: Option<Ruleset>,
     mounts: Option<Mounts>,
     sealed: Option<Approved>,
-    hidden: Option<PathBuf>,
+    hidden: Vec<PathBuf>,
     filters: Vec<Filter>,
     placeholders: Vec<Placeholder>,
     placeholder_descriptors: Vec<RawFd>,
@@ -216,7 +216,7 @@ fn build(
     } else {
         // Of a workspace that is closed to reading, the rules open nothing there.
         let is_open = !enforced.contains(&"closed-reads");
-        if let Some(hidden) = profile.hidden.as_ref().filter(|_| is_open) {
+        for hidden in profile.hidden.iter().filter(|_| is_open) {
             missing.push(format!("{why_not}: what is in `{}` can be read and locked", hidden.display()));
         }
         missing.push(format!(
@@ -328,8 +328,7 @@ impl Prepared {
 
     /// Tells whether a path without links is in the directory of which the run sees nothing. Does not allocate.
     pub(crate) fn hides(&self, path: &[u8]) -> bool {
-        let hidden = self.hidden.as_ref();
-        hidden.is_some_and(|hidden| files::is_beneath(path, hidden.as_os_str().as_bytes()))
+        self.hidden.iter().any(|hidden| files::is_beneath(path, hidden.as_os_str().as_bytes()))
     }
 
     /// Tells whether the rules allow creating a file at a path without links, and reading it if that is asked. Does not
@@ -366,7 +365,7 @@ fn movable(profile: &SandboxProfile) -> Option<&Path> {
     let (closed, workspace) = (profile.closed.as_ref()?, profile.workspace.as_deref()?);
     let write = profile.write.iter().filter(|path| !closed.write_only.contains(path));
     let mut readable = closed.data.iter().chain(&profile.read).chain(write).map(PathBuf::as_path);
-    let is_hidden = |path: &Path| profile.hidden.as_ref().is_some_and(|hidden| path.starts_with(hidden));
+    let is_hidden = |path: &Path| profile.hidden.iter().any(|hidden| path.starts_with(hidden));
     readable.find(|path| path.starts_with(workspace) && !is_hidden(path))
 }
 

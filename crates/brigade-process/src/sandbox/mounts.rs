@@ -80,7 +80,7 @@ pub(super) struct Mounts {
     user_map: CString,
     group_map: CString,
     places: Vec<Place>,
-    cover: Option<Cover>,
+    covers: Vec<Cover>,
     /// Whether the run has shared memory of its own.
     has_shared_memory: bool,
 }
@@ -170,7 +170,7 @@ impl Mounts {
     ) -> Result<Mounts, SandboxError> {
         let kind = kind().ok_or_else(|| SandboxError::Unsupported("no mount namespaces".to_owned()))?;
         let mut places: Vec<(PathBuf, View)> = Vec::new();
-        let cover = Cover::new(profile)?;
+        let covers = Cover::all(profile)?;
         for path in profile.write.iter().filter(|path| path.exists()) {
             let view = if is_read_only(path) { View::ReadOnly } else { View::Writable };
             places.push((path.clone(), view));
@@ -195,13 +195,13 @@ impl Mounts {
             .into_iter()
             .map(|(path, view)| {
                 let way = Way::new(&path, profile.workspace.as_deref())?;
-                let is_covered = cover.is_some() && Cover::covers(profile, &path);
+                let is_covered = !covers.is_empty() && Cover::covers(profile, &path);
                 let is_closed = workspace.is_some_and(|workspace| path.starts_with(workspace));
                 Ok(Place { way, path, view, is_covered, is_closed })
             })
             .collect::<Result<_, SandboxError>>()?;
         let has_shared_memory = !opens_shared_memory(profile);
-        Ok(Mounts { cover, has_shared_memory, ..Mounts::of(kind, places) })
+        Ok(Mounts { covers, has_shared_memory, ..Mounts::of(kind, places) })
     }
 
     /// Tells whether a path without links is writable in the new view. Does not allocate.
@@ -228,7 +228,7 @@ impl Mounts {
             user_map: map(rustix::process::geteuid().as_raw()),
             group_map: map(rustix::process::getegid().as_raw()),
             places,
-            cover: None,
+            covers: Vec::new(),
             has_shared_memory: true,
         }
     }
@@ -262,10 +262,7 @@ impl Mounts {
                 put?;
             }
         }
-        if let Some(cover) = &self.cover {
-            cover.put()?;
-        }
-        Ok(())
+        self.covers.iter().try_for_each(Cover::put)
     }
 }
 

@@ -81,13 +81,13 @@ impl View {
         closed: &Closed,
     ) -> Result<View, SandboxError> {
         let below = |path: &Path| path.strip_prefix(workspace).ok().map(Path::to_owned);
-        let hidden = profile.hidden.as_deref().filter(|path| path.is_dir()).and_then(below);
+        let hidden = profile.hidden.iter().filter(|path| path.is_dir());
+        let hidden: Vec<PathBuf> = hidden.filter_map(|path| below(path)).collect();
         let code: BTreeSet<PathBuf> = closed.code.iter().filter_map(|code| below(&code.path)).collect();
-        let mut found =
-            Contents { workspace, hidden: hidden.as_deref(), ..Contents::empty(&code, &closed.links) };
+        let mut found = Contents { workspace, hidden: &hidden, ..Contents::empty(&code, &closed.links) };
         let mut shut = closed.kept.clone();
         shut.extend(closed.code.iter().map(|code| code.path.clone()));
-        shut.extend(hidden.as_ref().map(|hidden| workspace.join(hidden)));
+        shut.extend(hidden.iter().map(|hidden| workspace.join(hidden)));
         for path in closed.data.iter().chain(&profile.read).chain(&profile.write) {
             found.show(path, &shut)?;
         }
@@ -218,7 +218,7 @@ struct Contents<'a> {
     code: &'a BTreeSet<PathBuf>,
     /// Where links lead that are bound. What they lead to by now does not count.
     bound: &'a BTreeMap<PathBuf, PathBuf>,
-    hidden: Option<&'a Path>,
+    hidden: &'a [PathBuf],
     shown: BTreeSet<PathBuf>,
     folders: BTreeSet<PathBuf>,
     closed: BTreeSet<PathBuf>,
@@ -232,7 +232,7 @@ impl<'a> Contents<'a> {
             workspace: Path::new("/"),
             code,
             bound,
-            hidden: None,
+            hidden: &[],
             shown: BTreeSet::new(),
             folders: BTreeSet::new(),
             closed: BTreeSet::new(),
@@ -243,7 +243,7 @@ impl<'a> Contents<'a> {
     /// Shows what is at a path of the workspace, around what is shut.
     fn show(&mut self, path: &Path, shut: &[PathBuf]) -> Result<(), SandboxError> {
         let Ok(below) = path.strip_prefix(self.workspace) else { return Ok(()) };
-        let is_hidden = self.hidden.is_some_and(|hidden| below.starts_with(hidden));
+        let is_hidden = self.hidden.iter().any(|hidden| below.starts_with(hidden));
         let Ok(opened) = Way::new(path, Some(self.workspace))?.open() else { return Ok(()) };
         if is_hidden || below.as_os_str().is_empty() || self.code.contains(below) {
             return Ok(());

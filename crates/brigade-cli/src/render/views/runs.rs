@@ -73,6 +73,9 @@ fn runs_table(runs: &Rows<RunSummary>, page: &Page) -> Table {
 impl View for RunShowReport {
     fn show(&self, page: &mut Page) {
         show_receipt(&self.run, page);
+        for warning in self.run.warnings.iter().flatten() {
+            page.note(warning);
+        }
         note_unrecorded(&self.run, page);
         if let Some(step) = &self.next {
             page.next_step(step);

@@ -431,3 +431,22 @@ fn options_of_node_and_large_files_are_read_or_noted() {
     let files = Fake::new(&["x.js"], &[]).with(".env", "x".repeat(2 << 20));
     assert!(reads("node --env_file=.env x.js", &files).chain.finders.contains(".env"));
 }
+
+/// Issue 12: a program that appeared in the workspace, on `PATH`, ran in the place of one that a script names.
+#[test]
+fn directories_of_the_workspace_on_the_search_path_are_noted() {
+    let check = |search_path: &'static str, command: &str, expect: &[&str]| {
+        let files = Fake::new(&["bin/x"], &[]).with("run.sh", "cat x\n").with("Makefile", "go:\n\t@cat x\n");
+        let found = reads(command, &Fake { search_path, ..files }).chain.finders;
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expect, "{command} {search_path}");
+    };
+    for command in ["sh run.sh", "make go", "timeout 5 cat x", "bin/x"] {
+        check("/bin:/usr/bin", command, if command == "bin/x" { &["bin/x"] } else { &[] });
+    }
+    for command in ["sh run.sh", "make go", "timeout 5 cat x"] {
+        check("/work/bin:/bin", command, &["PATH: bin"]);
+        check("tools:/bin::", command, &["PATH: .", "PATH: tools"]);
+    }
+    // Nothing is started by these.
+    check("/work/bin:/bin", "cat x", &[]);
+}
