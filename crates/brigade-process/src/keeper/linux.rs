@@ -178,6 +178,20 @@ enum Phase {
     Killing(Instant),
 }
 
+/// How many ended children are collected before commands and times are looked at.
+const REAPED_AT_ONCE: usize = 256;
+
+/// Which children were collected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reaped {
+    /// All that have ended.
+    Ended,
+    /// All, and none is left, so no descendant is left either.
+    All,
+    /// As many as are collected at once.
+    More,
+}
+
 struct Watch<'a> {
     main: libc::pid_t,
     ending: Ending,
@@ -200,7 +214,8 @@ impl Watch<'_> {
     ) -> Caller {
         let mut connected = true;
         loop {
-            if self.reap_all() {
+            let reaped = self.reap_some();
+            if reaped == Reaped::All {
                 break;
             }
             if self.advance() {
@@ -216,6 +231,8 @@ impl Watch<'_> {
             let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
             // Rounded up, otherwise the wait would spin in the last millisecond.
             let timeout = timeout.map(|left| left + Duration::from_micros(200));
+            // Others wait to be collected, so only look whether there is a command.
+            let timeout = if reaped == Reaped::More { Some(Duration::ZERO) } else { timeout };
             let timeout = timeout
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
             let (polled, [child, command]) = loop {
@@ -278,22 +295,23 @@ impl Watch<'_> {
         if gone { Caller::Gone } else { Caller::Here }
     }
 
-    /// Collects ended children. Returns true if no child is left, so no descendant is left either.
-    fn reap_all(&mut self) -> bool {
-        loop {
+    /// Collects ended children, a limited number at once: on a busy machine, a program that forks without end leaves
+    /// more of them than are collected, and its end must not wait for the last one.
+    fn reap_some(&mut self) -> Reaped {
+        for _ in 0..REAPED_AT_ONCE {
             let mut status = 0;
             // SAFETY: `rusage` is plain data, for which all zeroes is a value.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
             // SAFETY: both places are valid for writing.
             let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
             if pid == 0 {
-                return false;
+                return Reaped::Ended;
             }
             if pid < 0 {
                 match last_errno() {
                     libc::EINTR => continue,
-                    libc::ECHILD => return true,
-                    _ => return false,
+                    libc::ECHILD => return Reaped::All,
+                    _ => return Reaped::Ended,
                 }
             }
             if pid == self.main {
@@ -304,6 +322,7 @@ impl Watch<'_> {
                 }
             }
         }
+        Reaped::More
     }
 
     /// Takes the next due step. Returns true if the time for killing is over.
