@@ -202,6 +202,13 @@ impl ErrorLine {
     }
 }
 
+impl From<&ErrorLine> for Blocker {
+    fn from(error: &ErrorLine) -> Blocker {
+        let Fault { code, message, place, field, help, .. } = error.fault.clone();
+        Blocker { code, message, place, field, hint: help }
+    }
+}
+
 impl From<&ConfigIssue> for ErrorLine {
     fn from(issue: &ConfigIssue) -> ErrorLine {
         ErrorLine { text: issue.to_string(), fault: Fault::from(issue) }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use brigade_catalog::pack::{CopiedSource, ImportedEntry, Pack, PackConflict, PortableCatalog, SkippedEntry};
 use brigade_core::Hint;
 use brigade_core::json::{Rows, sorted};
-use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{Report, SchemaId};
 use brigade_doctor::IssueReport;
 use brigade_facts::ToolSummary;
 use brigade_projection::ProjectionReport;
@@ -185,8 +185,4 @@ pub struct PackImportReport {
 
 impl Report for PackImportReport {
     const SCHEMA: &'static str = "brigade.pack-import.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
 }

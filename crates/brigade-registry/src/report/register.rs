@@ -1,7 +1,7 @@
 //! `tools register`.
 
-use brigade_core::codes::registering;
-use brigade_core::{Exit, Hint, Report, SchemaId};
+use brigade_core::{Hint, Place, Report, SchemaId};
+use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
 
 /// `tools register`: the tools that were added to a catalog.
@@ -32,16 +32,6 @@ pub struct RegisterReport {
 
 impl Report for RegisterReport {
     const SCHEMA: &'static str = "brigade.register.v1";
-
-    fn exit(&self) -> Exit {
-        // A file that is named and cannot be read: the command line is wrong.
-        let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
-        match self.errors.iter().any(is_misuse) {
-            true => Exit::Usage,
-            false if self.errors.is_empty() => Exit::Done,
-            false => Exit::Refused,
-        }
-    }
 }
 
 /// A registered tool.
@@ -101,4 +91,27 @@ pub struct RegisterErrorRow {
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
+}
+
+impl RegisterErrorRow {
+    /// Returns the place of the error, if it is in a file.
+    pub fn place(&self) -> Option<Place> {
+        let file = self.file.as_ref()?;
+        Some(match self.line {
+            Some(line) => Place::at(file, line, self.column.unwrap_or(1)),
+            None => Place::file(file),
+        })
+    }
+}
+
+impl From<&RegisterErrorRow> for Blocker {
+    fn from(error: &RegisterErrorRow) -> Blocker {
+        Blocker {
+            code: error.code.clone().into(),
+            message: error.message.clone(),
+            place: error.place(),
+            field: error.field.clone(),
+            hint: None,
+        }
+    }
 }

@@ -390,14 +390,17 @@ fn a_broken_entry_takes_no_other_down() {
 fn an_unknown_tool_is_said_to_be_unknown() {
     let sample = Sample::one(".claude/commands/greet.md");
     let workspace = sample.open();
-    let plan = workspace.projections().plan(Some("gret")).unwrap();
-    assert_eq!((plan.valid, plan.exit(), plan.tools.len()), (false, Exit::Refused, 0));
+    let error = workspace.projections().plan(Some("gret")).unwrap_err();
+    let Some(Refusal::ProjectionPlan(plan)) = error.refusal() else { panic!("{error:?}") };
+    assert_eq!((plan.valid, error.exit(), plan.tools.len()), (false, Exit::Refused, 0));
     assert!(
         plan.errors[0].as_str().contains("no tool has the id `gret`")
             && plan.errors[0].as_str().contains("greet")
     );
     let request = ApplyRequest { which: Selection::One("gret".to_owned()), ..ALL };
-    assert_eq!(workspace.projections().apply(&request).unwrap().exit(), Exit::Refused);
+    let error = workspace.projections().apply(&request).unwrap_err();
+    assert!(matches!(error.refusal(), Some(Refusal::Apply(report)) if !report.valid), "{error:?}");
+    assert_eq!((error.kind(), error.exit()), (ErrorKind::NotFound, Exit::Refused));
     let request = ApplyRequest { which: Selection::One("greet".to_owned()), ..ALL };
     let report = workspace.projections().apply(&request).unwrap();
     assert_eq!((report.applied_count, report.all, report.exit()), (1, false, Exit::Done));

@@ -1,7 +1,6 @@
 //! Registrations of tools.
 
 use brigade::codes::registering;
-use brigade::core::Place;
 use brigade::{Fault, RegisterReport};
 
 use crate::render::View;
@@ -31,17 +30,12 @@ impl View for RegisterReport {
             page.data.table(table);
         }
         for error in &self.errors {
-            let place = error.file.as_ref().map(|file| match (error.line, error.column) {
-                (Some(line), Some(column)) => Place::at(file, line, column),
-                (Some(line), None) => Place::at(file, line, 1),
-                (None, _) => Place::file(file),
-            });
             let field = error.field.as_deref().filter(|field| !field.is_empty());
             let field = field.map_or_else(String::new, |field| format!("{field}: "));
             let of = error.reference.as_ref().filter(|of| !field.starts_with(&format!("{of}:")));
             let of = of.map_or_else(String::new, |of| format!("{of}: "));
             let message = format!("{of}{field}{}", error.message);
-            page.trouble.fault(Fault::new(error.code.clone(), message).at(place));
+            page.trouble.fault(Fault::new(error.code.clone(), message).at(error.place()));
         }
         if self.errors.iter().any(|error| error.code == registering::REF_UNKNOWN.as_str()) {
             page.next("brigade tools discover");
