@@ -19,7 +19,7 @@ use brigade_redact::{MARK, shown_name};
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
-use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
+use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
@@ -103,7 +103,7 @@ pub fn register(
     let mut report = RegisterReport {
         schema: RegisterReport::SCHEMA,
         target: seams.target(),
-        level: request.level.as_str().to_owned(),
+        level: request.level,
         config_path: target.shown.config_path.clone(),
         dry_run: request.dry_run,
         registered: Vec::new(),
@@ -549,14 +549,18 @@ fn put_all(
             }
         }
         report.notes.extend(left_runtime(&catalog, &shown.runtimes, &runtimes_before, tool));
-        let action = if is_new { "add" } else { "replace" };
-        let action = if request.dry_run { format!("would-{action}") } else { action.to_owned() };
+        let action = match (is_new, request.dry_run) {
+            (true, false) => RegisterAction::Add,
+            (false, false) => RegisterAction::Replace,
+            (true, true) => RegisterAction::WouldAdd,
+            (false, true) => RegisterAction::WouldReplace,
+        };
         report.registered.push(RegisteredTool {
             tool_id: tool.id.to_string(),
             action,
             family: tool.family.map_or("", |family| family.as_str()).to_owned(),
-            source: tool.source().map(|source| source.as_str().to_owned()),
-            level: request.level.as_str().to_owned(),
+            source: tool.source(),
+            level: request.level,
             enabled: tool.enabled,
             runtime_id: runtime.as_ref().map(|runtime| runtime.id.to_string()),
             detail: detail.clone(),

@@ -45,7 +45,7 @@ pub fn plan(
         errors: selected.errors,
         tool_id: selected.tool_id,
         tools: tools.iter().map(|tool| tool.id.as_str().to_owned()).collect(),
-        counts: counts(projections.iter().map(|item| &*item.status)),
+        counts: counts(projections.iter().map(|item| item.status.as_str())),
         projections,
         orphan_count: orphans.len(),
         orphans,

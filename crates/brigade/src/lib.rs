@@ -78,7 +78,8 @@ pub use brigade_call::{
     UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    Family, FindQuery, Level, Quantity, Reads, Tool, ToolSource, starter::StarterTools,
+    ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, Quantity, Reads, RunsIn, Tool,
+    ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
@@ -147,8 +148,8 @@ pub use pull_requests::{
     NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
 };
 pub use registry::{
-    ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
-    HarnessFiles, Registry, harness_labels,
+    ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState,
+    FileStatus, HarnessFiles, Registry, harness_labels,
 };
 pub use report::*;
 pub use sample::NewFile;

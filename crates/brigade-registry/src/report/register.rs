@@ -1,6 +1,7 @@
 //! `tools register`.
 
-use brigade_core::{Hint, Place, Report, SchemaId};
+use brigade_catalog::{Level, ToolSource};
+use brigade_core::{Hint, Place, Report, SchemaId, words};
 use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +15,8 @@ pub struct RegisterReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// `project` or `user`.
-    pub level: String,
+    /// The level of the catalog.
+    pub level: Level,
     /// The catalog file.
     pub config_path: String,
     /// Whether nothing was written, because the report only shows what would be.
@@ -34,20 +35,34 @@ impl Report for RegisterReport {
     const SCHEMA: &'static str = "brigade.register.v1";
 }
 
+words! {
+    /// What a registration does with a tool.
+    RegisterAction {
+        /// It is added.
+        Add = "add",
+        /// It replaces an entry.
+        Replace = "replace",
+        /// It would be added.
+        WouldAdd = "would-add",
+        /// It would replace an entry.
+        WouldReplace = "would-replace",
+    }
+}
+
 /// A registered tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RegisteredTool {
     /// The tool.
     pub tool_id: String,
-    /// `add`, `replace`, `would-add` or `would-replace`.
-    pub action: String,
+    /// What is done.
+    pub action: RegisterAction,
     /// Its family.
     pub family: String,
-    /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`.
-    pub source: Option<String>,
-    /// `project` or `user`.
-    pub level: String,
+    /// Where it comes from.
+    pub source: Option<ToolSource>,
+    /// The level of the catalog.
+    pub level: Level,
     /// Whether it may be used. What can run or install waits for a review.
     pub enabled: bool,
     /// The runtime of an MCP server.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use brigade_core::Exit;
-use brigade_upkeep::{Existing, Ignore, load};
+use brigade_upkeep::{Existing, Ignore, SourceAction, load};
 use tempfile::TempDir;
 
 use super::*;
@@ -58,7 +58,7 @@ fn a_dry_run_writes_nothing() {
     let (folder, workspace) = sample(None);
     let report = workspace.catalog().defaults(DefaultsRequest { dry_run: true, ..REQUEST }).unwrap();
     assert_eq!((report.created, report.added.len(), report.exit()), (true, 4, Exit::Done));
-    assert!(report.sources.iter().all(|source| source.action == "would_create"));
+    assert!(report.sources.iter().all(|source| source.action == SourceAction::WouldCreate));
     assert_eq!(fs::read_dir(folder.path().join(".brigade")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -1,10 +1,12 @@
 //! Tools that were found, and how they were used.
 
 use brigade::{
-    CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
+    Availability, CheckReport, CheckedTool, Family, FindReport, SearchReport, ShownTool, StateReason,
+    StatsReport, Suggestion, ToolState,
 };
 
 use brigade::core::{NextStep, Timestamp};
+use brigade::profile::builtin::Approval;
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -34,7 +36,7 @@ impl View for FindReport {
                     tool_id(&found.id, false),
                     Text::from(found.source.as_deref().unwrap_or("")),
                     Text::from(&found.level),
-                    words::status(&found.state),
+                    words::status(found.state.as_str()),
                     words::yes_no(found.callable),
                     Text::from(found.matched.join(", ")),
                     Text::from(why.join("; ")),
@@ -67,7 +69,7 @@ impl View for SearchReport {
             let tool = &found.tool;
             table.row([
                 tool_id(&tool.id, tool.broken),
-                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(tool.family.map_or("unknown", Family::as_str)),
                 Text::from(&tool.description),
             ]);
         }
@@ -94,7 +96,7 @@ impl View for CheckReport {
             let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
             table.row([
                 tool_id(&tool.id, false),
-                words::status(&tool.state),
+                words::status(tool.state.as_str()),
                 Text::from(tool.version.observed.as_deref().unwrap_or("")),
                 Text::from(tool.program.as_deref().unwrap_or("")),
                 Text::from(why.join("; ")),
@@ -103,11 +105,11 @@ impl View for CheckReport {
         page.data.table(table);
         let is_installable = |tool: &&CheckedTool| {
             let has_command = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
-            matches!(tool.state.as_str(), "missing" | "outdated") && has_command
+            matches!(tool.state, ToolState::Missing | ToolState::Outdated) && has_command
         };
         let is_untold = |tool: &&CheckedTool| {
             let needs_start = |code: &str| matches!(code, "check_not_run" | "version_unobserved");
-            tool.state == "unknown" && tool.reasons.iter().any(|reason| needs_start(&reason.code))
+            tool.state == ToolState::Unknown && tool.reasons.iter().any(|reason| needs_start(&reason.code))
         };
         let untold = self.tools.iter().find(is_untold).filter(|_| !self.ran_checks);
         match (self.tools.iter().find(is_installable), untold) {
@@ -174,10 +176,10 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     sheet.field_if("categories", Some(tool.categories.join(", ")));
     sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));
     sheet.field_if("suggested", Some(tool.suggested_capabilities.join(", ")));
-    sheet.field_if("approval", tool.approval.as_ref());
-    sheet.field_if("availability", tool.availability.as_ref());
+    sheet.field_if("approval", tool.approval.map(Approval::as_str));
+    sheet.field_if("availability", tool.availability.map(Availability::as_str));
     sheet.field_if("version", tool.version.as_ref());
-    sheet.field("state", words::status(&tool.state));
+    sheet.field("state", words::status(tool.state.as_str()));
     for StateReason { message, .. } in &tool.reasons {
         sheet.field("", Text::new(Tone::Faint, message));
     }

@@ -1,7 +1,7 @@
 //! Registrations of tools.
 
 use brigade::codes::registering;
-use brigade::{Fault, RegisterReport};
+use brigade::{Fault, RegisterReport, ToolSource};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -21,8 +21,8 @@ impl View for RegisterReport {
             for row in &self.registered {
                 table.row([
                     Text::new(Tone::Strong, &row.tool_id),
-                    Text::from(&row.action),
-                    Text::from(row.source.as_deref().unwrap_or("-")),
+                    Text::from(row.action.as_str()),
+                    Text::from(row.source.map_or("-", ToolSource::as_str)),
                     Text::from(if row.enabled { "yes" } else { "no" }),
                     Text::from(&row.detail),
                 ]);

@@ -302,7 +302,7 @@ impl View for LedgerReport {
             };
             page.data.indented(
                 2,
-                Text::new(Tone::Bad, &finding.problem)
+                Text::new(Tone::Bad, finding.problem.as_str())
                     .then(Tone::Plain, &format!(" {place}"))
                     .then(Tone::Accent, &finding.run_id)
                     .then(Tone::Plain, &format!(": {}", finding.detail)),

@@ -1,8 +1,9 @@
 //! Runtimes: their state, starts and stops.
 
 use brigade::{
-    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
-    RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
+    LogStream, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
+    RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport,
+    RuntimesSummary, StartState,
 };
 
 use super::catalog::config_errors;
@@ -191,7 +192,7 @@ impl View for RuntimeLogsReport {
         } else if self.has_earlier {
             page.note(&format!("earlier lines are in {}", self.log_path));
         }
-        if self.lines.is_empty() && self.other_has_lines && self.other_stream == "stderr" {
+        if self.lines.is_empty() && self.other_has_lines && self.other_stream == LogStream::Stderr {
             page.next(&format!("{} --stderr", command_line("logs", &self.runtime_id)));
         }
     }
