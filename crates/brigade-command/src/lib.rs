@@ -34,7 +34,7 @@ pub use programs::{
     near_program,
 };
 pub use reads::{
-    Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, keeps_databases,
+    Chain, Entry, Files, Kind, Link, MappedFiles, NotBound, PackageJson, Reads, Seen, code_of_arguments, keeps_databases,
     missing_script, never_bound, what_arguments_start, what_it_reads,
 };
 pub use shell_syntax::shell_syntax;
