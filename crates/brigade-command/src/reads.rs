@@ -489,7 +489,7 @@ impl Finder<'_> {
         for folder in self.upwards(&self.directory) {
             reads.code.extend(row.files.iter().map(|file| folder.join(file)));
         }
-        if risk::is_env(known.name) {
+        if known.sets_variables() {
             self.environment(known, args, reads);
         }
         match row.finds {
