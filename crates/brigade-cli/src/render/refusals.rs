@@ -12,7 +12,7 @@ use self::forms::*;
 use super::next::Words;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{logs_command, numbers, show_call, show_stored_blockers, skipped};
+use super::views::{numbers, show_call, show_stored_blockers, skipped};
 use super::{View, blockers};
 
 /// Returns the document of an error that is a refusal.
@@ -380,7 +380,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 );
             }
             if runtime.is_some() && error.blockers().is_empty() {
-                page.next(&logs_command(runtime_id));
+                page.next_step(&NextStep::ReadRuntimeLogs(runtime_id.clone()));
             }
         }
         Refusal::RuntimeStop { survivors, .. } if !survivors.is_empty() => {

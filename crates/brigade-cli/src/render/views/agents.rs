@@ -1,5 +1,6 @@
 //! Agents, profiles, and what agents are shown.
 
+use brigade::core::NextStep;
 use brigade::profile::{Action, OpinionRow, ProfileRow, TextSize};
 use brigade::{
     AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, Gate, ProfileExplainReport,
@@ -97,7 +98,7 @@ impl View for AgentReport {
             page.data.field("token", Text::new(Tone::Strong, token));
             page.note("the token is shown only now; the file holds its sha256");
         }
-        page.next("brigade tools agent list");
+        page.next_step(&NextStep::ListAgents);
     }
 }
 

@@ -142,13 +142,12 @@ impl View for DescribeReport {
             return note_disabled(&self.tool.summary, page);
         }
         // Tools of other families are projected, but never called.
-        let command = match contract.family {
+        match contract.family {
             Some(Family::Script | Family::Mcp) => {
-                named("brigade tools call plan", &contract.tool_id, "--args JSON")
+                page.next(&named("brigade tools call plan", &contract.tool_id, "--args JSON"));
             }
-            _ => named("brigade tools plan", &contract.tool_id, ""),
-        };
-        page.next(&command);
+            _ => page.next_step(&NextStep::PlanProjections(contract.tool_id.clone())),
+        }
     }
 }
 

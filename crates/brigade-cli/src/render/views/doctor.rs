@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use brigade::core::json;
-use brigade::core::{Hint, Place, Severity};
+use brigade::core::{Hint, NextStep, Place, Severity};
 use brigade::{
     CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, MissingBuiltin, MissingFact,
     PolicyHealthReport, Rows, RuntimeIssueRecord,
@@ -263,7 +263,7 @@ impl View for PolicyHealthReport {
         page.data.field("issues", self.issue_count.to_string());
         show_issues(&self.issues, page);
         if !self.enabled {
-            page.next("brigade tools policy init");
+            page.next_step(&NextStep::InitPolicy);
         }
     }
 }
@@ -303,6 +303,6 @@ impl View for ImportReport {
             let to = self.quarantine_path.as_deref().unwrap_or("a quarantine");
             page.note(&format!("moved {} unreadable lines of the inbox to {to}", self.quarantined));
         }
-        page.next("brigade work inbox list");
+        page.next_step(&NextStep::ListInbox);
     }
 }

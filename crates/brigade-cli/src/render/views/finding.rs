@@ -50,7 +50,7 @@ impl View for FindReport {
         }
         match self.matches.iter().find(|found| found.callable).or(self.matches.first()) {
             Some(found) => page.next_step(&NextStep::ShowTool(found.id.clone())),
-            None => page.next("brigade tools list"),
+            None => page.next_step(&NextStep::ListTools),
         }
     }
 }
@@ -61,7 +61,7 @@ impl View for SearchReport {
         if self.matches.is_empty() {
             page.data.line("no tool matches");
             suggestions(&self.suggestions, self.discovered_at, page);
-            page.next("brigade tools list");
+            page.next_step(&NextStep::ListTools);
             return;
         }
         let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
@@ -83,7 +83,7 @@ impl View for CheckReport {
         notes(&self.notes, page);
         if self.tools.is_empty() {
             page.data.line("no tool is enabled");
-            return page.next("brigade tools list");
+            return page.next_step(&NextStep::ListTools);
         }
         let mut table = Table::new([
             ("id", Fit::Whole),
@@ -124,7 +124,7 @@ impl View for StatsReport {
     fn show(&self, page: &mut Page) {
         if self.tools.is_empty() {
             page.data.line("nothing has run yet");
-            return page.next("brigade tools call list");
+            return page.next_step(&NextStep::ListCalls);
         }
         let mut table = Table::new([
             ("id", Fit::Whole),

@@ -5,6 +5,7 @@ mod parity;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use brigade::core::NextStep;
 use brigade::{
     ApplyReport, Lossiness, OrphanReport, ProjectionAction, ProjectionPlanReport, ProjectionReport,
     ProjectionStatus, Prunable, SyncPlanReport,
@@ -52,7 +53,7 @@ impl View for ProjectionPlanReport {
             .any(|item| matches!(item.action, ProjectionAction::Create | ProjectionAction::Update));
         let which = which(self.tool_id.as_deref());
         if let Some(tool) = folded.keys().next() {
-            page.next(&format!("brigade tools plan {}", self::which(Some(tool))));
+            page.next_step(&NextStep::PlanProjections((*tool).to_owned()));
         }
         if is_due {
             page.next(&format!("brigade tools apply --dry-run {which}"));

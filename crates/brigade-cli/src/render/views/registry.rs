@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use brigade::core::text::short;
-use brigade::core::{Severity, json};
+use brigade::core::{NextStep, Severity, json};
 use brigade::{
     DiscoveredEntry, DiscoveryIssue, DiscoveryReport, EntrySource, FileStatus, RegistrySyncReport,
 };
@@ -62,7 +62,7 @@ impl View for DiscoveryReport {
             }
         }
         show_issues(&self.issues, page);
-        page.next("brigade tools sync");
+        page.next_step(&NextStep::SyncRegistry);
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -261,12 +261,14 @@ fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
 pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
     match receipt.status {
-        RunStatus::Waiting => match &receipt.checkpoint_id {
-            Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
-            None => page.next("brigade tools checkpoint list"),
-        },
+        RunStatus::Waiting => {
+            let checkpoint = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
+            page.next_step(&checkpoint.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint));
+        }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
-            page.next(&format!("brigade tools run replay {}", receipt.id));
+            if let Ok(run) = receipt.id.parse() {
+                page.next_step(&NextStep::Replay(run));
+            }
         }
         _ => {}
     }
@@ -279,7 +281,7 @@ impl View for ReplayReport {
         page.data.field("call", Text::new(Tone::Accent, call.id.as_str()));
         page.data.field("status", words::status(call.status.as_str()));
         page.data.field("executed", "no");
-        page.next(&format!("brigade tools call approve {}", call.id));
+        page.next_step(&NextStep::Approve(call.id.clone()));
     }
 }
 

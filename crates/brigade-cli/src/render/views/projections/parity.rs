@@ -39,7 +39,7 @@ impl View for CloseoutReport {
         page.data.field("issues", self.issue_count.to_string());
         page.data.field_if("summary", Some(&self.safe_summary));
         page.data.field("wrote", Text::new(Tone::Accent, &self.path));
-        page.next("brigade tools parity status");
+        page.next_step(&NextStep::ShowParity);
     }
 }
 
