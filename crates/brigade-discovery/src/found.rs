@@ -106,6 +106,7 @@ impl DiscoveredEntry {
 /// A place where an entry is defined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct EntryOrigin {
     /// `ID@HARNESS/SCOPE`; `#2` and so on follows where one file or scope has a name again.
     #[serde(rename = "ref")]

@@ -10,6 +10,7 @@ use crate::words::Words;
 /// Which tier begins with a task, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Route {
     /// The tier.
     pub tier: Tier,

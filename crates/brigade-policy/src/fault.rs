@@ -151,6 +151,7 @@ pub struct Diagnosis {
 /// A place of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
+#[non_exhaustive]
 pub struct Label {
     /// The file; relative if it is in the workspace.
     pub file: String,

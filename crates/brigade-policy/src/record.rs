@@ -94,6 +94,7 @@ impl PolicyDecision {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct SandboxDecision {
     /// `off`, `best-effort` or `enforce`.
     pub mode: String,
@@ -120,6 +121,7 @@ record!(SandboxDecision);
 /// The rules of the policy file, as in `policy show`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PolicyRules {
     /// Families that may run. Empty means all.
     pub allowed_families: Vec<String>,
@@ -173,6 +175,7 @@ pub struct PolicyRules {
 /// The sandbox rules of the policy file, `[sandbox]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SandboxSettings {
     /// Whether runs are confined.
     pub mode: SandboxMode,

@@ -10,6 +10,7 @@ use crate::call::{ApprovedBy, Approver, ApproverKind, Call};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct RunReview {
     /// When.
     #[serde(deserialize_with = "exact")]

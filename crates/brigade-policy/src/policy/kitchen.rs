@@ -70,6 +70,7 @@ pub struct KitchenRules {
 /// What the policy gives the kitchen, with the defaults of absent keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct KitchenGrants {
     /// Programs or adapters that may be workers; `null` for any that a person approved.
     pub workers: Option<Vec<String>>,

@@ -98,6 +98,7 @@ pub struct PackListReport {
 /// A pack that cannot be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct UnreadablePack {
     /// The name of its directory.
     pub pack_id: String,

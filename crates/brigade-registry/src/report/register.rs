@@ -52,6 +52,7 @@ words! {
 /// A registered tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RegisteredTool {
     /// The tool.
     pub tool_id: String,
