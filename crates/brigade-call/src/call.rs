@@ -198,16 +198,11 @@ impl TryFrom<Approver> for ApprovedBy {
     type Error = &'static str;
 
     fn try_from(stated: Approver) -> Result<ApprovedBy, Self::Error> {
-        match stated {
-            Approver { by: ApproverKind::Person, reviewer: Some(reviewer), .. } => {
-                Ok(ApprovedBy::Person { reviewer })
-            }
-            Approver {
-                by: ApproverKind::Rule, rule: Some(rule), file: Some(file), line: Some(line), ..
-            } => Ok(ApprovedBy::Rule { rule, file, line }),
-            Approver { by: ApproverKind::Elicitation, agent: Some(agent), .. } => {
-                Ok(ApprovedBy::Elicitation { agent })
-            }
+        let rule = stated.rule.zip(stated.file.zip(stated.line));
+        match (stated.by, stated.reviewer, stated.agent, rule) {
+            (ApproverKind::Person, Some(reviewer), ..) => Ok(ApprovedBy::Person { reviewer }),
+            (ApproverKind::Rule, .., Some((rule, (file, line)))) => Ok(ApprovedBy::Rule { rule, file, line }),
+            (ApproverKind::Elicitation, _, Some(agent), _) => Ok(ApprovedBy::Elicitation { agent }),
             _ => Err("expected who or what approved"),
         }
     }

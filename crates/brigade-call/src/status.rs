@@ -7,7 +7,8 @@ use brigade_core::{ErrorKind, Explained, open_words};
 use thiserror::Error;
 
 open_words! {
-    /// The status of a call, in the order of the lifecycle. A call with a status that this version does not know is read-only.
+    /// The status of a call, in the order of the lifecycle. A call with a status that this version does not know is
+    /// read-only.
     CallStatus {
         /// Waits for a person's decision.
         Pending = "pending",

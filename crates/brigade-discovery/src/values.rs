@@ -16,8 +16,8 @@ use crate::spelling::is_secret;
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
-/// Commands of shells, and of tools that keep variables, that take `NAME=VALUE` before anything else, in any case of the
-/// name. They start nothing behind it, so the table of programs does not have this of them.
+/// Commands of shells, and of tools that keep variables, that take `NAME=VALUE` before anything else, in any case of
+/// the name. They start nothing behind it, so the table of programs does not have this of them.
 const ASSIGNING: &[&str] =
     &["declare", "dotenv", "dotenvx", "export", "local", "readonly", "set", "setx", "typeset"];
 

@@ -186,8 +186,8 @@ words! {
         /// Everything.
         #[default]
         Workspace = "workspace",
-        /// Only what the approval binds, the tool's `data`, files and directories that arguments name, and what the policy
-        /// adds.
+        /// Only what the approval binds, the tool's `data`, files and directories that arguments name, and what the
+        /// policy adds.
         Closed = "closed",
     }
 }

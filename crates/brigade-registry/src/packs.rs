@@ -137,8 +137,8 @@ pub fn archive(seams: &Seams, id: &IdPrefix) -> Result<PackArchiveReport, Failur
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack, [`ErrorKind::Environment`] when it cannot be read; when the
-/// catalog cannot be edited, or the disk fails.
+/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
+/// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
 pub fn import(
     seams: &Seams,
     folder: &Path,

@@ -45,8 +45,8 @@ mod workspace;
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
     pub use brigade_crew::{
-        AbandonedWork, KeptWorktree, KitchenReceipt, LogText, ReceiptFinding, RunEnd, RunKind, SkillRow,
-        Written,
+        AbandonedWork, Doing, Follow, Follower, KeptWorktree, KitchenReceipt, LogText, Printed,
+        ReceiptFinding, RunEnd, RunKind, RunningRow, Scene, SkillRow, Unfollowed, Watched, Written,
     };
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
@@ -89,7 +89,6 @@ pub use brigade_crew::{
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
     LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
 };
-pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{

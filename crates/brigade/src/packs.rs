@@ -56,8 +56,8 @@ impl Packs {
     /// conflicts, nothing is written.
     ///
     /// # Errors
-    /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is not a pack; when the catalog cannot be
-    /// edited, or the disk fails. Also fails inside a run.
+    /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is
+    /// not a pack; when the catalog cannot be edited, or the disk fails. Also fails inside a run.
     pub fn import(&self, folder: &Path, existing: Existing) -> Result<PackImportReport, Error> {
         self.room.decides()?;
         let imported = packs::import(&self.room, folder, existing);

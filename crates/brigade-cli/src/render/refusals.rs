@@ -314,7 +314,8 @@ impl Parts<'_> {
     }
 }
 
-/// Returns the report of an operation that was not done, if it has every reason itself: it is shown instead of the error.
+/// Returns the report of an operation that was not done, if it has every reason itself: it is shown instead of the
+/// error.
 pub(crate) fn whole_report(refusal: &Refusal) -> Option<&dyn View> {
     Some(match refusal {
         Refusal::Register(report) => &**report,

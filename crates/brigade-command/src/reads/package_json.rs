@@ -26,8 +26,8 @@ impl PackageJson {
         self.0.get(name)
     }
 
-    /// Lists the targets that its maps have for a name, whatever conditions hold; `None` if no map has the name. `#name`
-    /// stands in `imports`, and `name/file` of the package itself in `exports`.
+    /// Lists the targets that its maps have for a name, whatever conditions hold; `None` if no map has the name.
+    /// `#name` stands in `imports`, and `name/file` of the package itself in `exports`.
     pub(super) fn targets(&self, name: &str) -> Option<Vec<String>> {
         if name.starts_with('#') {
             return Some(targets(self.get("imports")?, name));
