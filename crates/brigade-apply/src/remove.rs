@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use brigade_core::Fingerprint;
 use brigade_fs::{Fs, FsError, RelPath};
-use brigade_projection::{FailedProjection, Orphan, OrphanReport, Prunable, folders};
+use brigade_projection::{FailedProjection, Orphan, OrphanReport, Prunable, PruneAction, folders};
 
 use crate::staging::sync_names;
 
@@ -59,8 +59,8 @@ pub fn prune(
         match removal.remove(orphan) {
             Ok(Removed::Gone) => pruned.gone.push(report),
             Ok(Removed::Changed) => {
-                report.action = "keep".into();
-                report.prunable = "edited".into();
+                report.action = PruneAction::Keep;
+                report.prunable = Prunable::Edited;
                 report.detail = "the file changed while it was to be removed; try again".to_owned();
                 pruned.kept.push(report);
             }

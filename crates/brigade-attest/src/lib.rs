@@ -41,6 +41,7 @@ const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct Envelope {
     /// The schema id; absent in the envelope alone, which is for other programs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +68,7 @@ impl Report for Envelope {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct EnvelopeSignature {
     /// The sha256 of the public key.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use brigade_redact::MARK;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::{RunInputs, data_folder, group_inputs, is_bound};
-use crate::receipt::{Receipt, RunObserved, RunStatus};
+use crate::receipt::{DeniedUse, Receipt, RunObserved, RunStatus};
 
 /// Directories that no pattern may name: the state of Brigade and of git.
 const LEFT_OUT: [&str; 2] = [".brigade", ".git"];
@@ -134,8 +134,9 @@ impl ToolUse {
             declared.extend(effects.iter().map(String::as_str));
             used.is_complete &= observed.complete;
             let denied = observed.denied.iter().flatten();
-            let lacked =
-                denied.filter(|denied| denied.what != "write" && !denied.path.starts_with('/')).count();
+            let lacked = denied
+                .filter(|denied| denied.what != DeniedUse::Write && !denied.path.starts_with('/'))
+                .count();
             came_to_all &= receipt.status == RunStatus::Completed && lacked == 0;
             let inputs = group_inputs(receipt, observed, root, |path| is_in(&data, path));
             used.add(inputs, receipt, observed);
@@ -319,8 +320,8 @@ impl Used {
         let wrote: BTreeSet<&str> =
             observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
         for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-            let is_its_own = denied.what == "read" && wrote.contains(denied.path.as_str());
-            if denied.what == "create" || is_its_own && !is_bound(receipt, &denied.path) {
+            let is_its_own = denied.what == DeniedUse::Read && wrote.contains(denied.path.as_str());
+            if denied.what == DeniedUse::Create || is_its_own && !is_bound(receipt, &denied.path) {
                 self.effect(WRITE_EFFECT, &denied.path, false);
                 let bound = receipt.binding.as_ref().map(|binding| &binding.files);
                 let folder = data_folder(bound.unwrap_or(&BTreeMap::new()), &denied.path).map(str::to_owned);
@@ -328,14 +329,14 @@ impl Used {
                     self.files.entry(denied.path.clone()).or_default().denied = true;
                 }
                 self.folders.extend(folder);
-            } else if denied.what != "write" {
+            } else if denied.what != DeniedUse::Write {
                 // What is bound is covered, although something else kept it from the run.
                 if is_bound(receipt, &denied.path) {
                     continue;
                 }
                 let file = self.files.entry(denied.path.clone()).or_default();
                 file.denied = true;
-                file.executed |= denied.what == "execute";
+                file.executed |= denied.what == DeniedUse::Execute;
             } else if !denied.path.split('/').any(|part| part == PYTHON_CACHE || LEFT_OUT.contains(&part)) {
                 // A run that completed did without it, as SQLite does: it opens for writing first.
                 if receipt.status != RunStatus::Completed {
@@ -418,7 +419,7 @@ mod tests {
     fn denials(list: &[(&str, &str)]) -> Option<Vec<ObservedDenial>> {
         let denial = |(what, path): &(&str, &str)| ObservedDenial {
             path: (*path).to_owned(),
-            what: (*what).to_owned(),
+            what: DeniedUse::from_word(what),
             ..ObservedDenial::default()
         };
         Some(list.iter().map(denial).collect())

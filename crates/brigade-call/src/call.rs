@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp};
+use brigade_core::{
+    CallId, CheckpointId, Fingerprint, FingerprintBuilder, Json, Object, RunId, Timestamp, words,
+};
 use brigade_policy::{Blocker, CallKind, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
@@ -143,13 +145,24 @@ pub enum ApprovedBy {
     },
 }
 
+words! {
+    /// Who or what approved.
+    ApproverKind {
+        /// A person, here.
+        Person = "person",
+        /// A rule of the policy.
+        Rule = "rule",
+        /// A person, in the client of an agent.
+        Elicitation = "elicitation",
+    }
+}
+
 /// Who or what approved, as records say it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(default)]
 pub(crate) struct Approver {
-    /// Who or what approved: `person`, `rule` or `elicitation`.
-    pub(crate) by: String,
+    /// Who or what approved.
+    pub(crate) by: ApproverKind,
     /// Where the person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reviewer: Option<String>,
@@ -169,7 +182,8 @@ pub(crate) struct Approver {
 
 impl From<ApprovedBy> for Approver {
     fn from(approved: ApprovedBy) -> Approver {
-        let stated = Approver { by: approved.as_str().to_owned(), ..Approver::default() };
+        let by = approved.kind();
+        let stated = Approver { by, reviewer: None, rule: None, file: None, line: None, agent: None };
         match approved {
             ApprovedBy::Person { reviewer } => Approver { reviewer: Some(reviewer), ..stated },
             ApprovedBy::Rule { rule, file, line } => {
@@ -184,16 +198,11 @@ impl TryFrom<Approver> for ApprovedBy {
     type Error = &'static str;
 
     fn try_from(stated: Approver) -> Result<ApprovedBy, Self::Error> {
-        match stated {
-            Approver { by, reviewer: Some(reviewer), .. } if by == "person" => {
-                Ok(ApprovedBy::Person { reviewer })
-            }
-            Approver { by, rule: Some(rule), file: Some(file), line: Some(line), .. } if by == "rule" => {
-                Ok(ApprovedBy::Rule { rule, file, line })
-            }
-            Approver { by, agent: Some(agent), .. } if by == "elicitation" => {
-                Ok(ApprovedBy::Elicitation { agent })
-            }
+        let rule = stated.rule.zip(stated.file.zip(stated.line));
+        match (stated.by, stated.reviewer, stated.agent, rule) {
+            (ApproverKind::Person, Some(reviewer), ..) => Ok(ApprovedBy::Person { reviewer }),
+            (ApproverKind::Rule, .., Some((rule, (file, line)))) => Ok(ApprovedBy::Rule { rule, file, line }),
+            (ApproverKind::Elicitation, _, Some(agent), _) => Ok(ApprovedBy::Elicitation { agent }),
             _ => Err("expected who or what approved"),
         }
     }
@@ -208,12 +217,12 @@ impl ApprovedBy {
         ApprovedBy::Person { reviewer: ApprovedBy::COMMAND_LINE.to_owned() }
     }
 
-    /// Returns the word of receipts.
-    pub fn as_str(&self) -> &'static str {
+    /// Returns which of them it is.
+    pub fn kind(&self) -> ApproverKind {
         match self {
-            ApprovedBy::Person { .. } => "person",
-            ApprovedBy::Rule { .. } => "rule",
-            ApprovedBy::Elicitation { .. } => "elicitation",
+            ApprovedBy::Person { .. } => ApproverKind::Person,
+            ApprovedBy::Rule { .. } => ApproverKind::Rule,
+            ApprovedBy::Elicitation { .. } => ApproverKind::Elicitation,
         }
     }
 

@@ -2,65 +2,26 @@
 
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::json::exact;
-use brigade_core::{CheckpointId, ErrorKind, Explained, Extra, Json, Object, Timestamp, record};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use brigade_core::{CheckpointId, ErrorKind, Explained, Extra, Json, Object, Timestamp, open_words, record};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::CHECKPOINTS;
 use crate::receipt::Receipt;
 
-/// The status of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckpointStatus {
-    /// Waits for a person.
-    Pending,
-    /// The person chose to continue.
-    Approved,
-    /// The person chose not to continue.
-    Rejected,
-    /// The call was resumed.
-    Resumed,
-    /// The call was resumed and failed.
-    Failed,
-    /// A status that this version does not know.
-    Other(String),
-}
-
-impl CheckpointStatus {
-    /// Returns the word in files and output.
-    pub fn as_str(&self) -> &str {
-        match self {
-            CheckpointStatus::Pending => "pending",
-            CheckpointStatus::Approved => "approved",
-            CheckpointStatus::Rejected => "rejected",
-            CheckpointStatus::Resumed => "resumed",
-            CheckpointStatus::Failed => "failed",
-            CheckpointStatus::Other(word) => word,
-        }
-    }
-
-    /// Parses the word; an unknown word is kept.
-    pub fn from_word(word: &str) -> CheckpointStatus {
-        match word {
-            "pending" => CheckpointStatus::Pending,
-            "approved" => CheckpointStatus::Approved,
-            "rejected" => CheckpointStatus::Rejected,
-            "resumed" => CheckpointStatus::Resumed,
-            "failed" => CheckpointStatus::Failed,
-            other => CheckpointStatus::Other(other.to_owned()),
-        }
-    }
-}
-
-impl Serialize for CheckpointStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for CheckpointStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CheckpointStatus, D::Error> {
-        Ok(CheckpointStatus::from_word(&String::deserialize(deserializer)?))
+open_words! {
+    /// The status of a checkpoint.
+    CheckpointStatus {
+        /// Waits for a person.
+        Pending = "pending",
+        /// The person chose to continue.
+        Approved = "approved",
+        /// The person chose not to continue.
+        Rejected = "rejected",
+        /// The call was resumed.
+        Resumed = "resumed",
+        /// The call was resumed and failed.
+        Failed = "failed",
     }
 }
 
@@ -73,7 +34,6 @@ pub struct Checkpoint {
     /// Its id, and the name of its file.
     pub id: CheckpointId,
     /// Its status.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub status: CheckpointStatus,
     /// The tool that asked.
     #[serde(default)]
@@ -122,6 +82,7 @@ record!(Checkpoint);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct CheckpointChoice {
     /// The checkpoint.
     pub checkpoint_id: CheckpointId,

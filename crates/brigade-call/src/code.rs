@@ -68,6 +68,7 @@ pub struct BoundCode {
 /// A bound file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BoundFile {
     /// Its path in the workspace, or an absolute one.
     pub path: String,
@@ -89,6 +90,7 @@ pub struct StartedCommand {
 /// Something that a reviewer should know about code. It blocks nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CodeNote {
     /// The kind of note: `code_found_by_program`, `code_matches_nothing` or `data_matches_nothing`.
     pub code: String,

@@ -107,6 +107,7 @@ pub fn approval_required(tool: &Tool) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ContractLabels {
     /// The approval mode.
     pub approval_mode: Option<String>,

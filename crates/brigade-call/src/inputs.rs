@@ -12,6 +12,7 @@ use crate::receipt::{ObservedFile, Receipt, RunObserved};
 /// A file that a run read or executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RunInput {
     /// Its path in the workspace.
     pub path: String,

@@ -57,8 +57,8 @@ pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, U
 pub use binding::{Binding, Caller, Change, ProgramBinding};
 pub use brigade_profile::is_of_execution;
 pub use call::{
-    Approval, ApprovedBy, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf, RunEnd, Runner,
-    find_duplicate,
+    Approval, ApprovedBy, ApproverKind, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf,
+    RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
 pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedCommand};
@@ -79,10 +79,10 @@ pub use plan::{
 };
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
-    ContentBlock, InstallRun, LogWriter, McpPinState, McpRequestId, McpResponse, NotAReceipt,
+    ContentBlock, DeniedUse, InstallRun, LogWriter, McpPinState, McpRequestId, McpResponse, NotAReceipt,
     ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt,
     RunObserved, RunOutput, RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth, RuntimeIssueRecord,
-    RuntimeMetadata, RuntimeStatus, SandboxUsed, Statement, StreamOutput, Subject, TouchedFile,
+    RuntimeMetadata, RuntimeStatus, SandboxUsed, SocketUse, Statement, StreamOutput, Subject, TouchedFile,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};

@@ -14,6 +14,7 @@ use crate::plan::Plan;
 /// What a call would run and access, what its approval binds, and how it differs from the last approved call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Preview {
     /// The words of the command line, without secrets; empty if it cannot be built.
     pub argv: Vec<String>,
@@ -61,6 +62,7 @@ pub struct Difference {
 /// One argument, or one label of the contract, of two calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ArgumentChange {
     /// The argument or label.
     pub name: String,

@@ -21,7 +21,8 @@ use thiserror::Error;
 pub use install::InstallRun;
 pub use mcp::{ContentBlock, McpPinState, McpRequestId, McpResponse};
 pub use observed::{
-    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
+    DeniedUse, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, RunObserved,
+    SocketUse,
 };
 pub use review::RunReview;
 pub use runtime::{LogWriter, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus};

@@ -53,7 +53,6 @@ struct CallRecord<'a> {
     /// Its id.
     id: Cow<'a, CallId>,
     /// Its status.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     status: Cow<'a, CallStatus>,
     /// When it was queued.
     created_at: Option<Timestamp>,

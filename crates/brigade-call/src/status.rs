@@ -3,37 +3,36 @@
 use std::fmt;
 
 use brigade_core::codes::{self, ErrorCode};
-use brigade_core::{ErrorKind, Explained};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use brigade_core::{ErrorKind, Explained, open_words};
 use thiserror::Error;
 
-/// The status of a call.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum CallStatus {
-    /// Waits for a person's decision.
-    Pending,
-    /// A person approved it; it may run once.
-    Approved,
-    /// A person rejected it.
-    Rejected,
-    /// A person put it on hold.
-    Held,
-    /// A runner has claimed it.
-    Running,
-    /// A run of it paused at a checkpoint.
-    Waiting,
-    /// Its checkpoints are approved; it may be resumed.
-    ResumePending,
-    /// It ran and succeeded.
-    Completed,
-    /// It ran and failed.
-    Failed,
-    /// It ran and was ended at its timeout.
-    TimedOut,
-    /// Its runner is gone; it is unknown what the call did.
-    Interrupted,
-    /// A status that this version does not know; the call is read-only.
-    Other(String),
+open_words! {
+    /// The status of a call, in the order of the lifecycle. A call with a status that this version does not know is
+    /// read-only.
+    CallStatus {
+        /// Waits for a person's decision.
+        Pending = "pending",
+        /// A person approved it; it may run once.
+        Approved = "approved",
+        /// A person rejected it.
+        Rejected = "rejected",
+        /// A person put it on hold.
+        Held = "held",
+        /// A runner has claimed it.
+        Running = "running",
+        /// A run of it paused at a checkpoint.
+        Waiting = "waiting",
+        /// Its checkpoints are approved; it may be resumed.
+        ResumePending = "resume-pending",
+        /// It ran and succeeded.
+        Completed = "completed",
+        /// It ran and failed.
+        Failed = "failed",
+        /// It ran and was ended at its timeout.
+        TimedOut = "timed-out",
+        /// Its runner is gone; it is unknown what the call did.
+        Interrupted = "interrupted",
+    }
 }
 
 /// A step in the lifecycle of a call.
@@ -78,47 +77,6 @@ impl Explained for WrongStep {
 }
 
 impl CallStatus {
-    /// Every status of this version, in the order of the lifecycle.
-    pub const ALL: [CallStatus; 11] = [
-        CallStatus::Pending,
-        CallStatus::Approved,
-        CallStatus::Rejected,
-        CallStatus::Held,
-        CallStatus::Running,
-        CallStatus::Waiting,
-        CallStatus::ResumePending,
-        CallStatus::Completed,
-        CallStatus::Failed,
-        CallStatus::TimedOut,
-        CallStatus::Interrupted,
-    ];
-
-    /// Returns the word in files and output.
-    pub fn as_str(&self) -> &str {
-        match self {
-            CallStatus::Pending => "pending",
-            CallStatus::Approved => "approved",
-            CallStatus::Rejected => "rejected",
-            CallStatus::Held => "held",
-            CallStatus::Running => "running",
-            CallStatus::Waiting => "waiting",
-            CallStatus::ResumePending => "resume-pending",
-            CallStatus::Completed => "completed",
-            CallStatus::Failed => "failed",
-            CallStatus::TimedOut => "timed-out",
-            CallStatus::Interrupted => "interrupted",
-            CallStatus::Other(word) => word,
-        }
-    }
-
-    /// Parses the word; an unknown word is kept.
-    pub fn from_word(word: &str) -> CallStatus {
-        CallStatus::ALL
-            .into_iter()
-            .find(|status| status.as_str() == word)
-            .unwrap_or_else(|| CallStatus::Other(word.to_owned()))
-    }
-
     /// Returns whether nothing happens until a person decides.
     pub fn waits_for_a_person(&self) -> bool {
         matches!(self, CallStatus::Pending | CallStatus::Held | CallStatus::Waiting)
@@ -172,24 +130,6 @@ impl CallStatus {
     }
 }
 
-impl Serialize for CallStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for CallStatus {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CallStatus, D::Error> {
-        Ok(CallStatus::from_word(&String::deserialize(deserializer)?))
-    }
-}
-
-impl fmt::Display for CallStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&brigade_core::text::escape_terminal(self.as_str()))
-    }
-}
-
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -212,7 +152,7 @@ mod tests {
     #[test]
     fn every_word_reads_back() {
         for status in CallStatus::ALL {
-            assert_eq!(CallStatus::from_word(status.as_str()), status);
+            assert_eq!(CallStatus::from_word(status.as_str()), *status);
         }
         assert_eq!(CallStatus::from_word("resumed"), CallStatus::Other("resumed".into()));
     }
@@ -220,14 +160,14 @@ mod tests {
     #[test]
     fn only_pending_and_held_calls_can_be_approved() {
         let approvable: Vec<_> =
-            CallStatus::ALL.into_iter().filter(|status| status.allows(Step::Approve)).collect();
-        assert_eq!(approvable, [CallStatus::Pending, CallStatus::Held]);
+            CallStatus::ALL.iter().filter(|status| status.allows(Step::Approve)).collect();
+        assert_eq!(approvable, [&CallStatus::Pending, &CallStatus::Held]);
     }
 
     #[test]
     fn every_call_that_is_not_over_and_does_not_run_can_be_rejected() {
         for status in CallStatus::ALL {
-            let can_end = !status.is_finished() && status != CallStatus::Running;
+            let can_end = !status.is_finished() && *status != CallStatus::Running;
             assert_eq!(status.allows(Step::Reject), can_end, "{status}");
         }
     }

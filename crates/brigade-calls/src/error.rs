@@ -6,7 +6,7 @@ use std::ops::Deref;
 use brigade_call::Checkpoint;
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::{Exit, Hint};
-use brigade_policy::{Blocker, Failure};
+use brigade_policy::{Blocker, Failure, NotDone};
 use brigade_redact::Redactor;
 use brigade_upkeep::Seams;
 use miette::Diagnostic;
@@ -102,6 +102,15 @@ impl Error {
     #[must_use]
     pub fn missing(self, seams: &Seams, refusal: Refusal) -> Error {
         if self.is_about_request() { self.refusing(seams, refusal) } else { self }
+    }
+
+    /// Makes the error of an operation that was not done. A refusal has what the operation tells of it.
+    pub fn not_done<T>(seams: &Seams, not_done: NotDone<T>, refusal: impl FnOnce(T) -> Refusal) -> Error {
+        let error = Error::from(not_done.failure);
+        match not_done.told {
+            Some(told) => error.refusing(seams, refusal(told)),
+            None => error,
+        }
     }
 
     /// Turns the refusal of a run into the refusal of a resume.

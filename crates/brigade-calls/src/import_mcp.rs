@@ -8,7 +8,7 @@ use brigade_catalog::Catalog;
 use brigade_core::NextStep;
 use brigade_core::text::escape_terminal;
 use brigade_facts::{CATALOG, Config};
-use brigade_mcp::{FirstTime, import_tool, wanted};
+use brigade_mcp::{FirstTime, ImportAction, import_tool, wanted};
 use brigade_upkeep::{Imported, Listed, Seams, find_runtime, load};
 
 use crate::error::{Error, ErrorKind};
@@ -72,7 +72,7 @@ pub fn import_mcp(seams: &Seams, request: &ImportMcpRequest) -> Result<ImportMcp
         let names = exchange.tools.iter().map(|tool| tool.name.as_str());
         pins::pin_store(seams).note_names(&catalog, &asking, names, FirstTime::Begin)?;
     }
-    let count = |action: &str| tools.iter().filter(|tool| tool.action == action).count();
+    let count = |action| tools.iter().filter(|tool| tool.action == action).count();
     Ok(ImportMcpReport {
         schema: ImportMcpReport::SCHEMA,
         target: seams.target(),
@@ -83,7 +83,7 @@ pub fn import_mcp(seams: &Seams, request: &ImportMcpRequest) -> Result<ImportMcp
         protocol_version: exchange.protocol_version.clone(),
         listed_count: exchange.tools.len(),
         added_count: added,
-        skipped_count: count("skip"),
+        skipped_count: count(ImportAction::Skip),
         tools,
     })
 }

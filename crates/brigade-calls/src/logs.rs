@@ -40,7 +40,7 @@ impl Runs {
             target: self.seams.target(),
             run_id: run.id().to_owned(),
             running: matches!(run, MeantRun::Running(_)),
-            stream: stream.as_str().into(),
+            stream,
             path: self.seams.absolute(path.as_str()),
             bytes,
             text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.seams)))?,

@@ -14,8 +14,8 @@ use brigade_upkeep::{Seams, load};
 use crate::error::Error;
 use crate::refusal::Refusal;
 use crate::report::{
-    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinSummary, Report as _, ServerSummary,
-    Unfilled,
+    BrokenPin, LiveIssue, OfferedTool, PinListReport, PinReport, PinState, PinSummary, Report as _,
+    ServerSummary, Unfilled,
 };
 
 /// Operations on pins.
@@ -49,7 +49,7 @@ impl Pins {
             target: self.seams.target(),
             pins_path: self.seams.absolute(PINS),
             pin_count: summaries.len(),
-            changed_count: summaries.iter().filter(|pin| pin.state == "changed").count(),
+            changed_count: summaries.iter().filter(|pin| pin.state == PinState::Changed).count(),
             pins: summaries,
             error_count: errors.len(),
             errors,

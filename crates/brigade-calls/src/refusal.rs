@@ -3,6 +3,8 @@
 use brigade_call::{Call, Checkpoint, RuntimeStatus};
 use brigade_doctor::InboxItem;
 use brigade_policy::ErrorLine;
+use brigade_registry::{PackImportReport, RegisterReport};
+use brigade_upkeep::{ApplyReport, DefaultsReport, ProjectionPlanReport, SyncPlanReport};
 
 use crate::report::{
     PassedOver, PinReport, PinSummary, PlanReport, RunSummary, RuntimeStopReport, RuntimesSummary,
@@ -116,6 +118,18 @@ pub enum Refusal {
         /// Why the stop or start failed; `None` if no runtime has this id.
         step: Option<Box<Refusal>>,
     },
+    /// No tool was registered.
+    Register(Box<RegisterReport>),
+    /// A pack was not imported.
+    PackImport(Box<PackImportReport>),
+    /// The built-in tools were not added.
+    Defaults(Box<DefaultsReport>),
+    /// The projections of a tool that does not exist cannot be planned.
+    ProjectionPlan(Box<ProjectionPlanReport>),
+    /// The projections of a tool that does not exist cannot be planned for `sync apply`.
+    SyncPlan(Box<SyncPlanReport>),
+    /// The projections of a tool that does not exist cannot be written.
+    Apply(Box<ApplyReport>),
 }
 
 /// The data of a call that cannot run.

@@ -3,6 +3,7 @@
 //! [`candidates`] compares entries with a query, a caller looks whether the candidates are there, and [`rank`] orders
 //! them.
 
+use brigade_core::words;
 use std::cmp::{Ordering, Reverse};
 
 use crate::model::{Family, Tool, ToolSource, label_key};
@@ -29,23 +30,15 @@ pub struct FindQuery {
     pub limit: Option<usize>,
 }
 
-/// How many of the capabilities a tool needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Quantity {
-    /// At least one.
-    #[default]
-    Any,
-    /// All of them.
-    All,
-}
-
-impl Quantity {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Quantity::Any => "any",
-            Quantity::All => "all",
-        }
+words! {
+    /// How many of the capabilities a tool needs.
+    #[derive(Default)]
+    Quantity {
+        /// At least one.
+        #[default]
+        Any = "any",
+        /// All of them.
+        All = "all",
     }
 }
 

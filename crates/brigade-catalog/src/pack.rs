@@ -112,6 +112,7 @@ pub struct Imported {
 /// An imported entry. Calls of it need an approval, as all calls do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ImportedEntry {
     /// The tool.
     pub tool_id: String,
@@ -142,6 +143,7 @@ pub struct CopiedSource {
 /// An entry that the catalog already had.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SkippedEntry {
     /// The tool.
     pub tool_id: String,

@@ -4,37 +4,22 @@
 //! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
 
 use brigade_command::Argv;
-use brigade_core::{Hint, NextStep, Timestamp, reasons};
+use brigade_core::{Hint, NextStep, Timestamp, reasons, words};
 use brigade_redact::Redactor;
 
 use crate::model::{Family, Masks, Tool, ToolSource, Transport, Version};
 
-/// Whether a tool is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ToolState {
-    /// Everything that it needs was seen.
-    Available,
-    /// Something that it needs is missing.
-    Missing,
-    /// It is there, in a version that does not suit.
-    Outdated,
-    /// Nothing says it, without starting something.
-    Unknown,
-}
-
-impl ToolState {
-    /// All states, in the order of reports.
-    pub const ALL: &'static [ToolState] =
-        &[ToolState::Available, ToolState::Missing, ToolState::Outdated, ToolState::Unknown];
-
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ToolState::Available => "available",
-            ToolState::Missing => "missing",
-            ToolState::Outdated => "outdated",
-            ToolState::Unknown => "unknown",
-        }
+words! {
+    /// Whether a tool is there.
+    ToolState {
+        /// Everything that it needs was seen.
+        Available = "available",
+        /// Something that it needs is missing.
+        Missing = "missing",
+        /// It is there, in a version that does not suit.
+        Outdated = "outdated",
+        /// Nothing says it, without starting something.
+        Unknown = "unknown",
     }
 }
 
@@ -428,22 +413,13 @@ pub fn docs(tool: &Tool) -> Option<Hint> {
     Some(format!("see {}", Redactor::new(&[]).redact_str(docs)).into())
 }
 
-/// What runs a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RunsIn {
-    /// Brigade, through the queue.
-    Brigade,
-    /// Only an agent's program.
-    Harness,
-}
-
-impl RunsIn {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RunsIn::Brigade => "brigade",
-            RunsIn::Harness => "harness",
-        }
+words! {
+    /// What runs a tool.
+    RunsIn {
+        /// Brigade, through the queue.
+        Brigade = "brigade",
+        /// Only an agent's program.
+        Harness = "harness",
     }
 }
 

@@ -1,27 +1,18 @@
 //! Searching tools by words.
 
 use crate::model::{Catalog, Tool, fold, label_key};
+use brigade_core::words;
 
-/// How a tool matches a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatchKind {
-    /// The text is its id or one of its aliases.
-    Exact,
-    /// The text is a part of its id, name, family, description, aliases, categories or capabilities, where `_`, `-` and
-    /// spaces are alike.
-    Phrase,
-    /// More than half of the words of the text are such parts, in any order.
-    Words,
-}
-
-impl MatchKind {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            MatchKind::Exact => "exact",
-            MatchKind::Phrase => "phrase",
-            MatchKind::Words => "words",
-        }
+words! {
+    /// How a tool matches a text.
+    MatchKind {
+        /// The text is its id or one of its aliases.
+        Exact = "exact",
+        /// The text is a part of its id, name, family, description, aliases, categories or capabilities, where `_`, `-`
+        /// and spaces are alike.
+        Phrase = "phrase",
+        /// More than half of the words of the text are such parts, in any order.
+        Words = "words",
     }
 }
 

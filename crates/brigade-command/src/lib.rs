@@ -30,12 +30,12 @@ pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{
-    Operands, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name, is_found_beside,
-    is_loaded_from, near_program,
+    ContainerOptions, Operands, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name,
+    is_found_beside, is_loaded_from, near_program,
 };
 pub use reads::{
-    Chain, Entry, Files, Kind, Link, NotBound, Reads, Seen, code_of_arguments, keeps_databases,
-    missing_script, never_bound, what_arguments_start, what_it_reads,
+    Chain, Entry, Files, Kind, Link, MappedFiles, NotBound, PackageJson, Reads, Seen, code_of_arguments,
+    keeps_databases, missing_script, never_bound, what_arguments_start, what_it_reads,
 };
 pub use shell_syntax::shell_syntax;
 pub use variables::{is_dangerous_variable, names_code};

@@ -5,6 +5,7 @@
 //! version (`/usr/bin/python3.11`).
 
 mod code_names;
+mod container;
 mod options;
 mod password;
 mod row;
@@ -13,6 +14,7 @@ mod table;
 use std::borrow::Cow;
 
 pub use code_names::{PACKAGE_FILES, is_code_name, is_found_beside, is_loaded_from};
+pub use container::ContainerOptions;
 pub(crate) use options::SQLITE_VALUED;
 pub use password::{Operands, Password, Place};
 pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
@@ -53,6 +55,10 @@ pub(crate) struct Row {
     pub(crate) starts: Option<Starts>,
     /// Whether `--secret` names a secret that is stored elsewhere.
     pub(crate) stores_secrets: bool,
+    /// Whether it takes the words before its command that have a `=` as variables to set.
+    pub(crate) sets_variables: bool,
+    /// The options of what runs a container, if variables of the program are given to it by name.
+    pub(crate) container: Option<ContainerOptions>,
     /// Whether names can have versions: `python3.11`, `bash-5.2`.
     pub(crate) versioned: bool,
 }
@@ -332,6 +338,16 @@ impl Program {
         let takes_value = |letter: char| self.row.spelling.valued.contains(letter) || takes_password(letter);
         let (at, letter) = bundle.char_indices().find(|(_, letter)| takes_value(*letter))?;
         Some((letter, 1 + at + letter.len_utf8()))
+    }
+
+    /// Tells whether it takes the words before its command that have a `=` as variables to set.
+    pub fn sets_variables(self) -> bool {
+        self.row.sets_variables
+    }
+
+    /// Returns the options of what runs a container, if variables of the program are given to it by name.
+    pub fn container_options(self) -> Option<ContainerOptions> {
+        self.row.container
     }
 
     /// Tells whether `--secret` names a secret that is stored elsewhere.

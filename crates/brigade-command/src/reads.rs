@@ -11,6 +11,7 @@ mod installed;
 mod javascript;
 mod make;
 mod moved;
+mod package_json;
 mod packages;
 mod python;
 mod recipes;
@@ -33,6 +34,7 @@ use crate::programs::{Finds, Program, Role, base_name, is_code_name, long_values
 use crate::risk::{self, Standing, Started};
 
 pub use chain::{Chain, Link};
+pub use package_json::{MappedFiles, PackageJson};
 pub(crate) use python::is_launching_module;
 pub(crate) use script::code_words;
 pub use script::{code_of_arguments, missing_script};
@@ -488,7 +490,7 @@ impl Finder<'_> {
         for folder in self.upwards(&self.directory) {
             reads.code.extend(row.files.iter().map(|file| folder.join(file)));
         }
-        if risk::is_env(known.name) {
+        if known.sets_variables() {
             self.environment(known, args, reads);
         }
         match row.finds {

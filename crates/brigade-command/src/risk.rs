@@ -39,7 +39,7 @@ pub use linked::behind_links;
 pub(crate) use shell_text::is_separator;
 pub use starts::{StartedCommand, started_commands};
 pub(crate) use starts::{is_unread, started, starts, words_of_code};
-pub(crate) use wrapper::{changed_directory, is_env, sets_variable};
+pub(crate) use wrapper::{changed_directory, sets_variable};
 
 /// One reason why a command line is high-risk.
 ///

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Hint;
+use crate::{Hint, words};
 
 /// A place in a file that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,26 +44,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// How serious an issue is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Information only; everything works.
-    Info,
-    /// Something will not work as its author expects.
-    Warning,
-    /// The entry cannot be used.
-    Error,
-}
-
-impl Severity {
-    /// Returns `info`, `warning` or `error`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
+words! {
+    /// How serious an issue is.
+    Severity {
+        /// Information only; everything works.
+        Info = "info",
+        /// Something will not work as its author expects.
+        Warning = "warning",
+        /// The entry cannot be used.
+        Error = "error",
     }
 }
 

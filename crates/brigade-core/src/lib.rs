@@ -28,7 +28,8 @@ mod report;
 mod schemas;
 pub mod text;
 mod time;
-mod words;
+#[doc(hidden)]
+pub mod words;
 pub mod yaml;
 
 pub use codes::reasons;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    AgentName, CallId, CheckpointId, Fingerprint, Hint, IssueType, Json, Label, Number, RunId, Severity,
+    AgentName, CallId, CheckpointId, Fingerprint, Hint, IssueType, Json, Label, Number, RunId,
     StoredFingerprint, Timestamp,
 };
 
@@ -57,7 +57,6 @@ plain! {
     Label: {"type": "string"};
     Number: {"type": "number"};
     RunId: {"type": "string"};
-    Severity: {"enum": ["info", "warning", "error"]};
     StoredFingerprint: {"type": "string", "pattern": "^[0-9a-f]{16}([0-9a-f]{48})?$"};
     AgentName: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"};
     Timestamp: {"type": "string"};

@@ -1,5 +1,15 @@
 //! Enums of keywords, as files and reports spell them.
 
+use std::borrow::Cow;
+use std::str::FromStr;
+
+#[cfg(feature = "schemas")]
+#[doc(hidden)]
+pub use schemars;
+#[doc(hidden)]
+pub use serde;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 /// An unknown keyword. Does not contain the keyword itself.
@@ -11,7 +21,7 @@ pub struct UnknownWord {
 }
 
 /// Defines an enum of keywords, listing each keyword once, with `ALL`, `EXPECTED`, `as_str`, `of`, `Display` and
-/// `FromStr`.
+/// `FromStr`. In documents it is the keyword.
 ///
 /// ```
 /// brigade_core::words! {
@@ -81,12 +91,181 @@ macro_rules! words {
                 $name::of(word).ok_or($crate::UnknownWord { expected: $name::EXPECTED })
             }
         }
+
+        impl $crate::words::serde::Serialize for $name {
+            fn serialize<S>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error>
+            where
+                S: $crate::words::serde::Serializer,
+            {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> $crate::words::serde::Deserialize<'de> for $name {
+            fn deserialize<D>(deserializer: D) -> ::core::result::Result<$name, D::Error>
+            where
+                D: $crate::words::serde::Deserializer<'de>,
+            {
+                $crate::words::read(deserializer)
+            }
+        }
+
+        $crate::word_schema!($name);
     };
+}
+
+/// Defines an enum of the keywords that records on disk have, with `ALL`, `as_str`, `from_word` and the serde form. A
+/// word that this version does not know is kept, in the variant `Other`.
+///
+/// ```
+/// brigade_core::open_words! {
+///     /// Who answered.
+///     Answerer {
+///         /// A person.
+///         Person = "person",
+///     }
+/// }
+///
+/// assert_eq!(Answerer::from_word("person"), Answerer::Person);
+/// assert_eq!(Answerer::from_word("robot").as_str(), "robot");
+/// ```
+#[macro_export]
+macro_rules! open_words {
+    (
+        $(#[$doc:meta])* $name:ident {
+            $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+            /// A word that this version does not know.
+            Other(::std::string::String),
+        }
+
+        impl $name {
+            /// Every word that this version knows, in the documented order.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// Returns the word in files and reports.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $($name::$variant => $word,)+
+                    $name::Other(word) => word,
+                }
+            }
+
+            /// Reads a word; an unknown one is kept.
+            pub fn from_word(word: &str) -> $name {
+                match word {
+                    $($word => $name::$variant,)+
+                    other => $name::Other(other.to_owned()),
+                }
+            }
+        }
+
+        /// No word, as where a record has none.
+        impl ::core::default::Default for $name {
+            fn default() -> $name {
+                $name::Other(::std::string::String::new())
+            }
+        }
+
+        impl ::core::fmt::Display for $name {
+            /// Writes the word, without what could control a terminal.
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(&$crate::text::escape_terminal(self.as_str()))
+            }
+        }
+
+        impl $crate::words::serde::Serialize for $name {
+            fn serialize<S>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error>
+            where
+                S: $crate::words::serde::Serializer,
+            {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> $crate::words::serde::Deserialize<'de> for $name {
+            fn deserialize<D>(deserializer: D) -> ::core::result::Result<$name, D::Error>
+            where
+                D: $crate::words::serde::Deserializer<'de>,
+            {
+                $crate::words::read_open(deserializer, $name::from_word)
+            }
+        }
+
+        $crate::word_schema!($name open);
+    };
+}
+
+/// Implements the JSON Schema of an enum of keywords: its words, or any text if other words are kept.
+#[cfg(feature = "schemas")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_schema {
+    ($name:ident) => {
+        $crate::word_schema!($name as {
+            let words = $name::ALL.iter().map(|word| word.as_str()).collect::<::std::vec::Vec<_>>();
+            $crate::words::schemars::json_schema!({"type": "string", "enum": words})
+        });
+    };
+    ($name:ident open) => {
+        $crate::word_schema!($name as { $crate::words::schemars::json_schema!({"type": "string"}) });
+    };
+    ($name:ident as $schema:block) => {
+        impl $crate::words::schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                ::core::stringify!($name).into()
+            }
+
+            fn json_schema(
+                _: &mut $crate::words::schemars::SchemaGenerator,
+            ) -> $crate::words::schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+
+/// Without schemas there is nothing to implement.
+#[cfg(not(feature = "schemas"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_schema {
+    ($($ignored:tt)*) => {};
+}
+
+/// Reads a keyword.
+#[doc(hidden)]
+pub fn read<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err = UnknownWord>,
+    D: Deserializer<'de>,
+{
+    Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+/// Reads a word, whatever it is.
+#[doc(hidden)]
+pub fn read_open<'de, T, D: Deserializer<'de>>(
+    deserializer: D,
+    from_word: fn(&str) -> T,
+) -> Result<T, D::Error> {
+    Ok(from_word(&Cow::<str>::deserialize(deserializer)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::UnknownWord;
+    use crate::Json;
+    use crate::json::{from_json, to_json};
 
     words! {
         /// One of a kind.
@@ -127,5 +306,32 @@ mod tests {
             UnknownWord { expected: Colour::EXPECTED }.to_string(),
             "expected one of red, dark-green, blue"
         );
+    }
+    open_words! {
+        /// Who answered.
+        Answerer {
+            /// A person.
+            Person = "person",
+        }
+    }
+
+    #[test]
+    fn documents_have_the_keyword() {
+        let json = Json::parse("[\"red\", \"dark-green\"]").unwrap();
+        let colours: Vec<Colour> = from_json(&json).unwrap();
+        assert_eq!(colours, [Colour::Red, Colour::DarkGreen]);
+        assert_eq!(to_json(&colours).unwrap(), json);
+        assert!(from_json::<Colour>(&Json::from("Red")).is_err());
+    }
+
+    #[test]
+    fn records_keep_words_that_are_not_known() {
+        assert_eq!(Answerer::ALL, [Answerer::Person]);
+        for (word, expect) in [("person", Answerer::Person), ("robot", Answerer::Other("robot".to_owned()))] {
+            let json = Json::from(word);
+            assert_eq!(from_json::<Answerer>(&json).unwrap(), expect);
+            assert_eq!(to_json(&expect).unwrap(), json);
+        }
+        assert_eq!(Answerer::Other("a\u{1b}b".to_owned()).to_string(), "a\\u{1b}b");
     }
 }

@@ -57,6 +57,7 @@ impl KitchenCleanReport {
 /// A worktree that was kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct KeptWorktree {
     /// The task.
     pub task: TaskId,
@@ -67,6 +68,7 @@ pub struct KeptWorktree {
 /// Work that was given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AbandonedWork {
     /// The task.
     pub task: TaskId,

@@ -71,6 +71,7 @@ impl Report for KitchenLogReport {
 /// The end of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct LogText {
     /// Where the log is, relative to the workspace.
     pub path: String,

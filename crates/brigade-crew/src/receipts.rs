@@ -84,6 +84,7 @@ pub enum RunEnd {
 /// A receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct KitchenReceipt {
     /// The version of the format.
     pub receipt_version: u32,
@@ -199,6 +200,7 @@ impl KitchenReceipt {
 /// A receipt that does not agree with the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ReceiptFinding {
     /// The run, or empty if that is not known.
     pub run: String,

@@ -2,6 +2,7 @@
 //!
 //! Each row names where its facts come from. A file whose place is not confirmed is read and never written.
 
+use brigade_core::words;
 use std::path::{Path, PathBuf};
 
 use crate::entry::{HttpForm, Part};
@@ -31,41 +32,23 @@ impl Platform {
     }
 }
 
-/// Whose file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// A file of the workspace.
-    Project,
-    /// A file of the user, for all workspaces.
-    User,
-}
-
-impl Scope {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Scope::Project => "project",
-            Scope::User => "user",
-        }
+words! {
+    /// Whose file it is.
+    Scope {
+        /// A file of the workspace.
+        Project = "project",
+        /// A file of the user, for all workspaces.
+        User = "user",
     }
 }
 
-/// How a client talks to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Transport {
-    /// It starts a program.
-    Stdio,
-    /// It reaches a server that runs.
-    Http,
-}
-
-impl Transport {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Transport::Stdio => "stdio",
-            Transport::Http => "http",
-        }
+words! {
+    /// How a client talks to the server.
+    Transport {
+        /// It starts a program.
+        Stdio = "stdio",
+        /// It reaches a server that runs.
+        Http = "http",
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{json, toml};
 /// What was written around an entry, so that removing it leaves no trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Traces {
     /// Whether the file was made.
     pub file: bool,

@@ -1,10 +1,38 @@
 //! What is found in the files of harnesses: entries, where they come from, and issues.
 
 use brigade_core::json::to_json;
-use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity};
+use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity, words};
 use serde::{Deserialize, Serialize};
 
 use crate::harness::{Extent, harness};
+
+words! {
+    /// A source of entries.
+    EntrySource {
+        /// MCP servers.
+        Mcp = "mcp",
+        /// Skills and commands.
+        Skill = "skill",
+        /// What only a harness can run.
+        Harness = "harness",
+    }
+}
+
+words! {
+    /// What became of a file or directory that was looked at.
+    FileStatus {
+        /// It was read.
+        Read = "read",
+        /// It is not there.
+        Absent = "absent",
+        /// It is not what it should be.
+        Broken = "broken",
+        /// It cannot be read, or is too large.
+        Unreadable = "unreadable",
+        /// It is a program, which would have to run to say something.
+        NotEvaluated = "not-evaluated",
+    }
+}
 
 /// A tool source that some harness knows. It is a description; nothing of it can be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,8 +42,8 @@ pub struct DiscoveredEntry {
     /// `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`; where definitions of one name differ, the `ref` of the first
     /// origin.
     pub id: String,
-    /// `mcp`, `skill` or `harness`.
-    pub source: String,
+    /// Where it comes from.
+    pub source: EntrySource,
     /// `mcp`, `skill`, `slash-command` or `custom`.
     pub family: String,
     /// The name in the files.
@@ -78,14 +106,15 @@ impl DiscoveredEntry {
 /// A place where an entry is defined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct EntryOrigin {
     /// `ID@HARNESS/SCOPE`; `#2` and so on follows where one file or scope has a name again.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The harness.
     pub harness: String,
-    /// `user`, `local`, `project` or `system`.
-    pub scope: String,
+    /// Whose file it is.
+    pub scope: Extent,
     /// The file, absolute.
     pub path: String,
     /// The keys that lead to it.
@@ -120,12 +149,12 @@ pub(crate) fn changed_members(before: &DiscoveredEntry, after: &DiscoveredEntry)
 ///
 /// A name that reads like the place of another entry (`github@cursor/user`) has its `@` and `%` escaped, so that no
 /// id is the `ref` of something else.
-pub(crate) fn plain_id(source: &str, name: &str) -> String {
+pub(crate) fn plain_id(source: EntrySource, name: &str) -> String {
     let may_be_placed = name.bytes().any(|byte| byte == b'@' || byte == b'%');
     if may_be_placed && (is_placed(name) || name.contains("%40") || name.contains("%25")) {
         return format!("{source}:{}", name.replace('%', "%25").replace('@', "%40"));
     }
-    [source, ":", name].concat()
+    [source.as_str(), ":", name].concat()
 }
 
 /// Returns whether a name ends in `@HARNESS/SCOPE`, with a number or without.
@@ -137,7 +166,7 @@ fn is_placed(name: &str) -> bool {
         Some((scope, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => scope,
         _ => scope,
     };
-    harness(label).is_some() && Extent::ALL.iter().any(|extent| extent.as_str() == scope)
+    harness(label).is_some() && Extent::of(scope).is_some()
 }
 
 /// A harness, and what was looked at.
@@ -160,12 +189,12 @@ pub struct HarnessFiles {
 pub struct FileState {
     /// The path, absolute.
     pub path: String,
-    /// `user`, `local`, `project` or `system`.
-    pub scope: String,
+    /// Whose file it is.
+    pub scope: Extent,
     /// What it says: `mcp` or `skill`.
-    pub source: String,
-    /// `read`, `absent`, `broken`, `unreadable` or `not-evaluated`.
-    pub status: String,
+    pub source: EntrySource,
+    /// What became of it.
+    pub status: FileStatus,
     /// How many entries it has.
     pub entry_count: usize,
     /// Where it is broken: the line, from 1.

@@ -5,6 +5,7 @@
 
 mod table;
 
+use brigade_core::words;
 use std::path::{Path, PathBuf};
 
 use crate::client::{Client, Files, Format, Scope, client, moved};
@@ -13,32 +14,21 @@ use crate::spelling::Spelling;
 use crate::switches::SwitchFile;
 use table::HARNESSES;
 
-/// For whom a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Extent {
-    /// The user, in all workspaces.
-    User,
-    /// The user, in one workspace.
-    Local,
-    /// Everybody in the workspace.
-    Project,
-    /// Everybody on the machine.
-    System,
+words! {
+    /// For whom a file is.
+    Extent {
+        /// The user, in all workspaces.
+        User = "user",
+        /// The user, in one workspace.
+        Local = "local",
+        /// Everybody in the workspace.
+        Project = "project",
+        /// Everybody on the machine.
+        System = "system",
+    }
 }
 
 impl Extent {
-    pub(crate) const ALL: [Extent; 4] = [Extent::User, Extent::Local, Extent::Project, Extent::System];
-
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Extent::User => "user",
-            Extent::Local => "local",
-            Extent::Project => "project",
-            Extent::System => "system",
-        }
-    }
-
     /// Returns whether a request for the files of a scope means this one. What is local counts as the workspace's, and
     /// what is the machine's as the user's.
     pub fn is_of(self, scope: Scope) -> bool {

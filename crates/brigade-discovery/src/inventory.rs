@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use brigade_core::{Fingerprint, IssueType, closest};
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, changed_members, plain_id};
 use crate::harness::{Extent, Harness};
 use crate::launch::{Launch, Launches};
 
@@ -104,7 +104,7 @@ pub fn name_entries(entries: &[DiscoveredEntry], issues: &mut [DiscoveryIssue]) 
     let named: HashSet<&str> = issues.iter().filter_map(|issue| issue.entry_id.as_deref()).collect();
     let mut places: HashMap<(String, &str, Option<usize>), &str> = HashMap::new();
     for entry in entries {
-        let id = plain_id(&entry.source, &entry.name);
+        let id = plain_id(entry.source, &entry.name);
         if !named.contains(id.as_str()) {
             continue;
         }
@@ -213,9 +213,9 @@ pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
     let native = |tool: &&str| {
         let id = format!("harness:{label}.{tool}");
         let origin = EntryOrigin {
-            reference: format!("{id}@{label}/{}", Extent::User.as_str()),
+            reference: format!("{id}@{label}/{}", Extent::User),
             harness: label.to_owned(),
-            scope: Extent::User.as_str().to_owned(),
+            scope: Extent::User,
             path: path.to_owned(),
             key_path: None,
             line: None,
@@ -223,7 +223,7 @@ pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
         };
         DiscoveredEntry {
             id,
-            source: "harness".to_owned(),
+            source: EntrySource::Harness,
             family: "custom".to_owned(),
             name: (*tool).to_owned(),
             description: Some(format!("A tool of {} itself, from its documentation", harness.program.title)),

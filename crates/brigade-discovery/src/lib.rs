@@ -69,7 +69,9 @@ pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, clien
 pub use connected::{Connected, ConnectedEntry, NotRead};
 pub use edit::{Put, Refused, Taken, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
-pub use found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles};
+pub use found::{
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState, FileStatus, HarnessFiles,
+};
 pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
 pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};
 pub use inventory::{Inventory, NotOne, name_entries, named, natives};

@@ -11,7 +11,7 @@ use toml_edit::Document;
 
 use crate::client::Format;
 use crate::edit::{Refused, at, decode, is_blank};
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
 use crate::launch::Launch;
@@ -76,11 +76,11 @@ impl Source<'_> {
         line: Option<usize>,
         enabled: bool,
     ) -> EntryOrigin {
-        let (harness, scope) = (self.harness.label(), self.extent.as_str());
+        let (harness, scope) = (self.harness.label(), self.extent);
         EntryOrigin {
             reference: format!("{id}@{harness}/{scope}"),
             harness: harness.to_owned(),
-            scope: scope.to_owned(),
+            scope,
             path: self.path.to_owned(),
             key_path,
             line,
@@ -180,7 +180,7 @@ fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
             true => placed.without_name(masked),
             false => (placed.name.clone(), placed.key_path.clone()),
         };
-        let id = plain_id("mcp", &name);
+        let id = plain_id(EntrySource::Mcp, &name);
         let issue = |code: IssueType, message: String| DiscoveryIssue {
             entry_id: Some(id.clone()),
             ..source.issue(code, message, Some(placed.at))

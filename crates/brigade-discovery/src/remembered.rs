@@ -41,6 +41,7 @@ pub enum NotRemembered {
 /// An entry that is not what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ChangedEntry {
     /// The id of the entry.
     pub id: String,

@@ -7,7 +7,7 @@ use brigade_redact::{Redactor, looks_secret_value};
 use toml_edit::Document;
 
 use crate::edit::{at, decode};
-use crate::found::{DiscoveredEntry, DiscoveryIssue, plain_id};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntrySource, plain_id};
 use crate::read::{LONGEST_NAME, Reading, Source};
 use crate::toml::json_of;
 
@@ -97,7 +97,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
             } else {
                 "the name is not 1 to 64 of a-z, 0-9 and `-`"
             };
-            let id = plain_id("skill", name);
+            let id = plain_id(EntrySource::Skill, name);
             let issue = file.source.issue(IssueType::NameUnusual, message, Some(At { line: 1, column: 1 }));
             reading.issues.push(DiscoveryIssue { entry_id: Some(id), ..issue });
         }
@@ -173,7 +173,7 @@ fn push(
         reading.issues.push(file.source.issue(IssueType::NameUnusual, message, None));
         return;
     }
-    let id = plain_id("skill", name);
+    let id = plain_id(EntrySource::Skill, name);
     if escape_terminal(name) != name {
         let message = "the name has characters that are not shown";
         let issue = file.source.issue(IssueType::NameUnusual, message, None);
@@ -199,7 +199,7 @@ fn push(
     let origin = file.source.origin(&id, None, Some(1), true);
     reading.entries.push(DiscoveredEntry {
         id,
-        source: "skill".to_owned(),
+        source: EntrySource::Skill,
         family: family.to_owned(),
         name: name.to_owned(),
         description,

@@ -11,7 +11,7 @@ use brigade_redact::{
 };
 
 use crate::entry::{NAME, is_ours};
-use crate::found::{DiscoveredEntry, plain_id};
+use crate::found::{DiscoveredEntry, EntrySource, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{Held, values};
@@ -175,8 +175,8 @@ impl Reader<'_> {
             );
         }
         Some(DiscoveredEntry {
-            id: plain_id("mcp", name),
-            source: "mcp".to_owned(),
+            id: plain_id(EntrySource::Mcp, name),
+            source: EntrySource::Mcp,
             family: "mcp".to_owned(),
             name: name.to_owned(),
             description,

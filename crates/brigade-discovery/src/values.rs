@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use brigade_command::{Program, Role};
 use brigade_redact::{
     MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, header_of_curl, is_header_option,
     is_of_bundle, is_program, is_variable_option, key_in, name_of_pair, object_with_values, pair_at,
@@ -15,24 +16,16 @@ use crate::spelling::is_secret;
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
 
-/// Programs and commands of shells that take `NAME=VALUE` before anything else, in any case of the name.
-const ASSIGNING: &[&str] = &[
-    "cross-env",
-    "cross-env-shell",
-    "declare",
-    "doas",
-    "dotenv",
-    "dotenvx",
-    "env",
-    "export",
-    "genv",
-    "local",
-    "readonly",
-    "set",
-    "setx",
-    "sudo",
-    "typeset",
-];
+/// Commands of shells, and of tools that keep variables, that take `NAME=VALUE` before anything else, in any case of
+/// the name. They start nothing behind it, so the table of programs does not have this of them.
+const ASSIGNING: &[&str] =
+    &["declare", "dotenv", "dotenvx", "export", "local", "readonly", "set", "setx", "typeset"];
+
+/// Returns whether a program or command takes `NAME=VALUE` before anything else.
+fn sets_variables(word: &str) -> bool {
+    let sets = |program: Program| program.sets_variables() || program.role() == Role::Privilege;
+    is_program(word, ASSIGNING) || Program::of(word).is_some_and(sets)
+}
 
 /// How deep texts for shells are read in each other.
 const DEEPEST: usize = 8;
@@ -80,7 +73,7 @@ fn read(words: &[&str], starts: &[bool], depth: usize) -> Vec<Option<Held>> {
     for (at, word) in words.iter().enumerate() {
         assigns |= starts[at];
         found.push(value_of(words, at, assigns, &in_container, depth));
-        let is_known = is_program(word, ASSIGNING);
+        let is_known = sets_variables(word);
         let stays = word.contains('=') || word.starts_with('-') || is_operand;
         is_operand =
             assigns && matches!(*word, "-u" | "-C" | "-S" | "-f" | "-g" | "-p" | "--unset" | "--chdir");

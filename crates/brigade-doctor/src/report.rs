@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use brigade_core::{Fingerprint, NextStep};
+use brigade_core::{Fingerprint, NextStep, Severity};
 use brigade_policy::Label;
+use brigade_projection::ProjectionStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::issue::Issue;
@@ -31,8 +32,8 @@ pub struct IssueReport {
     pub description: Option<String>,
     /// The problem, as a sentence without a final period.
     pub detail: String,
-    /// `error`, `warning` or `info`.
-    pub severity: Cow<'static, str>,
+    /// The severity.
+    pub severity: Severity,
     /// The fingerprint; it stays the same while the issue is the same.
     pub fingerprint: String,
     /// The command that fixes the issue or shows more.
@@ -67,7 +68,7 @@ pub struct IssueReport {
 #[non_exhaustive]
 pub struct ProjectionMarks {
     /// The status.
-    pub projection_status: Option<Cow<'static, str>>,
+    pub projection_status: Option<ProjectionStatus>,
     /// The fingerprint of the source text.
     pub tool_source_fingerprint: Option<String>,
     /// The fingerprint of the planned content.
@@ -100,7 +101,7 @@ impl IssueReport {
             projection_target: mark.and_then(|mark| mark.target.as_deref()).map(absolute),
             description: issue.description.clone(),
             detail: issue.detail.clone(),
-            severity: issue.severity.as_str().into(),
+            severity: issue.severity,
             help: Some(fix.clone()).filter(|fix| !fix.is_empty()),
             fix,
             file: place.map(|place| place.file.clone()),
@@ -112,7 +113,7 @@ impl IssueReport {
             checkpoint_id: issue.checkpoint_id.clone(),
             projection: mark.map(|mark| {
                 Box::new(ProjectionMarks {
-                    projection_status: mark.status.map(|status| status.as_str().into()),
+                    projection_status: mark.status,
                     tool_source_fingerprint: hex(mark.source),
                     expected_projection_fingerprint: hex(mark.expected),
                     actual_projection_fingerprint: hex(mark.actual),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_call::{RuntimeHealth, RuntimeMetadata, RuntimeStatus};
 use brigade_catalog::{Masks, Runtime};
-use brigade_core::{Spell, Timestamp};
+use brigade_core::{Spell, Timestamp, words};
 
 pub use issue::RuntimeIssue;
 pub use needed::{needed_runtime, not_usable};
@@ -37,25 +37,15 @@ impl Health {
     }
 }
 
-/// The state of a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RuntimeState {
-    /// Its process is running.
-    Running,
-    /// No process is running.
-    Stopped,
-    /// No process is running, but there is a pid file.
-    Stale,
-}
-
-impl RuntimeState {
-    /// Returns `running`, `stopped` or `stale`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RuntimeState::Running => "running",
-            RuntimeState::Stopped => "stopped",
-            RuntimeState::Stale => "stale",
-        }
+words! {
+    /// The state of a runtime.
+    RuntimeState {
+        /// Its process is running.
+        Running = "running",
+        /// No process is running.
+        Stopped = "stopped",
+        /// No process is running, but there is a pid file.
+        Stale = "stale",
     }
 }
 

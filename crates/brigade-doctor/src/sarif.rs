@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_core::{IssueType, Severity};
+use brigade_core::{IssueType, Severity, words};
 use serde::{Deserialize, Serialize};
 
 use crate::report::IssueReport;
@@ -84,8 +84,20 @@ pub struct SarifText {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SarifLevel {
-    /// `error`, `warning` or `note`.
-    pub level: Cow<'static, str>,
+    /// The level.
+    pub level: ResultLevel,
+}
+
+words! {
+    /// A level of SARIF.
+    ResultLevel {
+        /// An error.
+        Error = "error",
+        /// A warning.
+        Warning = "warning",
+        /// Information only.
+        Note = "note",
+    }
 }
 
 /// The area of a type of issue.
@@ -101,8 +113,8 @@ pub struct SarifTags {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SarifResult {
-    /// `error`, `warning` or `note`.
-    pub level: Cow<'static, str>,
+    /// The level.
+    pub level: ResultLevel,
     /// Where it is; there is one place.
     pub locations: Vec<SarifLocation>,
     /// The tool and what is wrong.
@@ -184,11 +196,11 @@ pub fn sarif(issues: impl IntoIterator<Item = IssueReport>, catalog: &str) -> Sa
     }
 }
 
-fn level(severity: Severity) -> &'static str {
+fn level(severity: Severity) -> ResultLevel {
     match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "note",
+        Severity::Error => ResultLevel::Error,
+        Severity::Warning => ResultLevel::Warning,
+        Severity::Info => ResultLevel::Note,
     }
 }
 
@@ -201,17 +213,12 @@ fn rule(kind: IssueType) -> SarifRule {
         id: kind.code().into(),
         short_description: text(kind.title()),
         full_description: text(kind.explanation()),
-        default_configuration: SarifLevel { level: level(kind.severity()).into() },
+        default_configuration: SarifLevel { level: level(kind.severity()) },
         properties: SarifTags { tags: vec![kind.area().as_str().into()] },
     }
 }
 
 fn result(issue: IssueReport, catalog: &str) -> SarifResult {
-    let level = match &*issue.severity {
-        "error" => level(Severity::Error),
-        "info" => level(Severity::Info),
-        _ => level(Severity::Warning),
-    };
     let message = match &issue.tool_id {
         Some(tool) => format!("{tool}: {}", issue.detail),
         None => issue.detail,
@@ -222,7 +229,7 @@ fn result(issue: IssueReport, catalog: &str) -> SarifResult {
     SarifResult {
         rule_index: IssueType::all().iter().position(|kind| kind.code() == issue.issue_type),
         rule_id: issue.issue_type,
-        level: level.into(),
+        level: level(issue.severity),
         message: text(message),
         partial_fingerprints: BTreeMap::from([("brigadeIssue/v1".to_owned(), issue.fingerprint)]),
         properties: SarifFix { fix: issue.fix.as_str().to_owned() },

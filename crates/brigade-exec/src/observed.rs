@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brigade_call::{
-    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, PYTHON_CACHE, RunObserved,
-    SandboxUsed, binds_file, data_folder, pattern_of,
+    DeniedUse, ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, PYTHON_CACHE,
+    RunObserved, SandboxUsed, SocketUse, binds_file, data_folder, pattern_of,
 };
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
 use brigade_fs::{Fs, Location, RelPath};
-use brigade_process::{Observation, Observed};
+use brigade_process::{Attempt, Observation, Observed};
 use brigade_redact::Redactor;
 
 use crate::closed::KEPT;
@@ -41,13 +41,13 @@ pub(crate) fn observed(
 ) -> Option<RunObserved> {
     match (watch, observation) {
         (Watch::Unchanged(run), _) => Some(RunObserved {
-            state: ObservedState::Unchanged.as_str().to_owned(),
+            state: ObservedState::Unchanged,
             run_id: Some(run.to_string()),
             ..RunObserved::default()
         }),
         (_, Some(Observation::Done(observed))) => Some(seen(observed, redactor)),
         (_, Some(Observation::Unavailable(reason))) => Some(RunObserved {
-            state: ObservedState::Unavailable.as_str().to_owned(),
+            state: ObservedState::Unavailable,
             reason: Some(redactor.redact_str(reason)),
             ..RunObserved::default()
         }),
@@ -74,19 +74,24 @@ fn seen(observed: &Observed, redactor: &Redactor) -> RunObserved {
     let address = |seen: &brigade_process::ObservedAddress| ObservedAddress {
         address: redactor.redact_str(&seen.address),
         port: seen.port,
-        what: if seen.is_bound { "bind" } else { "connect" }.to_owned(),
+        what: if seen.is_bound { SocketUse::Bind } else { SocketUse::Connect },
         ..ObservedAddress::default()
     };
     let denial = |denied: &brigade_process::ObservedDenial| ObservedDenial {
         path: text(&denied.path),
-        what: denied.what.name().to_owned(),
+        what: match denied.what {
+            Attempt::Read => DeniedUse::Read,
+            Attempt::Write => DeniedUse::Write,
+            Attempt::Execute => DeniedUse::Execute,
+            Attempt::Create => DeniedUse::Create,
+        },
         ..ObservedDenial::default()
     };
     let full = observed.is_truncated.then_some(FULL);
     let unseen: Vec<String> = observed.unseen.iter().copied().chain(full).map(str::to_owned).collect();
     let counts = observed.counts;
     RunObserved {
-        state: ObservedState::Observed.as_str().to_owned(),
+        state: ObservedState::Observed,
         complete: unseen.is_empty(),
         unseen: Some(unseen).filter(|unseen| !unseen.is_empty()),
         truncated: observed.is_truncated,
@@ -180,20 +185,21 @@ pub fn denials(
     let mut seen = BTreeSet::new();
     let mut told = Vec::new();
     for denied in observed.denied.iter().flatten().filter(|denied| !denied.path.starts_with('/')) {
-        let (path, what) = (denied.path.as_str(), denied.what.as_str());
+        let (path, what) = (denied.path.as_str(), &denied.what);
         let is_kept = path.split('/').any(|part| KEPT.contains(&part));
         // Python works the same without its cache, and git without a fresh index.
-        let is_noise = path.split('/').any(|part| part == PYTHON_CACHE) || (is_kept && what == "write");
-        if is_noise || !seen.insert((path, what == "write")) {
+        let is_noise =
+            path.split('/').any(|part| part == PYTHON_CACHE) || (is_kept && *what == DeniedUse::Write);
+        if is_noise || !seen.insert((path, *what == DeniedUse::Write)) {
             continue;
         }
         let shown = escape_terminal(path);
         let link = links_on(fs, &fs.root().join(path)).into_iter().next();
-        let is_its_own = what == "read" && wrote.contains(path);
-        let (what, done) = if is_its_own { ("create", "wrote") } else { (what, "made") };
+        let is_its_own = *what == DeniedUse::Read && wrote.contains(path);
+        let (what, done) = if is_its_own { (&DeniedUse::Create, "wrote") } else { (what, "made") };
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
-            ("write", _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
+            (DeniedUse::Write, _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
                 // SQLite opens for writing first, and reads where it may not write.
                 if !writes && completed {
                     continue;
@@ -211,21 +217,21 @@ pub fn denials(
                     ),
                 }
             }
-            ("write", _) if binds_file(files, path) => format!(
+            (DeniedUse::Write, _) if binds_file(files, path) => format!(
                 "denied: writing {shown}: what an approval binds is not written; let the tool write another file, or name \
                  this one in an argument or in data instead of `command` and `code`"
             ),
-            ("write", _) if !writes && completed => format!(
+            (DeniedUse::Write, _) if !writes && completed => format!(
                 "denied: writing {shown}, and the run completed without it; if it is needed, add local-write to effects of the \
                  tool"
             ),
-            ("write", _) if !writes => {
+            (DeniedUse::Write, _) if !writes => {
                 declared(format!("denied: writing {shown}; add local-write to effects of the tool"))
             }
-            ("write", _) => {
+            (DeniedUse::Write, _) => {
                 format!("denied: writing {shown}: the policy, git or the modes of the file keep it as it is")
             }
-            ("create" | "read", None) if is_beside_database(fs, path) => match data_folder(files, path) {
+            (DeniedUse::Create | DeniedUse::Read, None) if is_beside_database(fs, path) => match data_folder(files, path) {
                 Some(folder) => declared(format!(
                     "denied: reading {shown}, which SQLite makes beside its database; add `{}/**` to data of the tool",
                     escape_terminal(folder)
@@ -235,7 +241,7 @@ pub fn denials(
                      it, and add `DIRECTORY/**` to data of the tool"
                 ),
             },
-            ("create", _) => match data_folder(files, path) {
+            (DeniedUse::Create, _) => match data_folder(files, path) {
                 Some(folder) if data.contains(&format!("{}/**", pattern_of(folder))) => format!(
                     "denied: reading {shown}, which the run {done} itself: `{folder}/**` in data of the tool opens the \
                      directory if it is there when the run starts, so make it before",
@@ -261,7 +267,7 @@ pub fn denials(
             (_, Some(_)) => format!(
                 "denied: {shown}, a link, and a closed workspace follows none: let the tool name its target"
             ),
-            ("execute", None) => declared(format!("denied: executing {shown}; add it to code of the tool")),
+            (DeniedUse::Execute, None) => declared(format!("denied: executing {shown}; add it to code of the tool")),
             (_, None) => declared(format!("denied: {shown}; add it to code or data of the tool")),
         });
     }
@@ -326,7 +332,6 @@ fn is_library(fs: &dyn Fs, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use brigade_process::Attempt;
     use brigade_redact::SecretValue;
 
     use super::*;

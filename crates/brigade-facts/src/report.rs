@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_catalog::{ApprovalMode, Tool};
+use brigade_catalog::{ApprovalMode, Family, Tool};
 use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_doctor::IssueReport;
@@ -25,7 +25,7 @@ pub struct ToolSummary {
     /// The display name.
     pub name: String,
     /// The family; absent if the entry is broken.
-    pub family: Option<String>,
+    pub family: Option<Family>,
     /// Whether the tool is enabled.
     pub enabled: bool,
     /// The description.
@@ -108,7 +108,7 @@ pub struct Contract {
     /// The display name.
     pub name: String,
     /// The family; absent if the entry is broken.
-    pub family: Option<String>,
+    pub family: Option<Family>,
     /// The description.
     pub description: String,
     /// The command.
@@ -130,7 +130,7 @@ pub struct Contract {
     /// The name of the tool at that server.
     pub mcp_tool_name: Option<String>,
     /// The approval mode.
-    pub approval_mode: String,
+    pub approval_mode: ApprovalMode,
     /// The permission labels.
     pub permissions: Vec<String>,
     /// The effect labels.
@@ -159,7 +159,7 @@ pub struct ToolLine {
     /// The display name.
     pub name: String,
     /// The family; absent if the entry is broken.
-    pub family: Option<String>,
+    pub family: Option<Family>,
     /// The description.
     pub description: String,
     /// The supported harnesses.
@@ -245,7 +245,7 @@ impl ToolSummary {
         ToolSummary {
             id: tool.id.as_str().to_owned(),
             name: tool.name.clone(),
-            family: family(tool),
+            family: tool.family,
             enabled: tool.enabled,
             description: tool.description.clone().unwrap_or_default(),
             supported_harnesses: tool.supported_harnesses.clone(),
@@ -298,7 +298,7 @@ impl Contract {
         Contract {
             tool_id: tool.id.as_str().to_owned(),
             name: tool.name.clone(),
-            family: family(tool),
+            family: tool.family,
             description: tool.description.clone().unwrap_or_default(),
             command: tool.command.clone(),
             timeout: tool.timeout.map(|timeout| timeout.get()),
@@ -309,7 +309,7 @@ impl Contract {
             runtime_health_path: tool.runtime_health_path.clone(),
             mcp_server_id: tool.mcp_server_id.clone(),
             mcp_tool_name: tool.mcp_tool_name.clone(),
-            approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never).as_str().to_owned(),
+            approval_mode: tool.approval_mode.unwrap_or(ApprovalMode::Never),
             permissions: tool.permissions.clone(),
             effects: tool.effects.clone(),
             env_labels: tool.env_labels.iter().map(|label| shown_label(label).to_owned()).collect(),
@@ -329,7 +329,7 @@ impl ToolLine {
         ToolLine {
             id: tool.id.as_str().to_owned(),
             name: tool.name.clone(),
-            family: family(tool),
+            family: tool.family,
             description: tool.description.clone().unwrap_or_default(),
             supported_harnesses: tool.supported_harnesses.clone(),
             broken: tool.is_broken,
@@ -378,8 +378,4 @@ fn document_path(tool: &Tool, path: &Option<String>, absolute: impl Fn(&str) -> 
         Some(directory) => directory.join(path).display().to_string(),
         None => absolute(path),
     })
-}
-
-fn family(tool: &Tool) -> Option<String> {
-    tool.family.map(|family| family.as_str().to_owned())
 }

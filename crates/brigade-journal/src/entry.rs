@@ -181,6 +181,7 @@ impl Peeked {
 ///
 /// Valid only in the journal generation that it names, because a rewritten journal has other lines after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BatchMark {
     /// The journal generation that the batch was appended to.
     pub generation: u64,

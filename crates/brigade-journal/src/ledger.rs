@@ -34,6 +34,7 @@ pub(crate) const NO_HASH: &str = "0000000000000000000000000000000000000000000000
 /// An entry of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct LedgerEntry {
     /// The version of the format.
     #[serde(default)]

@@ -82,6 +82,7 @@ pub struct Approval {
 
 /// A service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ServiceLife {
     /// Its id.
     pub id: String,
@@ -251,6 +252,7 @@ impl Feedback {
 
 /// The run of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AttemptRun {
     /// The number of the attempt, over all tiers.
     pub number: u64,
@@ -266,6 +268,7 @@ pub struct AttemptRun {
 
 /// What the journal says about a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskLife {
     /// Where it stands.
     pub stage: Stage,
@@ -391,6 +394,7 @@ pub struct TaskEvent {
 
 /// A review of the PRD.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PhaseEvent {
     /// How many tasks were done.
     pub completed: u64,
@@ -406,6 +410,7 @@ pub struct PhaseEvent {
 
 /// A decision about scope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ScopeEvent {
     /// The task.
     pub task: TaskId,
@@ -423,6 +428,7 @@ pub struct ScopeEvent {
 
 /// A decision about a failure that no person made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WalkawayEvent {
     /// The task.
     pub task: TaskId,

@@ -72,6 +72,7 @@ pub struct Manifest {
 /// A command that runs tests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TestCommand {
     /// The command.
     pub command: String,

@@ -10,6 +10,7 @@ use crate::words::Words;
 /// Which tier begins with a task, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Route {
     /// The tier.
     pub tier: Tier,
@@ -149,7 +150,8 @@ fn scored(task: &Task) -> Route {
     Route { tier, reason }
 }
 
-/// Programs that only look at files and texts.
+/// Programs that only look at files and texts, as PRDs use them. This guesses what a command is meant to verify, as
+/// v0.30 did. It says nothing of what a program may do, which is in the table of programs.
 const READERS: &[&str] = &[
     "[", "[[", "ack", "ag", "awk", "basename", "cat", "cmp", "cut", "diff", "dirname", "echo", "egrep",
     "false", "fgrep", "file", "find", "git", "grep", "head", "jq", "ls", "printf", "readlink", "rg", "sed",

@@ -80,8 +80,8 @@ pub use pins::{
 pub use requester::{McpLog, Named, NoReply, Question, QuestionKind, Reply, Requester};
 pub use result::{ToolError, ToolResult};
 pub use rows::{
-    ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
-    ServerSummary, server_issues,
+    ImportAction, ImportedTool, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport,
+    OfferedTool, PinCheck, PinState, PinSummary, ServerSummary, server_issues,
 };
 pub use server::{Farewell, RequestTerms, ServerEnd, ServerRequest, ServerStart, ServerWatcher};
 pub use shrink::{Members, shrink};

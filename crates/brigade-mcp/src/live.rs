@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::text::{escape_terminal, short};
-use brigade_core::{Json, NextStep, Place};
+use brigade_core::{Json, NextStep, Place, Severity};
 use brigade_fs::FsError;
 
 use crate::asking::Silence;
 use crate::exchange::Exchange;
 use crate::pin::{ListedTool, diff};
 use crate::pins::{FirstTime, McpTool, PinRecord, PinStore, ServerCommand};
-use crate::rows::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport, server_issues};
+use crate::rows::{LiveIssue, LiveReport, LiveServerReport, LiveToolReport, PinCheck, server_issues};
 
 /// What a list is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn compare(comparison: &Comparison<'_>, asked: &[Asked<'_>]) -> Result<LiveRepor
         for pin in pins.iter().filter(|pin| !reached.contains(pin.tool.server.as_str())) {
             let message = "no enabled tool of the catalog says how the server is started".to_owned();
             report.issues.push(LiveIssue {
-                severity: "info".into(),
+                severity: Severity::Info,
                 hint: Some(NextStep::ShowPin(pin.id()).into()),
                 ..issue("mcp_no_server", &pin.tool.server, Some(&pin.tool.tool), message)
             });
@@ -213,7 +213,7 @@ fn live_tool(
         tool: mcp.tool.clone(),
         is_listed: found.len() == 1,
         description: found.first().and_then(|listed| listed.description.clone()),
-        pin: "none".into(),
+        pin: PinCheck::None,
         contract_changes: Vec::new(),
     };
     if 1 < found.len() {
@@ -224,7 +224,7 @@ fn live_tool(
     }
     if let Some(pin) = pin {
         let of_pin = pin_issue(pin, found.first().copied(), against);
-        line.pin = if of_pin.is_some() { "changed" } else { "holds" }.into();
+        line.pin = if of_pin.is_some() { PinCheck::Changed } else { PinCheck::Holds };
         issues.extend(of_pin);
     } else if found.is_empty() {
         let message = "the server lists no tool of this name".to_owned();
@@ -351,7 +351,7 @@ fn new_tools(
     };
     let runtime = asked.tools.first().and_then(|tool| tool.runtime_id.as_deref());
     Some(LiveIssue {
-        severity: "info".into(),
+        severity: Severity::Info,
         hint: runtime.map(|runtime| NextStep::TryImportMcp(runtime.to_owned()).into()),
         ..issue("mcp_tool_new", &asked.server, None, message)
     })
@@ -374,7 +374,7 @@ fn summary(asked: &Asked<'_>) -> LiveServerReport {
 fn issue(code: &'static str, server: &str, tool: Option<&str>, message: String) -> LiveIssue {
     LiveIssue {
         code: code.into(),
-        severity: "warning".into(),
+        severity: Severity::Warning,
         server: server.to_owned(),
         tool: tool.map(str::to_owned),
         message,

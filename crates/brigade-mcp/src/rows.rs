@@ -2,12 +2,58 @@
 
 use std::borrow::Cow;
 
-use brigade_core::{Hint, Json, NextStep, Spell};
+use brigade_core::{Hint, Json, NextStep, Severity, Spell, words};
 use brigade_policy::ErrorLine;
 use serde::{Deserialize, Serialize};
 
 use crate::pin::Pin;
 use crate::pins::{PINS, PinRecord, ServerState, sentence};
+
+words! {
+    /// The state of a pin.
+    PinState {
+        /// The server lists the tool as it is pinned.
+        Pinned = "pinned",
+        /// The server listed the tool differently since, so calls are refused until one is approved again.
+        Changed = "changed",
+        /// The server no longer lists the tool.
+        Vanished = "vanished",
+    }
+}
+
+words! {
+    /// The state of a server's list.
+    ListState {
+        /// It is as it was when it became known, or was accepted.
+        Known = "known",
+        /// Tools appeared or vanished.
+        Changed = "changed",
+    }
+}
+
+words! {
+    /// How a server's listing of a tool compares with the pin.
+    PinCheck {
+        /// There is no pin.
+        None = "none",
+        /// They are the same.
+        Holds = "holds",
+        /// They differ.
+        Changed = "changed",
+    }
+}
+
+words! {
+    /// What an import does with a tool of a server.
+    ImportAction {
+        /// It is added.
+        Add = "add",
+        /// It would be added.
+        WouldAdd = "would-add",
+        /// It is left out.
+        Skip = "skip",
+    }
+}
 
 /// One pin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,9 +66,8 @@ pub struct PinSummary {
     pub server: String,
     /// The name of the tool at that server.
     pub tool: String,
-    /// `pinned`; `changed` if the server listed the tool differently since, so calls are refused until one is approved
-    /// again; `vanished` if the server no longer lists it.
-    pub state: Cow<'static, str>,
+    /// The state.
+    pub state: PinState,
     /// The fingerprint of the pinned listing.
     pub fingerprint: String,
     /// When the listing was pinned or accepted.
@@ -47,11 +92,10 @@ impl PinSummary {
             server: record.tool.server.clone(),
             tool: record.tool.tool.clone(),
             state: match (&record.missing_since, record.offered.is_some()) {
-                (Some(_), _) => "vanished",
-                (None, true) => "changed",
-                (None, false) => "pinned",
-            }
-            .into(),
+                (Some(_), _) => PinState::Vanished,
+                (None, true) => PinState::Changed,
+                (None, false) => PinState::Pinned,
+            },
             fingerprint: record.pin.fingerprint().to_hex(),
             pinned_at: record.pin.pinned_at().to_string(),
             offered_at: record.offered.as_ref().map(|offered| offered.pinned_at().to_string()),
@@ -72,8 +116,8 @@ pub struct ServerSummary {
     pub id: String,
     /// The server.
     pub server: String,
-    /// `known`; `changed` if tools appeared or vanished.
-    pub state: Cow<'static, str>,
+    /// The state.
+    pub state: ListState,
     /// Number of listed tools.
     pub tool_count: usize,
     /// Tools that appeared since the list became known and are not in the catalog.
@@ -95,7 +139,7 @@ impl ServerSummary {
         ServerSummary {
             id: listing.id(),
             server: listing.server.clone(),
-            state: if state.is_changed() { "changed" } else { "known" }.into(),
+            state: if state.is_changed() { ListState::Changed } else { ListState::Known },
             tool_count: listing.listed.len(),
             appeared: state.appeared.clone(),
             vanished: state.vanished.clone(),
@@ -142,7 +186,7 @@ pub struct LiveIssue {
     /// `mcp_tool_new`, `mcp_contract_differs` or `mcp_no_server`.
     pub code: Cow<'static, str>,
     /// `warning` or `info`.
-    pub severity: Cow<'static, str>,
+    pub severity: Severity,
     /// The server.
     pub server: String,
     /// The name of the tool at that server.
@@ -163,7 +207,7 @@ impl LiveIssue {
 
     /// Tells whether it is not for information only.
     pub fn is_bad(&self) -> bool {
-        self.severity != "info"
+        self.severity != Severity::Info
     }
 }
 
@@ -172,7 +216,7 @@ pub fn server_issues(state: &ServerState) -> Vec<LiveIssue> {
     let issue = |code: &'static str, names: &[String], what: &str| {
         (!names.is_empty()).then(|| LiveIssue {
             code: code.into(),
-            severity: "warning".into(),
+            severity: Severity::Warning,
             server: state.listing.server.clone(),
             tool: if let [name] = names { Some(name.clone()) } else { None },
             message: sentence(names, what),
@@ -241,8 +285,8 @@ pub struct LiveToolReport {
     pub is_listed: bool,
     /// The server's description.
     pub description: Option<String>,
-    /// `none`, `holds` or `changed`.
-    pub pin: Cow<'static, str>,
+    /// How it compares with the pin.
+    pub pin: PinCheck,
     /// Differences between the server's input schema and the stored one, as sentences.
     pub contract_changes: Vec<String>,
 }
@@ -258,8 +302,8 @@ pub struct ImportedTool {
     pub mcp_tool_name: String,
     /// The server's description, shortened.
     pub description: Option<String>,
-    /// `add`, `would-add` or `skip`.
-    pub action: Cow<'static, str>,
+    /// What is done with it.
+    pub action: ImportAction,
     /// Why it was skipped.
     pub detail: Option<String>,
     /// The input schema.
@@ -275,7 +319,7 @@ impl ImportedTool {
             tool_id: tool_id.to_owned(),
             mcp_tool_name: mcp_tool_name.to_owned(),
             description: None,
-            action: "would-add".into(),
+            action: ImportAction::WouldAdd,
             detail: None,
             input_schema_path: schema_path,
             schema_problems: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use brigade_catalog::ApprovalMode;
-use brigade_core::{AgentName, Glob, Json, Place, Timestamp};
+use brigade_core::{AgentName, Glob, Json, Place, Timestamp, words};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -31,38 +31,13 @@ pub struct AutoApprove {
     pub expires: Option<Located<Timestamp>>,
 }
 
-/// What profiles and policy say about calls of a tool: whether a rule may answer for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gate {
-    /// A rule may approve calls.
-    Allow,
-    /// A person approves each call.
-    Ask,
-}
-
-#[cfg(feature = "schemas")]
-impl schemars::JsonSchema for Gate {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Gate".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"enum": ["allow", "ask"]})
-    }
-}
-
-impl Gate {
-    /// Returns `allow` or `ask`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Gate::Allow => "allow",
-            Gate::Ask => "ask",
-        }
+words! {
+    /// What profiles and policy say about calls of a tool: whether a rule may answer for a person.
+    Gate {
+        /// A rule may approve calls.
+        Allow = "allow",
+        /// A person approves each call.
+        Ask = "ask",
     }
 }
 

@@ -1,50 +1,19 @@
 //! The one table of effects: how risky each is, and what it opens in a sandbox.
 
 use brigade_catalog::RiskClass;
-use serde::{Deserialize, Serialize};
+use brigade_core::words;
 
-/// How much a call can do, from reading to secrets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RiskLevel {
-    /// It reads local files, or changes its own session.
-    Low,
-    /// It changes local files or state, or reads what is elsewhere.
-    Medium,
-    /// It starts programs, uses the network, deletes, or changes what is elsewhere. Unknown effects are here.
-    High,
-    /// It reads secrets, or has more than ordinary user rights.
-    Critical,
-}
-
-#[cfg(feature = "schemas")]
-impl schemars::JsonSchema for RiskLevel {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "RiskLevel".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"enum": ["low", "medium", "high", "critical"]})
-    }
-}
-
-impl RiskLevel {
-    /// All levels, from the lowest.
-    pub const ALL: &'static [RiskLevel] =
-        &[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High, RiskLevel::Critical];
-
-    /// Returns the word in files and reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            RiskLevel::Low => "low",
-            RiskLevel::Medium => "medium",
-            RiskLevel::High => "high",
-            RiskLevel::Critical => "critical",
-        }
+words! {
+    /// How much a call can do, from reading to secrets.
+    RiskLevel {
+        /// It reads local files, or changes its own session.
+        Low = "low",
+        /// It changes local files or state, or reads what is elsewhere.
+        Medium = "medium",
+        /// It starts programs, uses the network, deletes, or changes what is elsewhere. Unknown effects are here.
+        High = "high",
+        /// It reads secrets, or has more than ordinary user rights.
+        Critical = "critical",
     }
 }
 

@@ -225,6 +225,46 @@ impl Failure {
     }
 }
 
+/// Why an operation was not done, and what its refusal tells beside the failure.
+#[derive(Debug)]
+pub struct NotDone<T> {
+    /// Why.
+    pub failure: Failure,
+    /// What a refusal tells: the report of what would have been done, with every reason. `None` if the operation failed
+    /// before there was one.
+    pub told: Option<T>,
+}
+
+impl<T> NotDone<T> {
+    /// Refuses an operation.
+    pub fn refused(failure: Failure, told: T) -> NotDone<T> {
+        NotDone { failure, told: Some(told) }
+    }
+
+    /// Changes what the refusal tells.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> NotDone<U> {
+        NotDone { failure: self.failure, told: self.told.map(change) }
+    }
+}
+
+impl<T, E: Into<Failure>> From<E> for NotDone<T> {
+    fn from(failure: E) -> NotDone<T> {
+        NotDone { failure: failure.into(), told: None }
+    }
+}
+
+impl<T> fmt::Display for NotDone<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for NotDone<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.failure.source()
+    }
+}
+
 impl Diagnostic for Failure {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         Some(Box::new(Failure::code(self)))

@@ -151,6 +151,7 @@ pub struct Diagnosis {
 /// A place of a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(inline))]
+#[non_exhaustive]
 pub struct Label {
     /// The file; relative if it is in the workspace.
     pub file: String,
@@ -199,6 +200,13 @@ impl ErrorLine {
     /// Returns what is wrong, part by part.
     pub fn fault(&self) -> &Fault {
         &self.fault
+    }
+}
+
+impl From<&ErrorLine> for Blocker {
+    fn from(error: &ErrorLine) -> Blocker {
+        let Fault { code, message, place, field, help, .. } = error.fault.clone();
+        Blocker { code, message, place, field, hint: help }
     }
 }
 

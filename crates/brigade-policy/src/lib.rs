@@ -98,7 +98,7 @@ pub use effects::{
     risk_of,
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
-pub use failure::Failure;
+pub use failure::{Failure, NotDone};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
 use brigade_command::Argv;
-use brigade_core::{ConfigIssue, Label, Place, Severity};
+use brigade_core::{ConfigIssue, Label, Place, Severity, words};
 
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};
 
@@ -112,25 +112,15 @@ impl PolicyState {
     }
 }
 
-/// Whether there is a policy, and whether it is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// The file does not exist.
-    Missing,
-    /// The file is invalid.
-    Invalid,
-    /// The file is valid.
-    Valid,
-}
-
-impl Standing {
-    /// Returns `missing`, `invalid` or `valid`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Standing::Missing => "missing",
-            Standing::Invalid => "invalid",
-            Standing::Valid => "valid",
-        }
+words! {
+    /// Whether there is a policy, and whether it is valid.
+    Standing {
+        /// The file does not exist.
+        Missing = "missing",
+        /// The file is invalid.
+        Invalid = "invalid",
+        /// The file is valid.
+        Valid = "valid",
     }
 }
 
@@ -163,101 +153,54 @@ impl<T> Default for Rule<T> {
     }
 }
 
-/// Whether the kernel confines runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SandboxMode {
-    /// Runs are not confined.
-    Off,
-    /// Runs are confined as far as this kernel can.
-    BestEffort,
-    /// Runs are confined, or do not start.
-    Enforce,
-}
-
-impl SandboxMode {
-    /// All modes, as written in the file.
-    pub const ALL: [SandboxMode; 3] = [SandboxMode::Off, SandboxMode::BestEffort, SandboxMode::Enforce];
-
-    /// Returns `off`, `best-effort` or `enforce`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            SandboxMode::Off => "off",
-            SandboxMode::BestEffort => "best-effort",
-            SandboxMode::Enforce => "enforce",
-        }
+words! {
+    /// Whether the kernel confines runs.
+    SandboxMode {
+        /// Runs are not confined.
+        Off = "off",
+        /// Runs are confined as far as this kernel can.
+        BestEffort = "best-effort",
+        /// Runs are confined, or do not start.
+        Enforce = "enforce",
     }
 }
 
-/// Which runs are observed: what they open, execute and connect to is told by the kernel and kept in the receipt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Observe {
-    /// Every one.
-    Always,
-    /// One after each change of what its approval binds.
-    #[default]
-    Changed,
-    /// None.
-    Never,
-}
-
-impl Observe {
-    /// All of them, as the file writes them.
-    pub const ALL: [Observe; 3] = [Observe::Always, Observe::Changed, Observe::Never];
-
-    /// Returns `always`, `changed` or `never`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Observe::Always => "always",
-            Observe::Changed => "changed",
-            Observe::Never => "never",
-        }
+words! {
+    /// Which runs are observed: what they open, execute and connect to is told by the kernel and kept in the receipt.
+    #[derive(Default)]
+    Observe {
+        /// Every one.
+        Always = "always",
+        /// One after each change of what its approval binds.
+        #[default]
+        Changed = "changed",
+        /// None.
+        Never = "never",
     }
 }
 
-/// What of the workspace a sandboxed run may read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reads {
-    /// Everything.
-    #[default]
-    Workspace,
-    /// Only what the approval binds, the tool's `data`, files and directories that arguments name, and what the policy
-    /// adds.
-    Closed,
-}
-
-impl Reads {
-    /// All values, as written in the file.
-    pub const ALL: [Reads; 2] = [Reads::Workspace, Reads::Closed];
-
-    /// Returns `workspace` or `closed`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Reads::Workspace => "workspace",
-            Reads::Closed => "closed",
-        }
+words! {
+    /// What of the workspace a sandboxed run may read.
+    #[derive(Default)]
+    Reads {
+        /// Everything.
+        #[default]
+        Workspace = "workspace",
+        /// Only what the approval binds, the tool's `data`, files and directories that arguments name, and what the
+        /// policy adds.
+        Closed = "closed",
     }
 }
 
-/// Whether a command may hold code for an interpreter, as in `python3 -c …`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InlineCode {
-    /// It may: the code is reviewed with the command.
-    #[default]
-    Allow,
-    /// Commands with code are refused.
-    Refuse,
-}
-
-impl InlineCode {
-    /// All values, as written in the file.
-    pub const ALL: [InlineCode; 2] = [InlineCode::Allow, InlineCode::Refuse];
-
-    /// Returns `allow` or `refuse`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            InlineCode::Allow => "allow",
-            InlineCode::Refuse => "refuse",
-        }
+words! {
+    /// Whether a command may hold code for an interpreter, as in `python3 -c …`.
+    #[derive(Default)]
+    InlineCode {
+        /// It may: the code is reviewed with the command.
+        #[default]
+        Allow = "allow",
+        /// Commands with code are refused.
+        Refuse = "refuse",
     }
 }
 

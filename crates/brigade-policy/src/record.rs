@@ -9,8 +9,8 @@ use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blocker, Decision, InlineCode, KitchenGrants, Limits, Located, Policy, PolicyState, Rule, SandboxRequest,
-    shown_label,
+    Blocker, Decision, InlineCode, KitchenGrants, Limits, Located, Policy, PolicyState, Rule, SandboxMode,
+    SandboxRequest, shown_label,
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
@@ -94,6 +94,7 @@ impl PolicyDecision {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct SandboxDecision {
     /// `off`, `best-effort` or `enforce`.
     pub mode: String,
@@ -118,8 +119,9 @@ pub struct SandboxDecision {
 record!(SandboxDecision);
 
 /// The rules of the policy file, as in `policy show`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PolicyRules {
     /// Families that may run. Empty means all.
     pub allowed_families: Vec<String>,
@@ -141,8 +143,8 @@ pub struct PolicyRules {
     pub outside_paths: Vec<String>,
     /// Variables that every run gets in addition to the default ones.
     pub pass: Vec<Label>,
-    /// Whether commands may hold code for an interpreter: `allow` or `refuse`.
-    pub inline_code: String,
+    /// Whether commands may hold code for an interpreter.
+    pub inline_code: InlineCode,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
@@ -171,11 +173,12 @@ pub struct PolicyRules {
 }
 
 /// The sandbox rules of the policy file, `[sandbox]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SandboxSettings {
-    /// `off`, `best-effort` or `enforce`.
-    pub mode: String,
+    /// Whether runs are confined.
+    pub mode: SandboxMode,
     /// Paths that are readable in addition to the system, the program and the workspace.
     pub read_paths: Vec<String>,
     /// Paths that are writable in addition to the workspace.
@@ -308,19 +311,14 @@ impl Policy {
                 .map(|(label, variable)| (label.clone(), variable.value.clone()))
                 .collect(),
             sandbox: SandboxSettings {
-                mode: self.sandbox.mode.as_ref().map_or("off", |mode| mode.value.as_str()).to_owned(),
+                mode: self.sandbox.mode.as_ref().map_or(SandboxMode::Off, |mode| mode.value),
                 read_paths: located(&self.sandbox.read_paths),
                 write_paths: located(&self.sandbox.write_paths),
                 tools: self.tool_sandbox.keys().cloned().collect(),
             },
             outside_paths: texts(&self.outside_paths),
             pass: self.pass.values().cloned().collect(),
-            inline_code: self
-                .inline_code
-                .as_ref()
-                .map_or_else(InlineCode::default, |rule| rule.value)
-                .as_str()
-                .to_owned(),
+            inline_code: self.inline_code.as_ref().map_or_else(InlineCode::default, |rule| rule.value),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
             kitchen: self.kitchen.place.is_some().then(|| self.kitchen_grants()),

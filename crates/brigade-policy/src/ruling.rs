@@ -7,7 +7,7 @@ use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
 use brigade_command::Argv;
 use brigade_command::risk::{self, Risk};
 use brigade_core::codes::ErrorCode;
-use brigade_core::{Hint, NextStep, Place, reasons};
+use brigade_core::{Hint, NextStep, Place, reasons, words};
 use brigade_redact::{MARK, looks_secret_value};
 
 use crate::document::Located;
@@ -20,67 +20,43 @@ use crate::{
 /// The effect of what stays in a session.
 const SESSION_EFFECT: &str = "session";
 
-/// The subject of a ruling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
-    /// The kind of tool.
-    Family,
-    /// The level of the entry.
-    Level,
-    /// Where the tool comes from.
-    Source,
-    /// One capability.
-    Capability,
-    /// One effect.
-    Effect,
-    /// Code in the command.
-    Command,
-    /// The approval mode.
-    Approval,
-    /// The timeout.
-    Timeout,
-    /// The runtime.
-    Runtime,
-    /// One environment label.
-    EnvLabel,
-    /// Variables that every run gets.
-    Environment,
-    /// Whether the kernel confines the run.
-    Sandbox,
-    /// Files that the run can read.
-    Read,
-    /// Files that the run can write.
-    Write,
-    /// Network access.
-    Network,
-    /// Resource limits of the processes.
-    Limits,
-    /// How much output is kept.
-    Output,
-}
-
-impl Topic {
-    /// Returns the identifier used in reports, such as `env_label`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Topic::Family => "family",
-            Topic::Level => "level",
-            Topic::Source => "source",
-            Topic::Capability => "capability",
-            Topic::Effect => "effect",
-            Topic::Command => "command",
-            Topic::Approval => "approval",
-            Topic::Timeout => "timeout",
-            Topic::Runtime => "runtime",
-            Topic::EnvLabel => "env_label",
-            Topic::Environment => "environment",
-            Topic::Sandbox => "sandbox",
-            Topic::Read => "read",
-            Topic::Write => "write",
-            Topic::Network => "network",
-            Topic::Limits => "limits",
-            Topic::Output => "output",
-        }
+words! {
+    /// The subject of a ruling.
+    Topic {
+        /// The kind of tool.
+        Family = "family",
+        /// The level of the entry.
+        Level = "level",
+        /// Where the tool comes from.
+        Source = "source",
+        /// One capability.
+        Capability = "capability",
+        /// One effect.
+        Effect = "effect",
+        /// Code in the command.
+        Command = "command",
+        /// The approval mode.
+        Approval = "approval",
+        /// The timeout.
+        Timeout = "timeout",
+        /// The runtime.
+        Runtime = "runtime",
+        /// One environment label.
+        EnvLabel = "env_label",
+        /// Variables that every run gets.
+        Environment = "environment",
+        /// Whether the kernel confines the run.
+        Sandbox = "sandbox",
+        /// Files that the run can read.
+        Read = "read",
+        /// Files that the run can write.
+        Write = "write",
+        /// Network access.
+        Network = "network",
+        /// Resource limits of the processes.
+        Limits = "limits",
+        /// How much output is kept.
+        Output = "output",
     }
 }
 

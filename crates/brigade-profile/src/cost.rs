@@ -55,6 +55,7 @@ pub fn estimated_tokens(text: &str) -> u64 {
 /// The size of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TextSize {
     /// Bytes.
     pub bytes: u64,
@@ -84,6 +85,7 @@ impl TextSize {
 /// The cost of one way of listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ListingCost {
     /// `full`, `compact` or `search`.
     pub list: String,
@@ -97,6 +99,7 @@ pub struct ListingCost {
 /// The cost of one tool in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ToolCost {
     /// The listed name.
     pub name: String,
@@ -111,6 +114,7 @@ pub struct ToolCost {
 /// The cheapest way of listing for a session with this number of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CheapestListing {
     /// The number of calls.
     pub calls: u64,
@@ -127,6 +131,7 @@ pub struct CheapestListing {
 /// searching, it searches before that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ListingCosts {
     /// The listings: full, compact, search.
     pub listings: Vec<ListingCost>,

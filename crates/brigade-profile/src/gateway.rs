@@ -250,6 +250,7 @@ impl Agent {
 /// `[agent.limits]`. Absent limits are not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentLimits {
     /// Calls in a minute.
     pub calls_per_minute: Option<u64>,

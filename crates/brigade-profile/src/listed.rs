@@ -35,6 +35,7 @@ pub struct ListedTool {
 /// The hints of MCP about a tool, derived from its effects. A tool without effects may do anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Annotations {
     /// It changes nothing that lasts.
     pub read_only_hint: bool,
@@ -63,6 +64,7 @@ impl Annotations {
 
 /// `_meta` of a listed tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListedMeta {
     /// What Brigade knows about it.
     #[serde(rename = "brigade/tool")]
@@ -71,6 +73,7 @@ pub struct ListedMeta {
 
 /// What a client is told about a tool besides MCP's own members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolMark {
     /// `script`, `mcp` or `builtin`.
     pub family: String,

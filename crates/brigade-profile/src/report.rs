@@ -6,7 +6,7 @@ use brigade_policy::{Gate, RiskLevel};
 use serde::{Deserialize, Serialize};
 
 use crate::gateway::{Agent, AgentLimits};
-use crate::profiles::{Profile, Profiles, Rule};
+use crate::profiles::{Action, Profile, Profiles, Rule};
 use crate::rights::{Opinion, Rights, UnknownProfile};
 use crate::slot::Slot;
 
@@ -116,8 +116,8 @@ pub struct RuleRow {
     /// The tools that it decides about.
     #[serde(rename = "match")]
     pub matches: Vec<String>,
-    /// `deny`, `ask`, `judge` or `allow`.
-    pub action: String,
+    /// What it decides.
+    pub action: Action,
     /// The limits of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constrain: Option<ConstrainRow>,
@@ -158,7 +158,7 @@ impl ProfileRow {
         };
         let rule = |rule: &Rule| RuleRow {
             matches: texts(&rule.matches),
-            action: rule.action.as_str().to_owned(),
+            action: rule.action,
             constrain: rule.constrain.clone().map(|limits| ConstrainRow {
                 paths: limits.paths,
                 commands: limits.commands,
@@ -195,8 +195,8 @@ pub struct OpinionRow {
     pub profile: String,
     /// Whether it shows the tool.
     pub shows: bool,
-    /// What it says about calls: `deny`, `ask`, `judge` or `allow`.
-    pub action: String,
+    /// What it says about calls.
+    pub action: Action,
     /// The reason.
     pub reason: String,
     /// The limits of the rule that decides which hold no argument of the tool, such as `constrain.paths`: an entry of
@@ -216,7 +216,7 @@ impl From<&Opinion> for OpinionRow {
             slot: opinion.profile.slot(),
             profile: opinion.profile.to_string(),
             shows: opinion.shows,
-            action: opinion.action.as_str().to_owned(),
+            action: opinion.action,
             reason: opinion.reason.to_owned(),
             not_held: opinion.not_held.iter().map(|limit| (*limit).to_owned()).collect(),
             file: place.map(|place| place.file.clone()),

@@ -8,6 +8,7 @@ use crate::control::control_tool;
 
 /// A tool in `tools.list` and `tools.search`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ToolRow {
     /// The listed name.
     pub name: String,

@@ -9,57 +9,36 @@ pub use report::{FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool
 
 pub(crate) use table::{CURSOR_FIELDS, SKILL_FIELDS};
 
+use brigade_core::words;
 use std::sync::LazyLock;
 
 use brigade_catalog::Family;
 
-/// How well a harness reads a projection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lossiness {
-    /// It reads the source as it is written.
-    Native,
-    /// It reads the source's content in another form: front matter is added, or the text is wrapped.
-    Adapted,
-    /// It does not read this path automatically, or can only be pointed to the tool.
-    ReferenceOnly,
-}
-
-impl Lossiness {
-    /// Returns the word in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Lossiness::Native => "native",
-            Lossiness::Adapted => "adapted",
-            Lossiness::ReferenceOnly => "reference-only",
-        }
+words! {
+    /// How well a harness reads a projection.
+    Lossiness {
+        /// It reads the source as it is written.
+        Native = "native",
+        /// It reads the source's content in another form: front matter is added, or the text is wrapped.
+        Adapted = "adapted",
+        /// It does not read this path automatically, or can only be pointed to the tool.
+        ReferenceOnly = "reference-only",
     }
 }
 
-/// The form of a file that a harness reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PlaceFormat {
-    /// `SKILL.md` in a directory of its own, as agentskills.io describes it.
-    AgentSkill,
-    /// A Markdown file whose front matter is optional.
-    Markdown,
-    /// A Markdown file with front matter, with the extension `.mdc`.
-    CursorRule,
-    /// A Markdown file that front matter turns into a prompt.
-    Prompt,
-    /// A TOML file with the key `prompt`.
-    TomlCommand,
-}
-
-impl PlaceFormat {
-    /// Returns the word in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PlaceFormat::AgentSkill => "agent-skill",
-            PlaceFormat::Markdown => "markdown",
-            PlaceFormat::CursorRule => "cursor-rule",
-            PlaceFormat::Prompt => "prompt",
-            PlaceFormat::TomlCommand => "toml-command",
-        }
+words! {
+    /// The form of a file that a harness reads.
+    PlaceFormat {
+        /// `SKILL.md` in a directory of its own, as agentskills.io describes it.
+        AgentSkill = "agent-skill",
+        /// A Markdown file whose front matter is optional.
+        Markdown = "markdown",
+        /// A Markdown file with front matter, with the extension `.mdc`.
+        CursorRule = "cursor-rule",
+        /// A Markdown file that front matter turns into a prompt.
+        Prompt = "prompt",
+        /// A TOML file with the key `prompt`.
+        TomlCommand = "toml-command",
     }
 }
 

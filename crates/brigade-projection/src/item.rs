@@ -3,77 +3,41 @@
 use std::borrow::Cow;
 
 use brigade_catalog::{Family, ToolId};
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, words};
 
 use crate::{Header, Lossiness};
 
-/// The status of a projection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProjectionStatus {
-    /// There is no file, or no path is configured.
-    Missing,
-    /// The file is up to date.
-    Current,
-    /// The file was not edited, but is out of date.
-    Stale,
-    /// There is a file that Brigade did not write.
-    Unmanaged,
-    /// The file was written by Brigade and edited since.
-    Conflicted,
-    /// The source gives no text.
-    MissingSource,
-    /// The target cannot be written, or is not allowed.
-    Invalid,
-}
-
-impl ProjectionStatus {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [ProjectionStatus; 7] = [
-        ProjectionStatus::Missing,
-        ProjectionStatus::Current,
-        ProjectionStatus::Stale,
-        ProjectionStatus::Unmanaged,
-        ProjectionStatus::Conflicted,
-        ProjectionStatus::MissingSource,
-        ProjectionStatus::Invalid,
-    ];
-
-    /// Returns the word that reports and records have.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProjectionStatus::Missing => "missing",
-            ProjectionStatus::Current => "current",
-            ProjectionStatus::Stale => "stale",
-            ProjectionStatus::Unmanaged => "unmanaged",
-            ProjectionStatus::Conflicted => "conflicted",
-            ProjectionStatus::MissingSource => "missing_source",
-            ProjectionStatus::Invalid => "invalid",
-        }
+words! {
+    /// The status of a projection.
+    ProjectionStatus {
+        /// There is no file, or no path is configured.
+        Missing = "missing",
+        /// The file is up to date.
+        Current = "current",
+        /// The file was not edited, but is out of date.
+        Stale = "stale",
+        /// There is a file that Brigade did not write.
+        Unmanaged = "unmanaged",
+        /// The file was written by Brigade and edited since.
+        Conflicted = "conflicted",
+        /// The source gives no text.
+        MissingSource = "missing_source",
+        /// The target cannot be written, or is not allowed.
+        Invalid = "invalid",
     }
 }
 
-/// What applying the plan does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProjectionAction {
-    /// Writes a new file.
-    Create,
-    /// Replaces the file.
-    Update,
-    /// Does nothing, because there is nothing to do or nothing that can be done.
-    Skip,
-    /// Does nothing, because something would be lost; forcing it makes this an update.
-    Conflict,
-}
-
-impl ProjectionAction {
-    /// Returns the word that reports and records have.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProjectionAction::Create => "create",
-            ProjectionAction::Update => "update",
-            ProjectionAction::Skip => "skip",
-            ProjectionAction::Conflict => "conflict",
-        }
+words! {
+    /// What applying the plan does.
+    ProjectionAction {
+        /// Writes a new file.
+        Create = "create",
+        /// Replaces the file.
+        Update = "update",
+        /// Does nothing, because there is nothing to do or nothing that can be done.
+        Skip = "skip",
+        /// Does nothing, because something would be lost; forcing it makes this an update.
+        Conflict = "conflict",
     }
 }
 

@@ -59,7 +59,7 @@ pub use harness::{
 };
 pub use header::Header;
 pub use item::{Advice, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
-pub use orphan::{FoundFile, Orphan, OrphanCause, Prunable, orphans};
+pub use orphan::{FoundFile, Orphan, OrphanCause, OrphanReason, Prunable, PruneAction, orphans};
 pub use plan::{Claims, input_among, plan, plan_tool};
 pub use render::{Rendered, Unrenderable, header_of, render};
 pub use report::{AdviceReport, FailedProjection, OrphanReport, ProjectionReport};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use brigade_catalog::Catalog;
-use brigade_core::Fingerprint;
+use brigade_core::{Fingerprint, words};
 
 use crate::facts::{relative_path, wanted};
 use crate::header::Header;
@@ -34,37 +34,51 @@ pub enum OrphanCause {
     },
 }
 
+words! {
+    /// Why a file is an orphan, in a word.
+    OrphanReason {
+        /// The catalog has no such tool.
+        ToolGone = "tool-gone",
+        /// The tool is disabled.
+        ToolDisabled = "tool-disabled",
+        /// The tool no longer projects for that harness.
+        HarnessDropped = "harness-dropped",
+        /// The tool projects for that harness to another path.
+        Moved = "moved",
+    }
+}
+
 impl OrphanCause {
-    /// Returns the stable code.
-    pub fn code(&self) -> &'static str {
+    /// Returns the word.
+    pub fn reason(&self) -> OrphanReason {
         match self {
-            OrphanCause::ToolGone => "tool-gone",
-            OrphanCause::ToolDisabled => "tool-disabled",
-            OrphanCause::HarnessDropped => "harness-dropped",
-            OrphanCause::Moved { .. } => "moved",
+            OrphanCause::ToolGone => OrphanReason::ToolGone,
+            OrphanCause::ToolDisabled => OrphanReason::ToolDisabled,
+            OrphanCause::HarnessDropped => OrphanReason::HarnessDropped,
+            OrphanCause::Moved { .. } => OrphanReason::Moved,
         }
     }
 }
 
-/// Whether an orphaned file may be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prunable {
-    /// It was not edited, so nothing is lost.
-    Yes,
-    /// It was edited since.
-    Edited,
-    /// The catalog is invalid, so its projections are not known.
-    CatalogBroken,
+words! {
+    /// What pruning does with an orphan.
+    PruneAction {
+        /// It removes the file.
+        Prune = "prune",
+        /// It keeps the file.
+        Keep = "keep",
+    }
 }
 
-impl Prunable {
-    /// Returns the stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Prunable::Yes => "yes",
-            Prunable::Edited => "edited",
-            Prunable::CatalogBroken => "catalog-broken",
-        }
+words! {
+    /// Whether an orphaned file may be removed.
+    Prunable {
+        /// It was not edited, so nothing is lost.
+        Yes = "yes",
+        /// It was edited since.
+        Edited = "edited",
+        /// The catalog is invalid, so its projections are not known.
+        CatalogBroken = "catalog-broken",
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use brigade_catalog::Family;
 use brigade_core::Fingerprint;
 use serde::{Deserialize, Serialize};
 
+use crate::Lossiness;
 use crate::header::Header;
-use crate::item::{Advice, ProjectionItem};
-use crate::orphan::{Orphan, OrphanCause, Prunable};
+use crate::item::{Advice, ProjectionAction, ProjectionItem, ProjectionStatus};
+use crate::orphan::{Orphan, OrphanCause, OrphanReason, Prunable, PruneAction};
 
 /// One projection of one tool for one harness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +21,7 @@ pub struct ProjectionReport {
     /// The display name of the tool.
     pub name: String,
     /// The family of the tool; absent if the entry is broken.
-    pub family: Option<Cow<'static, str>>,
+    pub family: Option<Family>,
     /// The harness.
     pub harness: String,
     /// The source.
@@ -30,16 +32,16 @@ pub struct ProjectionReport {
     pub managed: bool,
     /// The header of the file.
     pub metadata: Option<Header>,
-    /// The status: `missing`, `current`, `stale`, `unmanaged`, `conflicted`, `missing_source` or `invalid`.
-    pub status: Cow<'static, str>,
-    /// The action of apply: `create`, `update`, `skip` or `conflict`.
-    pub action: Cow<'static, str>,
+    /// The status.
+    pub status: ProjectionStatus,
+    /// The action of apply.
+    pub action: ProjectionAction,
     /// A stable code for the reason, if a status has several reasons.
     pub reason: Option<Cow<'static, str>>,
     /// The reason, as a sentence.
     pub detail: Cow<'static, str>,
-    /// How the harness supports the file: `native`, `adapted` or `reference-only`; absent if unknown.
-    pub lossiness: Option<Cow<'static, str>>,
+    /// How the harness supports the file; absent if unknown.
+    pub lossiness: Option<Lossiness>,
     /// Advice.
     pub advice: Vec<AdviceReport>,
     /// The sha256 of the source text.
@@ -79,15 +81,15 @@ impl ProjectionReport {
         let advice = |advice: Advice| AdviceReport { code: advice.code.into(), message: advice.message };
         ProjectionReport {
             tool_id: item.tool_id.as_str().to_owned(),
-            family: item.family.map(|family| family.as_str().into()),
+            family: item.family,
             source_path: item.source_path.as_deref().map(&absolute),
             projection_path: item.projection_path.as_deref().map(&absolute),
             managed: item.is_managed(),
             metadata: item.header.clone(),
-            status: item.status.as_str().into(),
-            action: item.action.as_str().into(),
+            status: item.status,
+            action: item.action,
             reason: item.reason.map(Into::into),
-            lossiness: item.lossiness.map(|lossiness| lossiness.as_str().into()),
+            lossiness: item.lossiness,
             advice: item.advice.into_iter().map(advice).collect(),
             source_fingerprint: item.source_fingerprint,
             expected_fingerprint: item.expected_fingerprint,
@@ -121,12 +123,12 @@ pub struct OrphanReport {
     pub metadata: Header,
     /// `orphaned`.
     pub status: Cow<'static, str>,
-    /// The action of `apply --prune`: `prune` or `keep`.
-    pub action: Cow<'static, str>,
-    /// Why it is an orphan: `tool-gone`, `tool-disabled`, `harness-dropped` or `moved`.
-    pub reason: Cow<'static, str>,
-    /// Whether it may be removed: `yes`, `edited` or `catalog-broken`.
-    pub prunable: Cow<'static, str>,
+    /// The action of `apply --prune`.
+    pub action: PruneAction,
+    /// Why it is an orphan.
+    pub reason: OrphanReason,
+    /// Whether it may be removed.
+    pub prunable: Prunable,
     /// The configured projection path that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
@@ -147,9 +149,9 @@ impl OrphanReport {
             OrphanCause::Moved { .. } => "its tool projects to another file",
         };
         let (action, then) = match orphan.prunable {
-            Prunable::Yes => ("prune", "pruning removes it"),
-            Prunable::Edited => ("keep", "it has local edits, so it is yours to remove"),
-            Prunable::CatalogBroken => ("keep", "it is kept until the catalog is valid"),
+            Prunable::Yes => (PruneAction::Prune, "pruning removes it"),
+            Prunable::Edited => (PruneAction::Keep, "it has local edits, so it is yours to remove"),
+            Prunable::CatalogBroken => (PruneAction::Keep, "it is kept until the catalog is valid"),
         };
         let moved_to = match &orphan.cause {
             OrphanCause::Moved { to } => Some(to.clone()),
@@ -163,9 +165,9 @@ impl OrphanReport {
             managed: true,
             metadata: orphan.header.clone(),
             status: "orphaned".into(),
-            action: action.into(),
-            reason: orphan.cause.code().into(),
-            prunable: orphan.prunable.code().into(),
+            action,
+            reason: orphan.cause.reason(),
+            prunable: orphan.prunable,
             moved_to,
             detail: format!("{why}; {then}"),
             dry_run: None,

@@ -32,6 +32,7 @@ record!(SummaryRow);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProjectionSummary {
     /// The number of projections by status, without zeros.
     pub counts: BTreeMap<String, u64>,

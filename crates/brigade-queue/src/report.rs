@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{BadReceipt, Finding};
+use crate::store::{BadReceipt, Finding, Tampering};
 
 /// An unreadable receipt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ pub struct LedgerFinding {
     pub line: Option<u64>,
     /// The run; empty if the fault has no run.
     pub run_id: String,
-    /// `changed`, `removed`, `reordered`, `added`, `cut-off` or `forgotten`.
-    pub problem: Cow<'static, str>,
+    /// The kind of fault.
+    pub problem: Tampering,
     /// The fault, as a sentence.
     pub detail: Cow<'static, str>,
 }
@@ -47,7 +47,7 @@ impl From<&Finding> for LedgerFinding {
             sequence: finding.sequence,
             line: finding.line,
             run_id: finding.run_id.clone(),
-            problem: finding.tampering.as_str().into(),
+            problem: finding.tampering,
             detail: finding.detail.into(),
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use brigade_call::{
     CHECKPOINTS, Call, CallStatus, Checkpoint, LedgerLink, Paths, RUNS, Receipt, RecordVersion, RunSummary,
 };
-use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp};
+use brigade_core::{CallId, CheckpointId, Fingerprint, Object, Timestamp, words};
 
 use crate::error::QueueError;
 
@@ -374,35 +374,22 @@ pub enum ChainEnd {
     Lost,
 }
 
-/// What happened to a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tampering {
-    /// The file or its ledger entry was changed.
-    Changed,
-    /// The file or its ledger entry is missing.
-    Removed,
-    /// Its ledger entry is in another position.
-    Reordered,
-    /// The file has no ledger entry.
-    Added,
-    /// A call names it, but the ledger ends before its entry.
-    CutOff,
-    /// The ledger names it, but its call is missing or does not know the run, because the journal is older than the
-    /// ledger.
-    Forgotten,
-}
-
-impl Tampering {
-    /// Returns the identifier used in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Tampering::Changed => "changed",
-            Tampering::Removed => "removed",
-            Tampering::Reordered => "reordered",
-            Tampering::Added => "added",
-            Tampering::CutOff => "cut-off",
-            Tampering::Forgotten => "forgotten",
-        }
+words! {
+    /// What happened to a receipt.
+    Tampering {
+        /// The file or its ledger entry was changed.
+        Changed = "changed",
+        /// The file or its ledger entry is missing.
+        Removed = "removed",
+        /// Its ledger entry is in another position.
+        Reordered = "reordered",
+        /// The file has no ledger entry.
+        Added = "added",
+        /// A call names it, but the ledger ends before its entry.
+        CutOff = "cut-off",
+        /// The ledger names it, but its call is missing or does not know the run, because the journal is older than the
+        /// ledger.
+        Forgotten = "forgotten",
     }
 }
 

@@ -220,7 +220,7 @@ fn what_killed_runs_left_is_removed_by_the_next_run_or_a_repair() {
 #[test]
 fn without_room_for_all_the_lists_of_what_was_used_are_left_out() {
     let observed = RunObserved {
-        state: "observed".to_owned(),
+        state: brigade_call::ObservedState::Observed,
         complete: true,
         reason: Some("x".repeat(300 << 10)),
         read: Some(vec![brigade_call::ObservedFile { path: "a.py".to_owned(), ..Default::default() }]),

@@ -2,69 +2,16 @@
 
 use std::ops::Range;
 
-/// Options without a value of what runs a container, which may stand before `e` in one word.
-const BUNDLED: &str = "itdPq";
+use brigade_command::{ContainerOptions, Program};
 
-/// Programs that give a variable of their own to a container where only its name is written.
-const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
-
-/// Options of `docker run`, `create` and `exec` without a value.
-const FLAGS: &[&str] = &[
-    "--detach",
-    "--init",
-    "--interactive",
-    "--no-healthcheck",
-    "--privileged",
-    "--publish-all",
-    "--quiet",
-    "--read-only",
-    "--rm",
-    "--tty",
-];
-
-/// Options of `docker run`, `create` and `exec` that take the next word.
-const VALUED: &[&str] = &[
-    "--add-host",
-    "--cap-add",
-    "--cap-drop",
-    "--cpus",
-    "--device",
-    "--dns",
-    "--entrypoint",
-    "--env",
-    "--env-file",
-    "--gpus",
-    "--hostname",
-    "--ipc",
-    "--label",
-    "--log-driver",
-    "--log-opt",
-    "--memory",
-    "--mount",
-    "--name",
-    "--net",
-    "--network",
-    "--pid",
-    "--platform",
-    "--publish",
-    "--pull",
-    "--restart",
-    "--security-opt",
-    "--shm-size",
-    "--tmpfs",
-    "--ulimit",
-    "--user",
-    "--userns",
-    "--volume",
-    "--workdir",
-];
-
-/// Short options of the same that take the next word.
-const SHORT_VALUED: &str = "evpwuhlmca";
+/// Returns the options of what runs a container, if a word is a program that runs some.
+fn options_of(word: &str) -> Option<ContainerOptions> {
+    Program::of(word)?.container_options()
+}
 
 /// Returns whether a letter is an option without a value of what runs a container.
 pub fn is_of_bundle(letter: char) -> bool {
-    BUNDLED.contains(letter)
+    ContainerOptions::DOCKER.flags.contains(letter)
 }
 
 /// Where words stand in a command line that runs a container.
@@ -111,7 +58,7 @@ impl Container {
             Container::Options(Skips::NextUnlessOption) if !is_option => {
                 return Container::Options(Skips::Nothing);
             }
-            Container::Options(_) => match taken_by(word) {
+            Container::Options(_) => match taken_by(&ContainerOptions::DOCKER, word) {
                 Some(Taken::Nothing) => return Container::Options(Skips::Nothing),
                 Some(Taken::Next) => return Container::Options(Skips::Next),
                 Some(Taken::Unknown) => return Container::Options(Skips::NextUnlessOption),
@@ -122,7 +69,7 @@ impl Container {
             }
             Container::Program | Container::No => {}
         }
-        let is_program = is_program(word, CONTAINERS) || ending(without_exe(word), "-compose").is_some();
+        let is_program = options_of(word).is_some() || ending(without_exe(word), "-compose").is_some();
         match self {
             _ if is_program => Container::Program,
             Container::Program => Container::Program,
@@ -135,9 +82,7 @@ impl Container {
 /// value is left out is taken from the environment of the program.
 pub fn options_of_container(words: &[String]) -> Range<usize> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if !is_program(word(0), CONTAINERS) {
-        return 0..0;
-    }
+    let Some(options) = options_of(word(0)) else { return 0..0 };
     let subcommand = if word(1) == "container" { 2 } else { 1 };
     if !["run", "create", "exec"].contains(&word(subcommand)) {
         return 0..0;
@@ -145,7 +90,7 @@ pub fn options_of_container(words: &[String]) -> Range<usize> {
     let start = subcommand + 1;
     let mut at = start;
     while let Some(option) = words.get(at).filter(|word| word.len() > 1 && word.starts_with('-')) {
-        let taken = match taken_by(option) {
+        let taken = match taken_by(&options, option) {
             Some(Taken::Nothing) => 0,
             Some(Taken::Next) => 1,
             Some(Taken::Unknown) | None => break,
@@ -166,24 +111,24 @@ enum Taken {
 }
 
 /// Returns what a word takes of those behind it; `None` if it is no option.
-fn taken_by(option: &str) -> Option<Taken> {
+fn taken_by(options: &ContainerOptions, option: &str) -> Option<Taken> {
     if option.len() < 2 || !option.starts_with('-') {
         return None;
     }
     if option.starts_with("--") {
         let (name, has_value) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
-        let is_valued = VALUED.contains(&name);
-        return Some(match (is_valued || FLAGS.contains(&name), is_valued && !has_value) {
+        let is_valued = options.long_valued.contains(&name);
+        return Some(match (is_valued || options.long_flags.contains(&name), is_valued && !has_value) {
             (false, _) => Taken::Unknown,
             (true, true) => Taken::Next,
             (true, false) => Taken::Nothing,
         });
     }
-    let rest = option[1..].trim_start_matches(|c: char| BUNDLED.contains(c));
+    let rest = option[1..].trim_start_matches(|c: char| options.flags.contains(c));
     Some(match rest.chars().next() {
         None => Taken::Nothing,
-        Some(letter) if SHORT_VALUED.contains(letter) && rest.len() == 1 => Taken::Next,
-        Some(letter) if SHORT_VALUED.contains(letter) => Taken::Nothing,
+        Some(letter) if options.valued.contains(letter) && rest.len() == 1 => Taken::Next,
+        Some(letter) if options.valued.contains(letter) => Taken::Nothing,
         Some(_) => Taken::Unknown,
     })
 }

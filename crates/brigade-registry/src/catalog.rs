@@ -10,26 +10,11 @@ use brigade_facts::{
     ToolReader, ToolSummary, parse_json,
 };
 use brigade_mcp::PinStore;
-use brigade_policy::{ErrorLine, Failure};
+use brigade_policy::{ErrorLine, Failure, NotDone};
 use brigade_upkeep::{Keep, Seams, examine, gather, load, pin_states, shown_issues};
 
 use crate::finding::{ListFilter, discovered, notes, notes_with_cache};
 use crate::report::{ContractsReport, DescribeReport, ToolLinesReport};
-
-/// Why the contract of a tool cannot be described.
-#[derive(Debug)]
-pub struct NoContract {
-    /// Why.
-    pub failure: Failure,
-    /// Errors in the catalog, if no tool has the id.
-    pub errors: Option<Vec<ErrorLine>>,
-}
-
-impl<E: Into<Failure>> From<E> for NoContract {
-    fn from(failure: E) -> NoContract {
-        NoContract { failure: failure.into(), errors: None }
-    }
-}
 
 /// Lists the enabled tools from the catalog, without reading other files.
 ///
@@ -112,8 +97,8 @@ fn lines_of_all(seams: &Seams, catalog: &Catalog) -> ToolLinesReport {
 /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
 ///
 /// # Errors
-/// Returns Says which errors the catalog has if no tool has this id. Also returns file errors.
-pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
+/// Tells the errors of the catalog if no tool has this id. Also returns file errors.
+pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NotDone<Vec<ErrorLine>>> {
     let config = gather::config(seams)?;
     let errors = load::errors_of(&config.catalog);
     let tool = load::any_tool(&config.catalog, id).map_err(|error| {
@@ -123,7 +108,7 @@ pub fn describe(seams: &Seams, id: &str) -> Result<DescribeReport, NoContract> {
         if errors.iter().all(|known| known.as_str() != message && known.as_str() != told) {
             errors.push(ErrorLine::new(error.code(), message));
         }
-        NoContract { failure: error, errors: Some(errors) }
+        NotDone::refused(error, errors)
     })?;
     let tool = config.under_policy(tool);
     let (mut read, issues) = examine_tools(seams, &config, &[tool], Vec::new(), Keep::All);

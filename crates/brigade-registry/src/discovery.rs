@@ -8,7 +8,7 @@ use brigade_command::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IssueType, Report as _, closest, codes};
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, NotRemembered, Remembered, Scope, harness, harnesses, shows_words,
+    DiscoveredEntry, DiscoveryIssue, Extent, NotRemembered, Remembered, harness, harnesses, shows_words,
 };
 use brigade_policy::Failure;
 use brigade_upkeep::{
@@ -69,7 +69,7 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
             harnesses.iter().flat_map(|harness| &harness.files).map(|file| &*file.path).collect();
         let mut of_user = HashSet::new();
         for origin in before.entries.iter().flat_map(|entry| &entry.origins) {
-            if origin.scope == Scope::User.as_str() && !read.contains(&*origin.path) {
+            if origin.scope == Extent::User && !read.contains(&*origin.path) {
                 of_user.insert(origin.path.as_str());
             }
         }

@@ -10,7 +10,7 @@ use brigade_catalog::{
 use brigade_core::parallel::in_parallel;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, Report as _, Severity, Timestamp, Unfilled};
-use brigade_discovery::{DiscoveredEntry, NotRemembered};
+use brigade_discovery::{DiscoveredEntry, EntrySource, NotRemembered};
 use brigade_facts::{CATALOG, Config, Depth, FactReader, PresenceReader};
 use brigade_policy::Failure;
 use brigade_upkeep::{DISCOVERED, Memory, Seams, gather, load, remembered};
@@ -83,7 +83,7 @@ impl ListFilter {
         let is_one = |words: &[&str], own: &str| words.is_empty() || words.contains(&own);
         let sources: Vec<&str> = self.sources.iter().map(|source| source.as_str()).collect();
         let families: Vec<&str> = self.families.iter().map(|family| family.as_str()).collect();
-        is_one(&sources, &entry.source)
+        is_one(&sources, entry.source.as_str())
             && is_one(&families, &entry.family)
             && self.categories.is_empty()
             && self.capabilities.is_empty()
@@ -206,10 +206,10 @@ pub fn find(seams: &Seams, query: &FindQuery) -> Result<FindReport, Failure> {
     let (suggestions, discovered_at) = suggestions(seams, |entry| {
         let fits =
             |text: &SearchText| text.compare([entry.name.as_str()], entry.description.as_deref()).is_some();
-        let is_of_source =
-            query.sources.is_empty() || query.sources.iter().any(|source| source.as_str() == entry.source);
+        let is_of_source = query.sources.is_empty()
+            || query.sources.iter().any(|source| source.as_str() == entry.source.as_str());
         // What only a harness runs: its own tools, and skills.
-        let is_of_harness = ["harness", "skill"].contains(&entry.source.as_str());
+        let is_of_harness = entry.source != EntrySource::Mcp;
         let is_offered = harness_tools == HarnessTools::Offered || !is_of_harness;
         query.families.is_empty()
             && is_of_source

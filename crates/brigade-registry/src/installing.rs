@@ -307,8 +307,8 @@ impl Installing {
         let seen = look_again(seams, config, tool);
         let mut finished = finished;
         let mut install = InstallRun {
-            before: Some(self.before.as_str().to_owned()),
-            after: Some(seen.state.as_str().to_owned()),
+            before: Some(self.before),
+            after: Some(seen.state),
             program: seen.program,
             version: seen.version.map(|version| version.to_string()),
             ..InstallRun::default()

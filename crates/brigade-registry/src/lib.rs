@@ -44,7 +44,7 @@ mod register;
 mod report;
 mod sarif;
 
-pub use catalog::{NoContract, contracts, describe, lines, lines_of};
+pub use catalog::{contracts, describe, lines, lines_of};
 pub use checking::{RunChecks, WhatToCheck, check};
 pub use discovery::{discover, harness_labels, sync};
 pub use finding::{ListFilter, discovered, doubts, find, search, show, stats};

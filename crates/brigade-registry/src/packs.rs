@@ -9,10 +9,10 @@ use brigade_catalog::pack::{
 };
 use brigade_core::json::to_json;
 use brigade_core::text::escape_terminal;
-use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Report as _, codes};
+use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Place, Report as _, codes};
 use brigade_facts::{CATALOG, meant, near_path};
 use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
-use brigade_policy::Failure;
+use brigade_policy::{Blocker, Failure, NotDone};
 use brigade_redact::Redactor;
 use brigade_upkeep::{
     Existing, FoundPacks, Ignore, NotOpened, OpenPack, PACKS, ProjectionPlanReport, Seams, archive_pack,
@@ -32,7 +32,7 @@ use crate::report::{
 /// When the disk fails, or the catalog is not text.
 pub fn build(seams: &Seams) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(seams)?;
-    let projections = projections::plan(seams, None)?;
+    let projections = projections::plan(seams, None).map_err(|refused| refused.failure)?;
     let values = gather::telling_values(seams);
     let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
     let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &seams.setup().text_of_catalog()?);
@@ -137,9 +137,13 @@ pub fn archive(seams: &Seams, id: &IdPrefix) -> Result<PackArchiveReport, Failur
 /// conflicts, nothing is written.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the directory is not a pack, [`ErrorKind::Environment`] when it cannot be read; when the
-/// catalog cannot be edited, or the disk fails.
-pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackImportReport, Failure> {
+/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
+/// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
+pub fn import(
+    seams: &Seams,
+    folder: &Path,
+    existing: Existing,
+) -> Result<PackImportReport, NotDone<Box<PackImportReport>>> {
     let pack = open(seams, folder)?;
     let setup = seams.setup();
     setup.check_place(CATALOG)?;
@@ -173,7 +177,11 @@ pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackIm
         report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
     }
     if !report.conflicts.is_empty() {
-        return Ok(report);
+        let failure = Failure::new(ErrorKind::Refused, "nothing was imported");
+        return Err(NotDone::refused(
+            failure.because(report.conflicts.iter().flat_map(reasons)),
+            Box::new(report),
+        ));
     }
     let (text, done) = plan
         .apply(&before)
@@ -198,6 +206,17 @@ pub fn import(seams: &Seams, folder: &Path, existing: Existing) -> Result<PackIm
     (report.imported, report.skipped_existing) = (done.imported, done.skipped_existing);
     report.valid = true;
     Ok(report)
+}
+
+/// Returns what a conflict says, and the errors behind it.
+fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
+    let of_tool = Blocker {
+        field: conflict.tool_id.clone(),
+        ..Blocker::new(codes::PACK_CONFLICT, &conflict.reason)
+            .at(conflict.source_path.clone().map(Place::file))
+    };
+    let errors = conflict.errors.iter().map(|error| Blocker::new(codes::CONFIG_INVALID, error));
+    std::iter::once(of_tool).chain(errors).collect()
 }
 
 fn shown(seams: &Seams, pack: Pack) -> Pack {

@@ -13,13 +13,13 @@ use brigade_core::codes::{self, Code, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, ErrorKind, IssueType, NextStep, Object, Report as _};
 use brigade_discovery::{DiscoveredEntry, DiscoveryIssue, NAME, NotOne, named};
-use brigade_policy::{Failure, LabelProblem, check_label};
+use brigade_policy::{Blocker, Failure, LabelProblem, NotDone, check_label};
 use brigade_profile::{is_reserved, is_taken};
 use brigade_redact::{MARK, shown_name};
 use brigade_upkeep::{Discovered, Look, Machine, Seams, discover, load};
 
 use self::target::{Shown, Target, Texts};
-use crate::report::{RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
+use crate::report::{RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool};
 
 /// The largest file that is read.
 const LIMIT: u64 = 4 << 20;
@@ -59,9 +59,12 @@ pub enum RegisterSource {
 /// Registers tools of files and of agent programs. Starts nothing.
 ///
 /// # Errors
-/// Fails if an id is given for several tools, and on file errors. Reasons of a source or of the catalog are in
-/// `errors` of the report, and then nothing is written.
-pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterReport, Failure> {
+/// Tells the report if a source or the catalog speaks against a tool; then nothing is written, and its `errors` are all
+/// reasons. Also fails if an id is given for several tools, and on file errors.
+pub fn register(
+    seams: &Seams,
+    request: &RegisterRequest,
+) -> Result<RegisterReport, NotDone<Box<RegisterReport>>> {
     let mut found = Found::default();
     let references = request.sources.iter().filter_map(|source| match source {
         RegisterSource::Reference(name) => Some(name.as_str()),
@@ -100,7 +103,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     let mut report = RegisterReport {
         schema: RegisterReport::SCHEMA,
         target: seams.target(),
-        level: request.level.as_str().to_owned(),
+        level: request.level,
         config_path: target.shown.config_path.clone(),
         dry_run: request.dry_run,
         registered: Vec::new(),
@@ -117,7 +120,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
     report.errors.extend(not_used);
     if is_looked_into {
         let before = match target.read() {
-            Err(_) if !report.errors.is_empty() => return Ok(report),
+            Err(_) if !report.errors.is_empty() => return Err(not_registered(report)),
             before => before?,
         };
         let after = put_all(seams, request, &target.shown, &before, &found, &mut report);
@@ -130,7 +133,7 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
                 report.registered.clear();
                 report.errors.extend(target.not_used());
                 if !report.errors.is_empty() {
-                    return Ok(report);
+                    return Err(not_registered(report));
                 }
                 let before = target.read()?;
                 let after = put_all(seams, request, &target.shown, &before, &found, &mut report);
@@ -139,8 +142,21 @@ pub fn register(seams: &Seams, request: &RegisterRequest) -> Result<RegisterRepo
             None => {}
         }
     }
+    if !report.errors.is_empty() {
+        return Err(not_registered(report));
+    }
     report.registered_count = report.registered.len();
     Ok(report)
+}
+
+/// Refuses a registration because of the errors of its report.
+fn not_registered(report: RegisterReport) -> NotDone<Box<RegisterReport>> {
+    // A file that is named and cannot be read: the command line is wrong.
+    let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
+    let kind = if report.errors.iter().any(is_misuse) { ErrorKind::Usage } else { ErrorKind::Refused };
+    let failure =
+        Failure::new(kind, "nothing was registered").because(report.errors.iter().map(Blocker::from));
+    NotDone::refused(failure, Box::new(report))
 }
 
 /// Looks at the files of agent programs: those that the catalog chooses, and those that a reference names.
@@ -533,14 +549,18 @@ fn put_all(
             }
         }
         report.notes.extend(left_runtime(&catalog, &shown.runtimes, &runtimes_before, tool));
-        let action = if is_new { "add" } else { "replace" };
-        let action = if request.dry_run { format!("would-{action}") } else { action.to_owned() };
+        let action = match (is_new, request.dry_run) {
+            (true, false) => RegisterAction::Add,
+            (false, false) => RegisterAction::Replace,
+            (true, true) => RegisterAction::WouldAdd,
+            (false, true) => RegisterAction::WouldReplace,
+        };
         report.registered.push(RegisteredTool {
             tool_id: tool.id.to_string(),
             action,
             family: tool.family.map_or("", |family| family.as_str()).to_owned(),
-            source: tool.source().map(|source| source.as_str().to_owned()),
-            level: request.level.as_str().to_owned(),
+            source: tool.source(),
+            level: request.level,
             enabled: tool.enabled,
             runtime_id: runtime.as_ref().map(|runtime| runtime.id.to_string()),
             detail: detail.clone(),
@@ -625,3 +645,6 @@ fn left_runtime(catalog: &Catalog, file: &str, runtimes: &Runtimes, new: &Tool) 
         ),
     })
 }
+
+#[cfg(test)]
+mod tests;

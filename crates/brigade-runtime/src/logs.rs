@@ -12,6 +12,7 @@
 mod follow;
 mod lines;
 
+use brigade_core::words;
 use std::cmp::Ordering;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -41,25 +42,13 @@ const PIECE: usize = 64 * 1024;
 const END_LIMIT: u64 = 4096;
 const END_LINES: usize = 20;
 
-/// One of the two logs of a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LogStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-impl LogStream {
-    /// Both.
-    pub const ALL: [LogStream; 2] = [LogStream::Stdout, LogStream::Stderr];
-
-    /// Returns `stdout` or `stderr`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LogStream::Stdout => "stdout",
-            LogStream::Stderr => "stderr",
-        }
+words! {
+    /// One of the two logs of a runtime.
+    LogStream {
+        /// Standard output.
+        Stdout = "stdout",
+        /// Standard error.
+        Stderr = "stderr",
     }
 }
 

@@ -25,6 +25,7 @@ pub struct StoredEvent {
 
 /// Where in a workflow something happened. Other executions and manifests have no states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Visited {
     /// The state.
     pub state: Option<String>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use brigade_command::find_program;
 use brigade_core::text::escape_terminal;
-use brigade_core::{Clock, ErrorKind, Explained as _, Json, NextStep, Object, Place, codes};
+use brigade_core::{Clock, ErrorKind, Explained as _, Json, NextStep, Object, Place, codes, words};
 use brigade_discovery::{
     Client, Connected, ConnectedEntry, Connection, Entry, NAME, NotRead, Put, Refused, Scope, put, servers,
     take,
@@ -76,6 +76,22 @@ pub struct Wanted<'w> {
     pub connection: Connection,
 }
 
+words! {
+    /// What became of an entry, or would become of it.
+    ConnectStatus {
+        /// It would be written.
+        WouldWrite = "would-write",
+        /// It was written.
+        Written = "written",
+        /// It was there already.
+        Unchanged = "unchanged",
+        /// It was removed.
+        Removed = "removed",
+        /// There was nothing to remove.
+        Absent = "absent",
+    }
+}
+
 /// What became of an entry, or would become of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectOutcome {
@@ -83,8 +99,8 @@ pub struct ConnectOutcome {
     pub path: String,
     /// The entry; for a removal, the one that was there.
     pub entry: Option<Object>,
-    /// `would-write`, `written`, `unchanged`, `removed` or `absent`.
-    pub status: &'static str,
+    /// What became of it.
+    pub status: ConnectStatus,
     /// The change of the file, without secrets.
     pub diff: String,
     /// What the user should know.
@@ -243,7 +259,7 @@ impl Task<'_> {
     fn show(&self) -> Result<ConnectOutcome, Failure> {
         let before = self.file.read(self.clients)?;
         let put = self.put(before.as_deref())?;
-        let status = if put.is_unchanged { "unchanged" } else { "would-write" };
+        let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::WouldWrite };
         Ok(self.of_put(before.as_deref(), &put, status))
     }
 
@@ -255,7 +271,7 @@ impl Task<'_> {
             if !put.is_unchanged && !self.file.replace(self.clients, before.as_deref(), Some(&put.text))? {
                 continue;
             }
-            let status = if put.is_unchanged { "unchanged" } else { "written" };
+            let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::Written };
             let outcome = self.of_put(before.as_deref(), &put, status);
             self.note(&put)?;
             return Ok(outcome);
@@ -275,7 +291,7 @@ impl Task<'_> {
                 if self.connected.forget(client.label, &self.file.noted) {
                     self.clients.store(&self.connected)?;
                 }
-                return Ok(self.outcome("absent", None, String::new()));
+                return Ok(self.outcome(ConnectStatus::Absent, None, String::new()));
             };
             if !self.file.replace(self.clients, Some(&before), taken.text.as_deref())? {
                 continue;
@@ -294,7 +310,7 @@ impl Task<'_> {
             let diff = unified(&self.file.noted, Some(old.as_bytes()), new.as_deref().map(str::as_bytes));
             let entry = server
                 .map(|server| if is_plain { server.value } else { self.redactor.redact_json(&server.value) });
-            return Ok(self.outcome("removed", entry, diff));
+            return Ok(self.outcome(ConnectStatus::Removed, entry, diff));
         }
         Err(self.changes())
     }
@@ -333,7 +349,7 @@ impl Task<'_> {
             .map_err(|error| Failure::from(error).hint("the entry is written; connect again to note it"))
     }
 
-    fn of_put(&self, before: Option<&[u8]>, put: &Put, status: &'static str) -> ConnectOutcome {
+    fn of_put(&self, before: Option<&[u8]>, put: &Put, status: ConnectStatus) -> ConnectOutcome {
         let client = self.wanted.client;
         let noted = self.noted().map(|noted| &noted.entry);
         let old = before.map(|before| {
@@ -361,7 +377,7 @@ impl Task<'_> {
         outcome
     }
 
-    fn outcome(&self, status: &'static str, entry: Option<Json>, diff: String) -> ConnectOutcome {
+    fn outcome(&self, status: ConnectStatus, entry: Option<Json>, diff: String) -> ConnectOutcome {
         let path = self.clients.absolute(&self.file.noted).display().to_string();
         let entry = entry.and_then(|entry| entry.as_object().cloned());
         ConnectOutcome { path, entry, status, diff, notes: Vec::new() }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use brigade_catalog::edit::{self, merge};
 use brigade_catalog::{Catalog, Level, Tool, ToolId, starter};
 use brigade_core::json::from_json;
-use brigade_core::{ConfigIssue, Json, Severity, codes};
+use brigade_core::{ConfigIssue, Json, Severity, codes, words};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, DOCUMENT_LIMIT, errors_of, parse_json};
 use brigade_fs::RelPath;
 use brigade_policy::{ErrorLine, Failure};
@@ -94,6 +94,18 @@ pub struct DefaultConflict {
     pub detail: String,
 }
 
+words! {
+    /// What is done with the source of a built-in tool.
+    SourceAction {
+        /// It is written.
+        Create = "create",
+        /// It would be written.
+        WouldCreate = "would_create",
+        /// It stays as it is.
+        Skip = "skip",
+    }
+}
+
 /// The source of a built-in tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -105,8 +117,8 @@ pub struct DefaultSource {
     pub source_path: String,
     /// The file.
     pub path: String,
-    /// The action: `create`, `would_create` or `skip`.
-    pub action: Cow<'static, str>,
+    /// What is done with it.
+    pub action: SourceAction,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'static, str>>,
@@ -194,18 +206,18 @@ impl Setup<'_> {
         let ignored = if write { self.ignore_change(request.ignore)? } else { None };
         for source in starter::SOURCES {
             let (action, detail) = match (self.fs.exists(&RelPath::composed(source.path))?, write) {
-                (true, _) => ("skip", Some("source exists".into())),
-                (false, true) => ("create", None),
-                (false, false) => ("would_create", None),
+                (true, _) => (SourceAction::Skip, Some("source exists".into())),
+                (false, true) => (SourceAction::Create, None),
+                (false, false) => (SourceAction::WouldCreate, None),
             };
-            if action == "create" {
+            if action == SourceAction::Create {
                 self.add_source(source.path, source.text)?;
             }
             done.sources.push(DefaultSource {
                 tool_id: source.tool_id.to_owned(),
                 source_path: source.path.to_owned(),
                 path: absolute(source.path),
-                action: action.into(),
+                action,
                 detail,
             });
         }
@@ -215,8 +227,9 @@ impl Setup<'_> {
         if write {
             done.gitignore = self.write_ignore(ignored)?;
         }
-        let count = |action: &str| done.sources.iter().filter(|source| source.action == action).count();
-        (done.source_created_count, done.source_skipped_count) = (count("create"), count("skip"));
+        let count = |action| done.sources.iter().filter(|source| source.action == action).count();
+        (done.source_created_count, done.source_skipped_count) =
+            (count(SourceAction::Create), count(SourceAction::Skip));
         Ok(done)
     }
 

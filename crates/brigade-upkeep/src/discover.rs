@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brigade_catalog::Masks;
 use brigade_discovery::{
-    At, Config, DiscoveredEntry, DiscoveryIssue, Extent, FileState, Harness, HarnessFiles, Inventory, Launch,
-    Launches, Place, Platform, Reading, Scope, Source, SwitchFile, harnesses, natives, read_config,
-    read_switches,
+    At, Config, DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, FileState, FileStatus, Harness,
+    HarnessFiles, Inventory, Launch, Launches, Place, Platform, Reading, Scope, Source, SwitchFile,
+    harnesses, natives, read_config, read_switches,
 };
 
 pub use machine::Machine;
@@ -24,31 +24,9 @@ pub struct Look {
     /// The labels of harnesses.
     pub harnesses: Option<Vec<String>>,
     /// The sources of entries.
-    pub sources: Vec<LookFor>,
+    pub sources: Vec<EntrySource>,
     /// Whose files.
     pub scopes: Vec<Scope>,
-}
-
-/// A source of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LookFor {
-    /// MCP servers.
-    Mcp,
-    /// Skills and commands.
-    Skills,
-    /// What only a harness can run.
-    Natives,
-}
-
-impl LookFor {
-    /// Returns the word in reports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LookFor::Mcp => "mcp",
-            LookFor::Skills => "skill",
-            LookFor::Natives => "harness",
-        }
-    }
 }
 
 /// What was found.
@@ -225,28 +203,28 @@ impl Hunt<'_> {
         })
     }
 
-    fn is_wanted(&self, source: LookFor, extent: Extent) -> bool {
+    fn is_wanted(&self, source: EntrySource, extent: Extent) -> bool {
         let scopes = &self.look.scopes;
         self.is_source_wanted(source)
             && (scopes.is_empty() || scopes.iter().any(|scope| extent.is_of(*scope)))
     }
 
-    fn is_source_wanted(&self, source: LookFor) -> bool {
+    fn is_source_wanted(&self, source: EntrySource) -> bool {
         self.look.sources.is_empty() || self.look.sources.contains(&source)
     }
 
     fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
         let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
-        if self.is_source_wanted(LookFor::Mcp) {
+        if self.is_source_wanted(EntrySource::Mcp) {
             harness.switches.iter().for_each(|file| self.switches(harness, file));
         }
         for config in harness.configs() {
-            if self.is_wanted(LookFor::Mcp, config.extent) {
+            if self.is_wanted(EntrySource::Mcp, config.extent) {
                 self.config(harness, &config, &mut seen);
             }
         }
         self.folders(harness);
-        if let Some(path) = shown_by.filter(|_| self.is_wanted(LookFor::Natives, Extent::User)) {
+        if let Some(path) = shown_by.filter(|_| self.is_wanted(EntrySource::Harness, Extent::User)) {
             self.read.push((natives(harness, &path.display().to_string()), Vec::new()));
         }
     }
@@ -328,11 +306,11 @@ impl Hunt<'_> {
         let listed = match self.machine.list(spot) {
             Ok(Some(listed)) => listed,
             Ok(None) if is_new => {
-                return self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None);
+                return self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None);
             }
             Err(why) if is_new => {
                 let source = source(harness, config.extent, &spot.shown, &self.machine.workspace);
-                return self.unreadable(&source, &spot.path, LookFor::Mcp, why);
+                return self.unreadable(&source, &spot.path, EntrySource::Mcp, why);
             }
             Ok(None) | Err(_) => return,
         };
@@ -348,8 +326,9 @@ impl Hunt<'_> {
 
     /// Notes a file that would have to run to say something.
     fn program(&mut self, config: &Config, spot: &Spot) {
-        let status = if self.machine.exists(&spot.path) { "not-evaluated" } else { "absent" };
-        self.row(&spot.path, config.extent, LookFor::Mcp, status, 0, None);
+        let status =
+            if self.machine.exists(&spot.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
+        self.row(&spot.path, config.extent, EntrySource::Mcp, status, 0, None);
     }
 
     fn file(&mut self, harness: &'static Harness, config: &Config, spot: &Spot) {
@@ -360,15 +339,19 @@ impl Hunt<'_> {
             _ => self.look_at(spot, config.extent, config.limit()),
         };
         match &looked {
-            Looked::Absent => self.row(&spot.path, config.extent, LookFor::Mcp, "absent", 0, None),
-            Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why.clone()),
-            Looked::Full => self.row(&spot.path, config.extent, LookFor::Mcp, "unreadable", 0, None),
+            Looked::Absent => {
+                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None)
+            }
+            Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why.clone()),
+            Looked::Full => {
+                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Unreadable, 0, None)
+            }
             Looked::Read { bytes, .. } => {
                 let mut reading = read_config(&source, config, bytes);
                 reading.switch_off(&self.switched_off);
                 let (count, broken) = (reading.entries.len(), reading.broken);
-                let status = if broken.is_some() { "broken" } else { "read" };
-                self.row(&spot.path, config.extent, LookFor::Mcp, status, count, broken);
+                let status = if broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
+                self.row(&spot.path, config.extent, EntrySource::Mcp, status, count, broken);
                 self.take(config.extent, reading);
             }
         }
@@ -382,11 +365,11 @@ impl Hunt<'_> {
             let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
             match self.look_at(&spot, file.extent, SwitchFile::LIMIT) {
                 Looked::Absent | Looked::Full => {}
-                Looked::Unreadable(why) => self.unreadable(&source, &spot.path, LookFor::Mcp, why),
+                Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
                 Looked::Read { bytes, .. } => {
                     let read = read_switches(&source, file, &bytes);
-                    let status = if read.broken.is_some() { "broken" } else { "read" };
-                    self.row(&spot.path, file.extent, LookFor::Mcp, status, 0, read.broken);
+                    let status = if read.broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
+                    self.row(&spot.path, file.extent, EntrySource::Mcp, status, 0, read.broken);
                     self.switched_off.extend(read.names);
                     read.issues.into_iter().for_each(|issue| self.tell(issue));
                 }
@@ -405,8 +388,8 @@ impl Hunt<'_> {
         self.issues.push(issue);
     }
 
-    fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: LookFor, why: String) {
-        self.row(path, source.extent, what, "unreadable", 0, None);
+    fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: EntrySource, why: String) {
+        self.row(path, source.extent, what, FileStatus::Unreadable, 0, None);
         self.tell(source.issue(IssueType::ClientFileUnreadable, why, None));
     }
 
@@ -414,16 +397,16 @@ impl Hunt<'_> {
         &mut self,
         path: &Path,
         extent: Extent,
-        source: LookFor,
-        status: &str,
+        source: EntrySource,
+        status: FileStatus,
         entry_count: usize,
         at: Option<At>,
     ) {
         self.rows.push(FileState {
             path: path.display().to_string(),
-            scope: extent.as_str().to_owned(),
-            source: source.as_str().to_owned(),
-            status: status.to_owned(),
+            scope: extent,
+            source,
+            status,
             entry_count,
             line: at.map(|at| at.line),
             column: at.map(|at| at.column),

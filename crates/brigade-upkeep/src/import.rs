@@ -7,7 +7,9 @@ use brigade_core::ErrorKind;
 use brigade_core::text::escape_terminal;
 use brigade_facts::{CATALOG, CONFIG_LIMIT, compile_schema};
 use brigade_fs::{FileMode, Fs, RelPath};
-use brigade_mcp::{ImportedTool, ListedTool, McpTool, import_ids, imported_tool, stored_schema};
+use brigade_mcp::{
+    ImportAction, ImportedTool, ListedTool, McpTool, import_ids, imported_tool, stored_schema,
+};
 use brigade_policy::Failure;
 
 use crate::setup::Setup;
@@ -77,11 +79,10 @@ impl Setup<'_> {
                 }
             }
             row.action = match (&row.detail, dry_run) {
-                (Some(_), _) => "skip",
-                (None, true) => "would-add",
-                (None, false) => "add",
-            }
-            .into();
+                (Some(_), _) => ImportAction::Skip,
+                (None, true) => ImportAction::WouldAdd,
+                (None, false) => ImportAction::Add,
+            };
             tools.push(row);
         }
         if !dry_run && new != text {

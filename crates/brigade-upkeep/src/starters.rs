@@ -1,8 +1,8 @@
 //! Adds the built-in tools to a catalog.
 
-use brigade_core::{NextStep, Report as _, codes};
+use brigade_core::{ErrorKind, NextStep, Report as _, codes};
 use brigade_facts::CATALOG;
-use brigade_policy::{Diagnosis, Failure};
+use brigade_policy::{Blocker, Diagnosis, Failure, NotDone};
 
 use crate::defaults::DefaultsRequest;
 use crate::load;
@@ -12,12 +12,13 @@ use crate::seams::Seams;
 /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
 /// versions gain missing harnesses and projections.
 ///
-/// Writes nothing if the catalog is invalid, or if another entry has the id of a built-in tool. The report then
-/// lists what would have been added.
-///
 /// # Errors
-/// Returns file errors.
-pub fn add_default_tools(seams: &Seams, request: DefaultsRequest) -> Result<DefaultsReport, Failure> {
+/// Tells the report if the catalog is invalid, or if another entry has the id of a built-in tool. Nothing is written
+/// then, and the report lists what would have been added. Also returns file errors.
+pub fn add_default_tools(
+    seams: &Seams,
+    request: DefaultsRequest,
+) -> Result<DefaultsReport, NotDone<Box<DefaultsReport>>> {
     let defaults = seams.setup().add_defaults(request, |path| seams.absolute(path))?;
     let diagnosis = match defaults.conflicts.first() {
         Some(conflict) => Some(Diagnosis {
@@ -27,12 +28,24 @@ pub fn add_default_tools(seams: &Seams, request: DefaultsRequest) -> Result<Defa
         }),
         None => load::diagnosis(seams, &defaults.errors),
     };
-    Ok(DefaultsReport {
+    let report = DefaultsReport {
         schema: DefaultsReport::SCHEMA,
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
         defaults,
         next_command: seams.spelled(NextStep::ApplyAll),
         diagnosis,
-    })
+    };
+    if report.valid {
+        return Ok(report);
+    }
+    let errors = report.errors.iter().map(Blocker::from);
+    let conflicts = report.conflicts.iter().map(|conflict| {
+        Blocker::new(codes::ENTRY_EXISTS, &conflict.detail)
+            .field(&conflict.tool_id)
+            .hint(NextStep::ShowTool(conflict.tool_id.clone()))
+    });
+    let kind = if report.errors.is_empty() { ErrorKind::Refused } else { ErrorKind::InvalidConfig };
+    let failure = Failure::new(kind, "no built-in tool was added").because(errors.chain(conflicts));
+    Err(NotDone::refused(failure, Box::new(report)))
 }

@@ -20,8 +20,8 @@ use brigade_upkeep::{gather, load};
 
 use crate::agent_calls::approved_last_hour;
 use crate::report::{
-    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
-    ProfileListReport, ProfileReport, Report as _,
+    AgentApproval, AgentChange, AgentListReport, AgentReport, AgentToolsReport, CostReport,
+    ProfileExplainReport, ProfileListReport, ProfileReport, Report as _,
 };
 use crate::room::{POLICY, Room};
 
@@ -140,7 +140,7 @@ impl Agents {
     /// # Errors
     /// Fails if there is such an agent, or gateway.toml has an error.
     pub fn add(&self, name: &AgentName) -> Result<AgentReport, Error> {
-        self.with_token(name, "added", |text, token_sha256| {
+        self.with_token(name, AgentChange::Added, |text, token_sha256| {
             add_agent(text, &NewAgent { name: name.clone(), token_sha256 })
         })
     }
@@ -150,7 +150,7 @@ impl Agents {
     /// # Errors
     /// Fails if there is no such agent, or gateway.toml has an error.
     pub fn rotate(&self, name: &AgentName) -> Result<AgentReport, Error> {
-        self.with_token(name, "rotated", |text, token_sha256| {
+        self.with_token(name, AgentChange::Rotated, |text, token_sha256| {
             rotate_token(text.unwrap_or_default(), name, token_sha256)
         })
     }
@@ -162,13 +162,13 @@ impl Agents {
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
         self.room.decides()?;
         self.room.setup().change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
-        Ok(self.changed(name, "removed", None))
+        Ok(self.changed(name, AgentChange::Removed, None))
     }
 
     fn with_token(
         &self,
         name: &AgentName,
-        action: &str,
+        action: AgentChange,
         edit: impl FnOnce(Option<&str>, Fingerprint) -> Result<String, EditError>,
     ) -> Result<AgentReport, Error> {
         self.room.decides()?;
@@ -180,13 +180,13 @@ impl Agents {
         Ok(self.changed(name, action, Some(token)))
     }
 
-    fn changed(&self, name: &AgentName, action: &str, token: Option<Token>) -> AgentReport {
+    fn changed(&self, name: &AgentName, action: AgentChange, token: Option<Token>) -> AgentReport {
         AgentReport {
             schema: AgentReport::SCHEMA,
             target: self.room.target(),
             gateway_path: self.room.absolute(GATEWAY),
             agent: name.clone(),
-            action: action.to_owned(),
+            action,
             token: token.map(|token| token.expose().to_owned()),
         }
     }
@@ -233,7 +233,7 @@ impl Agents {
             }
         };
         let masks = masks(&self.room.env.environment, &config.policy);
-        let (visible, gate) = (sight.visible.is_ok(), sight.action().as_str().to_owned());
+        let (visible, gate) = (sight.visible.is_ok(), sight.action());
         let reasons = sight.visible.err().into_iter().flatten();
         Ok(ProfileExplainReport {
             schema: ProfileExplainReport::SCHEMA,
@@ -262,7 +262,7 @@ pub(crate) fn approval_of_control(
     Ok(AgentApproval {
         agent: agent.name.clone(),
         visible: sight.visible.is_ok(),
-        gate: sight.action().as_str().to_owned(),
+        gate: sight.action(),
         risk: sight.risk,
         rule: Some(Approval::None.as_str().to_owned()),
         rules: Vec::new(),
@@ -305,7 +305,7 @@ pub(crate) fn approval(
     Ok(AgentApproval {
         agent: agent.name.clone(),
         visible: sight.visible.is_ok(),
-        gate: sight.action().as_str().to_owned(),
+        gate: sight.action(),
         risk: sight.risk,
         rule: what_approves(tool.id.as_str(), sight.gate, &rules),
         rules,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use brigade_calls::{Declare, Error, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal};
 use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery};
-use brigade_registry::NoContract;
 use brigade_upkeep::{Existing, Ignore};
 
 use crate::report::{
@@ -46,10 +45,8 @@ impl Tools {
     /// # Errors
     /// Returns [`Refusal::Contract`] if no tool has this id, and file errors.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
-        brigade_registry::describe(&self.room, id).map_err(|NoContract { failure, errors }| match errors {
-            Some(errors) => Error::from(failure).refusing(&self.room, Refusal::Contract { errors }),
-            None => failure.into(),
-        })
+        let described = brigade_registry::describe(&self.room, id);
+        described.map_err(|error| Error::not_done(&self.room, error, |errors| Refusal::Contract { errors }))
     }
 
     /// Lists the contracts of the enabled tools, and the issues that prevent planning or running calls. Other issues,
@@ -109,13 +106,14 @@ impl Tools {
     /// Registers tools of files and of agent programs. Starts nothing.
     ///
     /// # Errors
-    /// Fails if an id is given for several tools, inside a run, and on file errors. What a source or the catalog speaks
-    /// against is in `errors` of the report, and then nothing is written.
+    /// Returns [`Refusal::Register`] with every reason of the sources and of the catalog; then nothing is written. Also
+    /// fails if an id is given for several tools, inside a run, and on file errors.
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
         if !request.dry_run {
             self.room.decides()?;
         }
-        Ok(brigade_registry::register(&self.room, request)?)
+        let registered = brigade_registry::register(&self.room, request);
+        registered.map_err(|error| Error::not_done(&self.room, error, Refusal::Register))
     }
 
     /// Sums up what the last runs of a tool used, and says what its entry should declare. Starts nothing.

@@ -7,7 +7,7 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
 use brigade_discovery::{Client, Connection, client, clients, put};
 use brigade_redact::Redactor;
-use brigade_upkeep::{Clients as Files, ConnectOutcome, Wanted, gather};
+use brigade_upkeep::{Clients as Files, ConnectOutcome, ConnectStatus, Wanted, gather};
 
 use crate::agents;
 use crate::report::{ConnectReport, Report as _};
@@ -75,12 +75,12 @@ impl Clients {
             target: room.target(),
             client: client.label.to_owned(),
             title: client.title.to_owned(),
-            scope: client.has_files().then(|| scope.as_str().to_owned()),
-            transport: request.transport.as_str().to_owned(),
+            scope: client.has_files().then_some(scope),
+            transport: request.transport,
             agent: agent.to_owned(),
             path: None,
             entry: None,
-            status: "would-write".to_owned(),
+            status: ConnectStatus::WouldWrite,
             diff: String::new(),
             text: None,
             notes: Vec::new(),
@@ -94,22 +94,14 @@ impl Clients {
         let ConnectOutcome { path, entry, status, diff, notes } =
             files.connect(&wanted, request.step, &redactor)?;
         let is_confirmed = client.files(scope).is_some_and(|files| files.are_confirmed());
-        let next = (status == "would-write" && is_confirmed).then(|| NextStep::ConnectAgain {
+        let next = (status == ConnectStatus::WouldWrite && is_confirmed).then(|| NextStep::ConnectAgain {
             client: client.label.to_owned(),
             scope: scope.as_str().to_owned(),
             transport: request.transport.as_str().to_owned(),
             agent: agent.to_owned(),
         });
         let next_command = next.map(|next| room.spelled(next));
-        Ok(ConnectReport {
-            path: Some(path),
-            entry,
-            status: status.to_owned(),
-            diff,
-            notes,
-            next_command,
-            ..report
-        })
+        Ok(ConnectReport { path: Some(path), entry, status, diff, notes, next_command, ..report })
     }
 }
 

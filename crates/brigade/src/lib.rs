@@ -45,8 +45,8 @@ mod workspace;
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
     pub use brigade_crew::{
-        AbandonedWork, KeptWorktree, KitchenReceipt, LogText, ReceiptFinding, RunEnd, RunKind, SkillRow,
-        Written,
+        AbandonedWork, Doing, Follow, Follower, KeptWorktree, KitchenReceipt, LogText, Printed,
+        ReceiptFinding, RunEnd, RunKind, RunningRow, Scene, SkillRow, Unfollowed, Watched, Written,
     };
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
@@ -78,7 +78,8 @@ pub use brigade_call::{
     UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    Family, FindQuery, Level, Quantity, Reads, Tool, ToolSource, starter::StarterTools,
+    ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, Quantity, Reads, RunsIn, Tool,
+    ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
@@ -88,7 +89,6 @@ pub use brigade_crew::{
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
     LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
 };
-pub use brigade_crew::{Doing, Follow, Follower, Printed, RunningRow, Scene, Unfollowed, Watched};
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{
@@ -147,8 +147,8 @@ pub use pull_requests::{
     NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
 };
 pub use registry::{
-    ChangedEntry, DiscoverRequest, DiscoverSource, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState,
-    HarnessFiles, Registry, harness_labels,
+    ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState,
+    FileStatus, HarnessFiles, Registry, harness_labels,
 };
 pub use report::*;
 pub use sample::NewFile;

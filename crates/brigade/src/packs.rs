@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_calls::Error;
+use brigade_calls::{Error, Refusal};
 use brigade_core::IdPrefix;
 use brigade_registry::packs;
 use brigade_upkeep::Existing;
@@ -56,10 +56,11 @@ impl Packs {
     /// conflicts, nothing is written.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is not a pack; when the catalog cannot be
-    /// edited, or the disk fails. Also fails inside a run.
+    /// [`Refusal::PackImport`] with all conflicts; [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the directory is
+    /// not a pack; when the catalog cannot be edited, or the disk fails. Also fails inside a run.
     pub fn import(&self, folder: &Path, existing: Existing) -> Result<PackImportReport, Error> {
         self.room.decides()?;
-        Ok(packs::import(&self.room, folder, existing)?)
+        let imported = packs::import(&self.room, folder, existing);
+        imported.map_err(|error| Error::not_done(&self.room, error, Refusal::PackImport))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brigade_calls::Error;
+use brigade_calls::{Error, Refusal};
 use brigade_upkeep::projections;
 
 use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
@@ -20,25 +20,31 @@ impl Projections {
     /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
     ///
     /// # Errors
-    /// Returns file errors.
+    /// Returns [`Refusal::ProjectionPlan`] if no tool has this id, and no projection is left of one. Also returns file
+    /// errors.
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
-        Ok(projections::plan(&self.room, id)?)
+        let planned = projections::plan(&self.room, id);
+        planned.map_err(|error| Error::not_done(&self.room, error, Refusal::ProjectionPlan))
     }
 
     /// Plans for `sync apply`. Writes nothing.
     ///
     /// # Errors
-    /// Returns file errors.
+    /// Returns [`Refusal::SyncPlan`] if no tool has this id, and no projection is left of one. Also returns file
+    /// errors.
     pub fn sync_plan(&self, id: Option<&str>) -> Result<SyncPlanReport, Error> {
-        Ok(projections::sync_plan(&self.room, id)?)
+        let planned = projections::sync_plan(&self.room, id);
+        planned.map_err(|error| Error::not_done(&self.room, error, Refusal::SyncPlan))
     }
 
     /// Writes missing and stale projections. Broken entries are skipped and reported.
     ///
     /// # Errors
-    /// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
+    /// Returns [`Refusal::Apply`] if there is nothing of the tool. Also fails if another process keeps the lock for too
+    /// long, or on a file error before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
-        Ok(projections::apply(&self.room, request)?)
+        let applied = projections::apply(&self.room, request);
+        applied.map_err(|error| Error::not_done(&self.room, error, Refusal::Apply))
     }
 
     /// Writes projections like [`apply`](Projections::apply), but only with `write` and `force`. Otherwise reports what
@@ -48,7 +54,8 @@ impl Projections {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) for writing without a selection, and the errors of
     /// [`apply`](Projections::apply).
     pub fn sync_apply(&self, request: &SyncRequest) -> Result<ApplyReport, Error> {
-        Ok(projections::sync_apply(&self.room, request)?)
+        let applied = projections::sync_apply(&self.room, request);
+        applied.map_err(|error| Error::not_done(&self.room, error, Refusal::Apply))
     }
 
     /// Lists the known harnesses, and others that the catalog names.

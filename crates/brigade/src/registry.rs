@@ -8,10 +8,11 @@ use crate::report::{DiscoveryReport, RegistrySyncReport};
 use crate::room::Room;
 
 pub use brigade_discovery::{
-    ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, FileState, HarnessFiles,
+    ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState, FileStatus,
+    HarnessFiles,
 };
 pub use brigade_registry::harness_labels;
-pub use brigade_upkeep::{Look as DiscoverRequest, LookFor as DiscoverSource};
+pub use brigade_upkeep::Look as DiscoverRequest;
 
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]

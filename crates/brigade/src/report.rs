@@ -12,13 +12,14 @@ mod serve;
 pub use agents::*;
 pub use brigade_calls::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
-    CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportMcpReport,
-    ImportedTool, KeyReport, LedgerFinding, LedgerReport, LiveIssue, LiveReport, LiveServerReport,
-    LiveToolReport, NotReady, ObserveReport, OfferedTool, PassedOver, PinListReport, PinReport, PinSummary,
-    PlanReport, QueueReport, ReplayReport, ResumeReport, ReviewReport, RunInputsReport, RunListReport,
-    RunLogReport, RunReport, RunShowReport, RunSummary, RuntimeHealthReport, RuntimeListReport,
-    RuntimeLogsReport, RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatusReport,
-    RuntimeStopReport, RuntimesSummary, ServerSummary, StartState, Statement, Strictness, Subject,
+    CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction,
+    ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
+    LiveServerReport, LiveToolReport, NotReady, ObserveReport, OfferedTool, PassedOver, PinCheck,
+    PinListReport, PinReport, PinState, PinSummary, PlanReport, QueueReport, ReplayReport, ResumeReport,
+    ReviewReport, RunInputsReport, RunListReport, RunLogReport, RunReport, RunShowReport, RunSummary,
+    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
+    RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, ServerSummary, StartState,
+    Statement, Strictness, Subject, Tampering,
 };
 pub use brigade_catalog::pack::{
     CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
@@ -31,22 +32,24 @@ pub use brigade_facts::{
 };
 pub use brigade_projection::{
     AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool,
-    OrphanReport, ProjectionReport,
+    Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReport, ProjectionStatus,
+    Prunable, PruneAction,
 };
 pub use brigade_registry::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
     MissingBuiltin, MissingFact, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport,
-    PackShowReport, QueuedInstall, RegisterErrorRow, RegisterNoteRow, RegisterReport, RegisteredTool,
-    RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool, SkippedInstall,
-    SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats, VersionRow,
+    PackShowReport, QueuedInstall, RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport,
+    RegisteredTool, RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
+    SkippedInstall, SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats,
+    VersionRow,
 };
 pub use brigade_upkeep::{
-    ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, DamageReport,
-    DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport, ImportReport,
-    InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection, PolicySection,
-    ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, StateReport, SyncPlanReport, UpstreamStart,
-    WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, ConnectStatus,
+    DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport,
+    ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection, PolicySection,
+    ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport, SyncPlanReport,
+    UpstreamStart, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use clients::*;
 pub use doctor::*;

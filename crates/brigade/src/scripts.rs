@@ -30,8 +30,8 @@ impl Tools {
     ///
     /// # Errors
     /// Fails inside of a run, if there is no such script, no program for its language is known, or another file has its
-    /// place, and on file errors. Reasons of the catalog are in `errors` of the report, and then nothing is
-    /// written.
+    /// place, and on file errors. Returns [`Refusal::Register`](crate::Refusal::Register) with the reasons of the
+    /// catalog, and then nothing is written.
     pub fn promote_script(&self, id: &str, tool: Option<&str>) -> Result<RegisterReport, Error> {
         let room = &*self.room;
         room.decides()?;
@@ -74,10 +74,7 @@ impl Tools {
             replace: false,
             dry_run,
         };
-        let dry = self.register(&request(true))?;
-        if !dry.errors.is_empty() {
-            return Ok(dry);
-        }
+        self.register(&request(true))?;
         for (path, text) in [(&code, newest.code.as_str()), (&schema, NO_ARGUMENTS)] {
             let path: RelPath = path.parse().map_err(|_| none())?;
             match room.fs.read(&path, u64::from(u32::MAX)) {

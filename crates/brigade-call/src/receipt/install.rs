@@ -1,5 +1,6 @@
 //! What an installation did.
 
+use brigade_catalog::ToolState;
 use brigade_core::{Extra, record};
 use brigade_policy::CallKind;
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,10 @@ use super::Receipt;
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct InstallRun {
-    /// The state of the tool before the run: `available`, `missing`, `outdated` or `unknown`.
-    pub before: Option<String>,
+    /// The state of the tool before the run.
+    pub before: Option<ToolState>,
     /// Its state after the run; absent if the end of the run was not seen.
-    pub after: Option<String>,
+    pub after: Option<ToolState>,
     /// Where the program of the tool is now.
     pub program: Option<String>,
     /// The version of that program, if it was observed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, record};
+use brigade_core::{Extra, Fingerprint, open_words, record};
 use serde::{Deserialize, Serialize};
 
 /// What the kernel told of a run.
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(remote = "Self", default)]
 pub struct RunObserved {
     /// `observed`; `unchanged`, when an earlier run of the same was observed; `unavailable`, when this system cannot.
-    pub state: String,
+    pub state: ObservedState,
     /// The earlier run that was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
@@ -70,7 +70,7 @@ impl RunObserved {
 impl RunObserved {
     /// Returns whether the run was observed.
     pub fn is_observed(&self) -> bool {
-        self.state == ObservedState::Observed.as_str()
+        self.state == ObservedState::Observed
     }
 
     /// Returns it for a disk without room for its lists.
@@ -92,25 +92,39 @@ impl RunObserved {
     }
 }
 
-/// Whether a run was observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObservedState {
-    /// It was.
-    Observed,
-    /// Not again: nothing that its approval binds is different from an earlier run that was.
-    Unchanged,
-    /// This system could not.
-    Unavailable,
+open_words! {
+    /// Whether a run was observed.
+    ObservedState {
+        /// It was.
+        Observed = "observed",
+        /// Not again: nothing that its approval binds is different from an earlier run that was.
+        Unchanged = "unchanged",
+        /// This system could not.
+        Unavailable = "unavailable",
+    }
 }
 
-impl ObservedState {
-    /// Returns the word of the receipt.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ObservedState::Observed => "observed",
-            ObservedState::Unchanged => "unchanged",
-            ObservedState::Unavailable => "unavailable",
-        }
+open_words! {
+    /// What was done with a socket.
+    SocketUse {
+        /// It was connected.
+        Connect = "connect",
+        /// It was bound.
+        Bind = "bind",
+    }
+}
+
+open_words! {
+    /// What a run tried.
+    DeniedUse {
+        /// To read.
+        Read = "read",
+        /// To write.
+        Write = "write",
+        /// To execute.
+        Execute = "execute",
+        /// To make a file that is read, too.
+        Create = "create",
     }
 }
 
@@ -163,8 +177,8 @@ pub struct ObservedAddress {
     /// The port; sockets of this machine have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// `connect` or `bind`.
-    pub what: String,
+    /// What was done with it: `connect` or `bind`.
+    pub what: SocketUse,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,
@@ -179,8 +193,8 @@ record!(ObservedAddress);
 pub struct ObservedDenial {
     /// The path: in the workspace, or an absolute one.
     pub path: String,
-    /// `read`, `write` or `execute`; `create` for a new file that is read, too.
-    pub what: String,
+    /// What it tried: `read`, `write` or `execute`; `create` for a new file that is read, too.
+    pub what: DeniedUse,
     /// Members that this version does not know.
     #[serde(skip)]
     pub extra: Extra,

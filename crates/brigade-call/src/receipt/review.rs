@@ -4,21 +4,22 @@ use brigade_core::json::exact;
 use brigade_core::{Extra, Timestamp, record};
 use serde::{Deserialize, Serialize};
 
-use crate::call::{ApprovedBy, Approver, Call};
+use crate::call::{ApprovedBy, Approver, ApproverKind, Call};
 
 /// The approval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct RunReview {
     /// When.
     #[serde(deserialize_with = "exact")]
     pub reviewed_at: Option<Timestamp>,
     /// Why.
     pub review_reason: Option<String>,
-    /// Who or what approved: `person`, `rule` or `elicitation`; absent in older receipts.
+    /// Who or what approved; absent in older receipts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    pub by: Option<ApproverKind>,
     /// Where the person decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
@@ -57,7 +58,8 @@ impl RunReview {
     /// Returns who or what approved: a person at the command line, if it is not said.
     pub(super) fn approver(&self) -> ApprovedBy {
         let RunReview { by, reviewer, rule, file, line, agent, .. } = self.clone();
-        let stated = Approver { by: by.unwrap_or_default(), reviewer, rule, file, line, agent };
-        ApprovedBy::try_from(stated).unwrap_or_else(|_| ApprovedBy::command_line())
+        let stated = by.map(|by| Approver { by, reviewer, rule, file, line, agent });
+        let stated = stated.and_then(|stated| ApprovedBy::try_from(stated).ok());
+        stated.unwrap_or_else(ApprovedBy::command_line)
     }
 }

@@ -1,7 +1,7 @@
 //! The runtime of a call, as shown in receipts and reports.
 
 use brigade_core::json::exact;
-use brigade_core::{Extra, Fingerprint, Timestamp, record};
+use brigade_core::{Extra, Fingerprint, Severity, Timestamp, record};
 use serde::{Deserialize, Serialize};
 
 /// The state of a runtime.
@@ -247,9 +247,9 @@ pub struct RuntimeIssueRecord {
     pub description: Option<String>,
     /// What is wrong, in a sentence without a final stop.
     pub detail: String,
-    /// `error`, `warning` or `info`.
+    /// The severity.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
-    pub severity: Option<String>,
+    pub severity: Option<Severity>,
     /// The file where it is fixed.
     #[cfg_attr(feature = "schemas", schemars(skip_serializing_if = "Option::is_none"))]
     pub file: Option<String>,

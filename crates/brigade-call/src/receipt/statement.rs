@@ -18,6 +18,7 @@ const PREDICATE_TYPE: &str = "urn:brigade:receipt:v1";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct Statement {
     /// The type of the statement.
     pub _type: String,
@@ -39,6 +40,7 @@ record!(Statement);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct Subject {
     /// The file, relative to the workspace.
     pub name: String,

@@ -223,7 +223,7 @@ fn a_reason_of_today_refuses_what_was_approved() {
 
 #[test]
 fn only_an_approved_call_runs() {
-    for status in CallStatus::ALL {
+    for status in CallStatus::ALL.iter().cloned() {
         let expect: &[&str] = if status == CallStatus::Approved { &[] } else { &["status"] };
         check_status(status, expect);
     }

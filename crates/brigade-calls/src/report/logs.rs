@@ -1,7 +1,6 @@
 //! Documents about the logs of runs.
 
-use std::borrow::Cow;
-
+use brigade_runtime::LogStream;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -20,8 +19,8 @@ pub struct RunLogReport {
     pub run_id: String,
     /// Whether the run is still running, so the log may grow.
     pub running: bool,
-    /// The stream: `stdout` or `stderr`.
-    pub stream: Cow<'static, str>,
+    /// The stream.
+    pub stream: LogStream,
     /// The log.
     pub path: String,
     /// The length of the log, in bytes.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Report, SchemaId, Unfilled};
 
 pub use brigade_mcp::{
-    ImportedTool, LiveIssue, LiveReport, LiveServerReport, LiveToolReport, OfferedTool, PinSummary,
-    ServerSummary,
+    ImportAction, ImportedTool, ListState, LiveIssue, LiveReport, LiveServerReport, LiveToolReport,
+    OfferedTool, PinCheck, PinState, PinSummary, ServerSummary,
 };
 
 /// `pins list`.

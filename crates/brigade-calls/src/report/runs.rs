@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
 
 pub use brigade_call::RunSummary;
-pub use brigade_queue::{BrokenReceipt, LedgerFinding};
+pub use brigade_queue::{BrokenReceipt, LedgerFinding, Tampering};
 
 /// `run list`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

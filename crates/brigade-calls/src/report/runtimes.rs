@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use brigade_call::{RuntimeHealth, RuntimeIssueRecord, RuntimeStatus};
 use brigade_core::{Exit, Hint};
 use brigade_policy::{BlockerDetail, Diagnosis, ErrorLine, Fault};
+use brigade_runtime::LogStream;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId, Unfilled};
@@ -336,8 +337,8 @@ pub struct RuntimeLogsReport {
     pub target: String,
     /// The runtime.
     pub runtime_id: String,
-    /// The stream: `stdout` or `stderr`.
-    pub stream: Cow<'static, str>,
+    /// The stream.
+    pub stream: LogStream,
     /// The log.
     pub log_path: String,
     /// The last lines, without secrets.
@@ -347,7 +348,7 @@ pub struct RuntimeLogsReport {
     /// Whether the log has earlier lines.
     pub has_earlier: bool,
     /// The other log.
-    pub other_stream: Cow<'static, str>,
+    pub other_stream: LogStream,
     /// Whether the other log has lines.
     pub other_has_lines: bool,
 }

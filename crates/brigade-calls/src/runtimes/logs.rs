@@ -40,12 +40,12 @@ impl Runtimes {
             schema: RuntimeLogsReport::SCHEMA,
             target: self.seams.target(),
             runtime_id: runtime.id.as_str().to_owned(),
-            stream: stream.as_str().into(),
+            stream,
             log_path: self.seams.absolute(log_path),
             line_count: lines.len(),
             lines,
             has_earlier: tail.is_cut,
-            other_stream: other.as_str().into(),
+            other_stream: other,
             other_has_lines,
         })
     }

@@ -7,7 +7,7 @@ use brigade_core::codes::{self, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IssueType, Label, Number};
 use brigade_discovery::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, Launch, Registered, named, shows_words,
+    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, Registered, named, shows_words,
 };
 use brigade_redact::{Redactor, looks_secret_value};
 
@@ -36,7 +36,7 @@ impl Definition<'_> {
         let name = &self.entry.name;
         match given {
             Some(id) => id.to_owned(),
-            None if self.entry.source == ToolSource::Harness.as_str() => {
+            None if self.entry.source == EntrySource::Harness => {
                 id_of_name(&format!("{}.{name}", self.origin.harness))
             }
             None => id_of_name(name),
@@ -51,7 +51,7 @@ impl Registrations {
         let mut found = Registrations::default();
         let Definition { entry, origin, .. } = definition;
         let family = Family::of_entries().find(|family| family.as_str() == entry.family);
-        let (Some(family), Ok(source)) = (family, entry.source.parse::<ToolSource>()) else {
+        let Some(family) = family else {
             let error = RegisterError::new(
                 registering::FIELD_INVALID,
                 "nothing can be made of a definition of this kind",
@@ -65,7 +65,7 @@ impl Registrations {
             return found;
         };
         let mut detail = SourceDetail {
-            kind: (source == ToolSource::Harness).then_some(source),
+            kind: (entry.source == EntrySource::Harness).then_some(ToolSource::Harness),
             reference: Some(origin.reference.clone()),
             fingerprint: Some(entry.fingerprint.to_hex()),
             ..SourceDetail::default()
@@ -79,8 +79,8 @@ impl Registrations {
             ..tool
         };
         let mut runtime = None;
-        let what = match source {
-            ToolSource::Mcp => {
+        let what = match entry.source {
+            EntrySource::Mcp => {
                 detail.server = Some(entry.name.clone());
                 detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
                 tool.env_labels =
@@ -101,7 +101,7 @@ impl Registrations {
                     format!("remote mcp server{host}")
                 }
             }
-            ToolSource::Skill => {
+            EntrySource::Skill => {
                 detail.skill_id = Some(entry.name.clone());
                 let inside = Path::new(&origin.path).strip_prefix(definition.workspace).ok();
                 match inside.and_then(Path::to_str).filter(|_| level == Level::Project) {
@@ -110,12 +110,11 @@ impl Registrations {
                 }
                 family.as_str().to_owned()
             }
-            ToolSource::Harness => {
+            EntrySource::Harness => {
                 detail.provider = Some(origin.harness.clone());
                 detail.entry = Some(entry.name.clone());
                 format!("tool of {}", origin.harness)
             }
-            ToolSource::Script | ToolSource::Cli => entry.source.clone(),
         };
         found.note_rest(definition);
         found.name_tool(tool.id.as_str());
@@ -202,9 +201,13 @@ impl Registrations {
         for (field, names) in [("tools_allowed", &entry.tools_allowed), ("tools_denied", &entry.tools_denied)]
         {
             if !names.is_empty() {
-                let message = match entry.source.as_str() {
-                    "mcp" => format!("choose the tools when they are imported: {}", names.join(", ")),
-                    _ => format!("an entry has no place for them: {}", names.join(", ")),
+                let message = match entry.source {
+                    EntrySource::Mcp => {
+                        format!("choose the tools when they are imported: {}", names.join(", "))
+                    }
+                    EntrySource::Skill | EntrySource::Harness => {
+                        format!("an entry has no place for them: {}", names.join(", "))
+                    }
                 };
                 self.note(registering::TOOLS_NOT_LIMITED, field.to_owned(), &message);
             }
@@ -334,7 +337,7 @@ pub fn source_changes<'t>(
                 };
                 found.push(SourceChange {
                     differences: Some(differences),
-                    is_text: entry.source == "skill",
+                    is_text: entry.source == EntrySource::Skill,
                     path: Some(origin.path.clone()),
                     line: origin.line,
                     ..change
@@ -417,7 +420,7 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     compare("description", text(&tool.description), text(&now.description));
-    if now.source == "mcp" {
+    if now.source == EntrySource::Mcp {
         let transport = tool.source.as_ref().and_then(|source| source.transport);
         compare("transport", transport.map_or("", Transport::as_str).to_owned(), text(&now.transport));
         let labels = now.env_labels.iter().filter(|label| !is_no_name(label)).cloned();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use brigade::core::Timestamp;
 use brigade::core::json::DocumentWriter;
+use brigade::core::{CallId, NextStep, Timestamp};
 use brigade::{Call, CallList, CallStatus, Error, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ pub(crate) struct CallRows {
     heading: Option<Text>,
     shown: usize,
     /// The first pending call without blockers.
-    pending: Option<String>,
+    pending: Option<CallId>,
 }
 
 impl CallRows {
@@ -109,7 +109,7 @@ impl CallRows {
     pub(crate) fn add(&mut self, call: &Call, now: Timestamp) {
         let blockers = call.blockers.len();
         if call.status == CallStatus::Pending && blockers == 0 && self.pending.is_none() {
-            self.pending = Some(call.id.to_string());
+            self.pending = Some(call.id.clone());
         }
         let tone = if blockers == 0 { Tone::Faint } else { Tone::Bad };
         self.table.row([
@@ -153,7 +153,7 @@ impl CallRows {
             page.note(&format!("showing the newest {} calls; use --all to list every call", self.shown));
         }
         if let Some(call) = self.pending.take() {
-            page.next(&format!("brigade tools call show {call}"));
+            page.next_step(&NextStep::ShowCall(call));
         }
         page
     }

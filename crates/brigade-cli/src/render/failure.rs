@@ -116,6 +116,9 @@ pub(crate) fn unsecret(text: &str) -> String {
 
 /// Adds an error to a page, with its blockers and candidates.
 pub(crate) fn show_error(error: &Error, page: &mut Page) {
+    if let Some(report) = error.refusal().and_then(refusals::whole_report) {
+        return report.show(page);
+    }
     refusals::show_before(error, page);
     let (fault, mut reasons) = error.faults();
     let mut fault = match (reasons.pop(), reasons.is_empty()) {

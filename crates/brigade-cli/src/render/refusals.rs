@@ -12,8 +12,8 @@ use self::forms::*;
 use super::next::Words;
 use super::page::Page;
 use super::text::{Text, Tone};
-use super::views::{logs_command, numbers, show_call, show_stored_blockers, skipped};
-use super::{View as _, blockers};
+use super::views::{numbers, show_call, show_stored_blockers, skipped};
+use super::{View, blockers};
 
 /// Returns the document of an error that is a refusal.
 pub(crate) fn document(error: &Error, diagnosis: Diagnosis, words: &Words) -> Option<Refused> {
@@ -231,6 +231,12 @@ impl Parts<'_> {
                 error: text,
                 diagnosis,
             })),
+            Refusal::Register(report) => Refused::Register(report.clone()),
+            Refusal::PackImport(report) => Refused::PackImport(report.clone()),
+            Refusal::Defaults(report) => Refused::Defaults(report.clone()),
+            Refusal::ProjectionPlan(report) => Refused::ProjectionPlan(report.clone()),
+            Refusal::SyncPlan(report) => Refused::SyncPlan(report.clone()),
+            Refusal::Apply(report) => Refused::Apply(report.clone()),
             Refusal::RuntimeStart { .. } => Refused::RuntimeStart(Box::new(self.start(refusal)?)),
             Refusal::RuntimeStop { .. } => Refused::RuntimeStop(Box::new(self.stop(refusal)?)),
             Refusal::RuntimeRestart { runtime_id, stop, step } => {
@@ -308,6 +314,20 @@ impl Parts<'_> {
     }
 }
 
+/// Returns the report of an operation that was not done, if it has every reason itself: it is shown instead of the
+/// error.
+pub(crate) fn whole_report(refusal: &Refusal) -> Option<&dyn View> {
+    Some(match refusal {
+        Refusal::Register(report) => &**report,
+        Refusal::PackImport(report) => &**report,
+        Refusal::Defaults(report) => &**report,
+        Refusal::ProjectionPlan(report) => &**report,
+        Refusal::SyncPlan(report) => &**report,
+        Refusal::Apply(report) => &**report,
+        _ => return None,
+    })
+}
+
 /// Prints what comes before the error.
 pub(crate) fn show_before(error: &Error, page: &mut Page) {
     match error.refusal() {
@@ -361,7 +381,7 @@ pub(crate) fn show_behind(error: &Error, refusal: &Refusal, page: &mut Page) {
                 );
             }
             if runtime.is_some() && error.blockers().is_empty() {
-                page.next(&logs_command(runtime_id));
+                page.next_step(&NextStep::ReadRuntimeLogs(runtime_id.clone()));
             }
         }
         Refusal::RuntimeStop { survivors, .. } if !survivors.is_empty() => {

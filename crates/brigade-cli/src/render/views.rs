@@ -23,4 +23,4 @@ mod work;
 
 pub(super) use calls::{show_call, show_stored_blockers, skipped};
 pub(crate) use kitchen::{Escalations, show_status, task_lines, waiting_line};
-pub(super) use runtimes::{logs_command, numbers};
+pub(super) use runtimes::numbers;

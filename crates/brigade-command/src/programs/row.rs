@@ -1,6 +1,6 @@
 //! How a row of the table is written.
 
-use super::{Finds, Hook, Password, Role, Row, Script, Spelling, Starts, Value, Writes};
+use super::{ContainerOptions, Finds, Hook, Password, Role, Row, Script, Spelling, Starts, Value, Writes};
 
 const PLAIN: Spelling = Spelling {
     valued: "",
@@ -29,6 +29,8 @@ pub(super) const fn row(names: &'static [&'static str], role: Role) -> Row {
         passwords: &[],
         starts: None,
         stores_secrets: false,
+        sets_variables: false,
+        container: None,
         versioned: false,
     }
 }
@@ -148,5 +150,15 @@ impl Row {
     /// `--secret` names a secret that is stored elsewhere.
     pub(super) const fn stores_secrets(self) -> Row {
         Row { stores_secrets: true, ..self }
+    }
+
+    /// Words with `=` before the command set variables.
+    pub(super) const fn sets_variables(self) -> Row {
+        Row { sets_variables: true, ..self }
+    }
+
+    /// Variables of the program are given to a container by name.
+    pub(super) const fn container_options(self, options: ContainerOptions) -> Row {
+        Row { container: Some(options), ..self }
     }
 }

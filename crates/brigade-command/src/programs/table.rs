@@ -7,7 +7,7 @@ use super::password::{
 use super::row::{
     container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
 };
-use super::{Finds, Hook, PYTHON, Role, Row, Script, Starts, Value, Writes};
+use super::{ContainerOptions, Finds, Hook, PYTHON, Role, Row, Script, Starts, Value, Writes};
 
 /// Programs that print downloads.
 pub(crate) const DOWNLOADERS: &[&str] = &[
@@ -215,8 +215,9 @@ pub(super) const ROWS: &[Row] = &[
     wrapper_after(1, &["chrt"]).valued("TPD", &["--sched-runtime", "--sched-deadline", "--sched-period"]),
     wrapper(&["env", "genv"])
         .valued("uCSP", &["--unset", "--chdir", "--split-string"])
-        .changes_directory('C', "--chdir"),
-    wrapper(&["cross-env", "cross-env-shell"]),
+        .changes_directory('C', "--chdir")
+        .sets_variables(),
+    wrapper(&["cross-env", "cross-env-shell"]).sets_variables(),
     wrapper(&["exec"]).valued("a", &[]),
     wrapper(&["fakeroot", "fakeroot-sysv", "fakeroot-tcp"]).valued("lsib", &["--lib", "--faked"]),
     wrapper_after(1, &["flock"]).valued("wEc", &["--wait", "--timeout", "--conflict-exit-code", "--command"]),
@@ -441,7 +442,10 @@ pub(super) const ROWS: &[Row] = &[
     launcher(&["bunx"]).finds(Finds::Packages).files(BUN_FILES),
     container(&["adb", "crictl", "distrobox", "incus", "kubectl", "lxc", "lxc-attach", "machinectl"]),
     container(&["wsl"]).starts(Starts::Anywhere),
-    container(&["docker", "nerdctl", "podman"]).passwords(&[AFTER_LOGIN]).stores_secrets(),
+    container(&["docker", "nerdctl", "podman"])
+        .passwords(&[AFTER_LOGIN])
+        .stores_secrets()
+        .container_options(ContainerOptions::DOCKER),
     other(&["buildah"]).passwords(&[AFTER_LOGIN]).stores_secrets(),
     other(&["docker-compose"]).stores_secrets().starts(Starts::BehindWords(&["exec", "run"])),
     other(&["gcloud"]).stores_secrets(),

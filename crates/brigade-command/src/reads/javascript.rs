@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use brigade_core::{Dialect, Json};
+use brigade_core::Json;
 
 use super::chain::TEXT_LIMIT;
+use super::package_json::PackageJson;
 use super::script::PACKAGE_VERBS;
 use super::{Finder, NotBound, Reads};
 use crate::argv::Argv;
@@ -320,11 +321,9 @@ impl Finder<'_> {
 
     /// Reads the `package.json` of a directory as node does: the last one of equal keys counts, and what is not UTF-8
     /// is replaced. One that is there and cannot be read is named.
-    pub(super) fn package_at(&self, folder: &Path, reads: &mut Reads) -> Option<Json> {
+    pub(super) fn package_at(&self, folder: &Path, reads: &mut Reads) -> Option<PackageJson> {
         let path = folder.join("package.json");
-        let text = self.files.read(&path, TEXT_LIMIT);
-        let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let package = text.and_then(|text| Json::parse_bytes(text.as_bytes(), Dialect::Lenient).ok());
+        let package = self.files.read(&path, TEXT_LIMIT).and_then(|bytes| PackageJson::parse(&bytes));
         if package.is_none() && self.is_any(&path) {
             reads.chain.finders.insert(self.shown(&path));
         }

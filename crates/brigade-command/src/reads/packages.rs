@@ -7,6 +7,7 @@ use brigade_core::Json;
 
 use super::chain::{Link, TEXT_LIMIT, programs_of};
 use super::javascript::directory_of;
+use super::package_json::PackageJson;
 use super::{Finder, Reads};
 use crate::argv::Argv;
 use crate::programs::{Program, long_values};
@@ -62,7 +63,7 @@ impl Finder<'_> {
     fn scripts_of(
         &self,
         folder: &Path,
-        package: &Json,
+        package: &PackageJson,
         asked: &Asked<'_>,
         args: &[String],
         reads: &mut Reads,
@@ -191,7 +192,7 @@ impl Finder<'_> {
 }
 
 /// Lists the variables that a package manager sets from a `package.json`, as far as they may name code.
-fn variables_of(package: &Json) -> BTreeMap<String, String> {
+fn variables_of(package: &PackageJson) -> BTreeMap<String, String> {
     let config = package.get("config").and_then(Json::as_object).into_iter().flatten();
     let config = config.map(|(name, value)| (format!("npm_package_config_{name}"), value));
     let main = package.get("main").map(|main| ("npm_package_main".to_owned(), main));

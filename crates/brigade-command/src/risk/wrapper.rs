@@ -54,11 +54,11 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     while let Some(word) = args.get(at) {
         let text = word.text.as_str();
         match wrapper.name {
-            name if is_env(name) && sets_variable(text) => {
+            _ if wrapper.sets_variables() && sets_variable(text) => {
                 at += 1;
                 continue;
             }
-            name if is_env(name) => match env_split_string(spelling, args, at) {
+            _ if wrapper.sets_variables() => match env_split_string(spelling, args, at) {
                 Some(Some(words)) => return Inner::Command { words, directory },
                 Some(None) => return Inner::Unread,
                 None => {}
@@ -87,7 +87,7 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
         }
     }
     // After `--`, env takes every word with `=` as a variable.
-    if is_env(wrapper.name) {
+    if wrapper.sets_variables() {
         at += args[at.min(args.len())..].iter().take_while(|word| word.text.contains('=')).count();
     }
     let command = args.get(at..).unwrap_or_default().to_vec();
@@ -108,11 +108,6 @@ pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
         return if args.iter().any(asks) { Inner::Nothing } else { Inner::Shell };
     }
     Inner::Command { words: command, directory }
-}
-
-/// Tells whether a program takes the words before its command that have a `=` as variables to set.
-pub(crate) fn is_env(name: &str) -> bool {
-    matches!(name, "cross-env" | "cross-env-shell" | "env" | "genv")
 }
 
 /// Gives the directory that an option says the command starts in.

@@ -105,8 +105,10 @@ pub(super) fn orphans(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
             projection: Some(mark),
             ..Issue::new(IssueType::OrphanedProjection, detail)
         };
-        let issue =
-            issue.subject(orphan.path.as_str()).evidence(orphan.cause.code()).at(Place::file(&orphan.path));
+        let issue = issue
+            .subject(orphan.path.as_str())
+            .evidence(orphan.cause.reason().as_str())
+            .at(Place::file(&orphan.path));
         let other_fix = match orphan.prunable {
             Prunable::Yes => None,
             // A file that was edited holds someone's own words, so removing it is not what is suggested.

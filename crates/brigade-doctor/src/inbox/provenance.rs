@@ -9,6 +9,7 @@ use super::{INBOX_SOURCE, PRODUCER};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct Provenance {
     /// The form of the envelope.
     pub schema: String,
@@ -60,6 +61,7 @@ record!(Provenance);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceHashes {
     /// The hash of the text.
     pub content: Option<Fingerprint>,
@@ -84,6 +86,7 @@ record!(ProvenanceHashes);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceLocator {
     /// `uri`.
     pub kind: String,
@@ -100,6 +103,7 @@ record!(ProvenanceLocator);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceRedaction {
     /// The form.
     pub schema: String,
@@ -126,6 +130,7 @@ record!(ProvenanceRedaction);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceRepository {
     /// Its id; `unknown` if it has none.
     pub id: String,
@@ -142,6 +147,7 @@ record!(ProvenanceRepository);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceSession {
     /// The agent program.
     pub harness: Option<String>,
@@ -158,6 +164,7 @@ record!(ProvenanceSession);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceSource {
     /// The kind of its rows.
     pub kind: String,
@@ -176,6 +183,7 @@ record!(ProvenanceSource);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceTrust {
     /// When that was decided.
     pub assigned_at: String,
@@ -200,6 +208,7 @@ record!(ProvenanceTrust);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceInjection {
     /// How many there are.
     pub count: u64,
@@ -218,6 +227,7 @@ record!(ProvenanceInjection);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
+#[non_exhaustive]
 pub struct ProvenanceForm {
     /// The name.
     pub schema: String,

@@ -79,7 +79,7 @@ fn record(
             Some(advice) => format!("{detail} ({advice})"),
             None => detail.to_owned(),
         },
-        severity: Some(severity.as_str().to_owned()),
+        severity: Some(severity),
         file: Some(place.file.clone()),
         line: place.line,
         fix: Some(speller.spell(step.unwrap_or(&NextStep::Edit(place.clone())), None)),

@@ -77,6 +77,7 @@ impl Report for ValidationReport {
 /// A task in a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ValidatedTask {
     /// Its id.
     pub id: TaskId,
@@ -93,6 +94,7 @@ pub struct ValidatedTask {
 /// A verification command in a validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ValidatedVerification {
     /// What it verifies.
     #[serde(rename = "type")]

@@ -13,6 +13,7 @@ const WARN_AT: f64 = 0.8;
 
 /// What attempts used, by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Spent {
     /// By tier.
     pub by_tier: BTreeMap<Tier, TierSpent>,
@@ -20,6 +21,7 @@ pub struct Spent {
 
 /// What the attempts of a tier used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TierSpent {
     /// Starts of its worker, reviews and decisions included.
     pub attempts: u64,

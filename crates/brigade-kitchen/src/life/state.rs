@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct StateFile {
     /// The last service.
     pub session_id: Option<String>,

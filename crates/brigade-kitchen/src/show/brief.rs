@@ -13,6 +13,7 @@ use crate::service::Outcome;
 /// The status in its shortest form, and the status file of supervisors: six members in this order, and the reason only
 /// with attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Brief {
     /// How many tasks are done.
     pub done: u64,

@@ -46,6 +46,7 @@ impl Report for KitchenCostReport {
 /// What a tier cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TierCost {
     /// The tier.
     pub tier: Tier,
@@ -60,6 +61,7 @@ pub struct TierCost {
 /// What a task cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct TaskCost {
     /// The task.
     pub id: TaskId,

@@ -110,6 +110,7 @@ impl Report for StatusReport {
 /// The task that runs or waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct CurrentTask {
     /// The task.
     pub id: TaskId,
@@ -122,6 +123,7 @@ pub struct CurrentTask {
 /// Reviews of a PRD.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PhaseReviews {
     /// How many there were.
     pub count: u64,

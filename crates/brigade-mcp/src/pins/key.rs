@@ -47,6 +47,7 @@ impl ServerCommand {
 
 /// One tool of one server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct McpTool {
     /// The server, as receipts name it.
     pub server: String,

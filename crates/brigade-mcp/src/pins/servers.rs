@@ -257,6 +257,8 @@ fn state(listing: Listing, catalog: &Catalog, pins: &[PinRecord]) -> ServerState
 mod tests {
     use brigade_catalog::Level;
 
+    use brigade_core::json::to_json;
+
     use super::*;
 
     fn names(names: &[&str]) -> BTreeSet<String> {

@@ -150,6 +150,8 @@ mod tests {
 
     use crate::pin::ListedTool;
 
+    use brigade_core::json::to_json;
+
     use super::*;
 
     fn pin(description: &str) -> Pin {

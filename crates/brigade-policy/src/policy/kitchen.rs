@@ -1,6 +1,6 @@
 //! `[kitchen]`: what a crew of coding agents may do.
 
-use brigade_core::Place;
+use brigade_core::{Place, words};
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
@@ -26,28 +26,15 @@ const KEYS: &[&str] = &[
 /// The effect that a push has: the policy must not deny it, and where it lists the allowed ones, it must list it.
 const PUSH_EFFECT: &str = "remote-mutation";
 
-/// Whether a shell may read verification, test, setup and notification commands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum ShellUse {
-    /// It may read a text that a person approved.
-    #[default]
-    Approved,
-    /// Commands that need a shell are refused.
-    Never,
-}
-
-impl ShellUse {
-    /// All values, as written in the file.
-    pub const ALL: [ShellUse; 2] = [ShellUse::Approved, ShellUse::Never];
-
-    /// Returns `approved` or `never`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ShellUse::Approved => "approved",
-            ShellUse::Never => "never",
-        }
+words! {
+    /// Whether a shell may read verification, test, setup and notification commands.
+    #[derive(Default)]
+    ShellUse {
+        /// It may read a text that a person approved.
+        #[default]
+        Approved = "approved",
+        /// Commands that need a shell are refused.
+        Never = "never",
     }
 }
 
@@ -83,6 +70,7 @@ pub struct KitchenRules {
 /// What the policy gives the kitchen, with the defaults of absent keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct KitchenGrants {
     /// Programs or adapters that may be workers; `null` for any that a person approved.
     pub workers: Option<Vec<String>>,
@@ -173,7 +161,7 @@ pub(super) fn read(reader: &mut Reader<'_>, place: Place, table: &DeTable<'_>, t
         let place = reader.place(&key.span());
         match key.get_ref().as_ref() {
             "workers" => rules.workers = texts(reader, &field, place, value),
-            "shell" => rules.shell = reader.word(&field, value, &ShellUse::ALL, ShellUse::as_str),
+            "shell" => rules.shell = reader.word(&field, value, ShellUse::ALL, ShellUse::as_str),
             "skip_permissions" => rules.skip_permissions = reader.truth(&field, value),
             "merge" => rules.merge = reader.truth(&field, value),
             "push" => rules.push = reader.truth(&field, value),

@@ -156,7 +156,7 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                 for (key, value) in reader.table("commands", value).into_iter().flatten() {
                     match key.get_ref().as_ref() {
                         "inline_code" => {
-                            let (all, name) = (&InlineCode::ALL, InlineCode::as_str);
+                            let (all, name) = (InlineCode::ALL, InlineCode::as_str);
                             policy.inline_code = reader.word("commands.inline_code", value, all, name);
                         }
                         _ => reader.unknown_member(key, "commands.", &["inline_code"], TOP),
@@ -420,9 +420,9 @@ fn sandbox_rules(
     for (key, value) in table {
         let field = format!("{prefix}{}", key.get_ref());
         match key.get_ref().as_ref() {
-            "mode" => rules.mode = reader.word(&field, value, &SandboxMode::ALL, SandboxMode::as_str),
-            "reads" => rules.reads = reader.word(&field, value, &Reads::ALL, Reads::as_str),
-            "observe" => rules.observe = reader.word(&field, value, &Observe::ALL, Observe::as_str),
+            "mode" => rules.mode = reader.word(&field, value, SandboxMode::ALL, SandboxMode::as_str),
+            "reads" => rules.reads = reader.word(&field, value, Reads::ALL, Reads::as_str),
+            "observe" => rules.observe = reader.word(&field, value, Observe::ALL, Observe::as_str),
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),

@@ -434,6 +434,8 @@ fn of_python(root: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Returns which directories an installation has, if the program itself is that of one: Python, node, a Rust toolchain,
 /// conda or Homebrew, and something beside it that only those have.
+///
+/// Where an installation keeps its files is no fact about command lines, so the table of programs does not have it.
 fn usual_of(program: &Path, root: &Path) -> &'static [&'static str] {
     let name = program.file_name().unwrap_or_default();
     let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);

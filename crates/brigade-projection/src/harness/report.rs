@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use brigade_catalog::Tool;
+use brigade_catalog::{Family, Tool};
 use serde::{Deserialize, Serialize};
 
-use super::{FrontMatterField, Harness, HarnessPlace, folders_of, harnesses};
+use super::{FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat, folders_of, harnesses};
 use crate::facts::wanted;
 
 /// One harness in a list.
@@ -64,23 +64,23 @@ pub struct HarnessPlaceReport {
     /// The path in the workspace, with `{id}` for the tool.
     pub path: Cow<'static, str>,
     /// The form of the file.
-    pub format: Cow<'static, str>,
+    pub format: PlaceFormat,
     /// The families of tools that use it by default.
-    pub families: Vec<Cow<'static, str>>,
+    pub families: Vec<Family>,
     /// The front matter that the harness reads.
     pub front_matter: Vec<FrontMatterReport>,
-    /// The best support by the harness: `native`, `adapted` or `reference-only`.
-    pub lossiness: Cow<'static, str>,
+    /// The best support by the harness.
+    pub lossiness: Lossiness,
 }
 
 impl From<&HarnessPlace> for HarnessPlaceReport {
     fn from(place: &HarnessPlace) -> HarnessPlaceReport {
         HarnessPlaceReport {
             path: place.path.into(),
-            format: place.format.as_str().into(),
-            families: place.families.iter().map(|family| family.as_str().into()).collect(),
+            format: place.format,
+            families: place.families.to_vec(),
             front_matter: place.front_matter.iter().map(FrontMatterReport::from).collect(),
-            lossiness: place.lossiness.as_str().into(),
+            lossiness: place.lossiness,
         }
     }
 }

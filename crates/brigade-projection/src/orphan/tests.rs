@@ -37,7 +37,7 @@ fn file(tool_id: &str, harness: &str, body: &str) -> String {
 fn check(catalog: &str, path: &str, text: &str, expect: Option<(&str, &str)>) {
     let catalog = Catalog::parse("tools.toml", Level::Project, catalog.as_bytes());
     let found = orphans("/project", [FoundFile { path, bytes: text.as_bytes() }], &catalog);
-    let codes = found.first().map(|orphan| (orphan.cause.code(), orphan.prunable.code()));
+    let codes = found.first().map(|orphan| (orphan.cause.reason().as_str(), orphan.prunable.as_str()));
     assert_eq!(codes, expect, "{path}");
 }
 

@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_rules_of_a_status_match_its_code() {
         assert_eq!(CallKind.statuses().len(), CallStatus::ALL.len());
-        for status in CallStatus::ALL {
+        for status in CallStatus::ALL.iter().cloned() {
             let code = code_of(&status).unwrap();
             assert_eq!(CallKind.is_finished(code), status.is_finished(), "{status}");
             let is_unique =

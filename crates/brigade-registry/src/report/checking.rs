@@ -1,6 +1,6 @@
 //! Documents about whether tools are there.
 
-use brigade_catalog::{Presence, Tool};
+use brigade_catalog::{Availability, Presence, Tool, ToolState};
 use brigade_core::Timestamp;
 use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
@@ -33,10 +33,10 @@ pub struct CheckedTool {
     pub level: String,
     /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
     pub source: Option<String>,
-    /// Whether it is expected to be there: `always`, `installed` or `conditional`.
-    pub availability: Option<String>,
-    /// Whether it is there: `available`, `missing`, `outdated` or `unknown`.
-    pub state: String,
+    /// Whether it is expected to be there.
+    pub availability: Option<Availability>,
+    /// Whether it is there.
+    pub state: ToolState,
     /// Why it is not available.
     pub reasons: Vec<StateReason>,
     /// The program that was found.
@@ -56,8 +56,8 @@ impl CheckedTool {
             id: tool.id.as_str().to_owned(),
             level: tool.level_name().to_owned(),
             source: tool.source_name().map(str::to_owned),
-            availability: tool.availability.map(|availability| availability.as_str().to_owned()),
-            state: presence.state.as_str().to_owned(),
+            availability: tool.availability,
+            state: presence.state,
             reasons: StateReason::all_of(presence),
             program: presence.program.clone(),
             version: VersionRow {

@@ -1,12 +1,15 @@
 //! Documents about finding tools.
 
-use brigade_catalog::{FindQuery, Install, Masks, MatchKind, Presence, Tool};
+use brigade_catalog::{
+    Availability, Family, FindQuery, Install, Masks, MatchKind, Presence, Quantity, RunsIn, Tool, ToolSource,
+    ToolState, Transport,
+};
 use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
-use brigade_discovery::DiscoveredEntry;
+use brigade_discovery::{DiscoveredEntry, EntrySource};
 use brigade_facts::ToolSummary;
 use brigade_policy::Blocker;
-use brigade_profile::builtin::definition;
+use brigade_profile::builtin::{Approval, definition};
 use serde::{Deserialize, Serialize};
 
 /// Why a tool is in its state, or cannot be called.
@@ -90,7 +93,7 @@ impl From<&Blocker> for StateReason {
 pub struct SourceDetailRow {
     /// The kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<ToolSource>,
     /// The harness that provides the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -99,7 +102,7 @@ pub struct SourceDetailRow {
     pub server: Option<String>,
     /// How the MCP server is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport: Option<String>,
+    pub transport: Option<Transport>,
     /// The id of the skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_id: Option<String>,
@@ -185,14 +188,14 @@ pub struct ShownTool {
     pub categories: Vec<String>,
     /// What it is good for.
     pub capabilities: Vec<String>,
-    /// Whether it is expected to be there: `always`, `installed` or `conditional`.
-    pub availability: Option<String>,
+    /// Whether it is expected to be there.
+    pub availability: Option<Availability>,
     /// The approval that a built-in tool asks for itself; absent for other tools. Profiles and the policy only make it
     /// stricter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<String>,
-    /// Whether it is there: `available`, `missing`, `outdated` or `unknown`.
-    pub state: String,
+    pub approval: Option<Approval>,
+    /// Whether it is there.
+    pub state: ToolState,
     /// Why it is not available.
     pub reasons: Vec<StateReason>,
     /// The versions that suit.
@@ -222,10 +225,10 @@ impl ShownTool {
             level: tool.level_name().to_owned(),
             source: tool.source_name().map(str::to_owned),
             source_detail: tool.source.as_deref().map(|source| SourceDetailRow {
-                kind: source.kind.map(|kind| kind.as_str().to_owned()),
+                kind: source.kind,
                 provider: source.provider.clone(),
                 server: source.server.clone(),
-                transport: source.transport.map(|transport| transport.as_str().to_owned()),
+                transport: source.transport,
                 skill_id: source.skill_id.clone(),
                 entry: source.entry.clone(),
                 path: source.path.clone(),
@@ -235,11 +238,9 @@ impl ShownTool {
             aliases: tool.aliases.clone(),
             categories: texts(tool.all_categories()),
             capabilities: texts(tool.all_capabilities()),
-            availability: tool.availability.map(|availability| availability.as_str().to_owned()),
-            approval: definition(tool.id.as_str())
-                .filter(|_| tool.is_built_in())
-                .map(|row| row.approval.as_str().to_owned()),
-            state: presence.state.as_str().to_owned(),
+            availability: tool.availability,
+            approval: definition(tool.id.as_str()).filter(|_| tool.is_built_in()).map(|row| row.approval),
+            state: presence.state,
             reasons: StateReason::all_of(presence),
             version: tool.version.as_ref().map(|version| tool.masks.shown(version.as_str())),
             install: tool.install.as_deref().map(InstallRow::of),
@@ -267,7 +268,7 @@ pub struct Suggestion {
     /// The name.
     pub name: String,
     /// Where it comes from.
-    pub source: String,
+    pub source: EntrySource,
     /// The description.
     pub description: String,
     /// The harnesses that have it.
@@ -282,7 +283,7 @@ impl Suggestion {
         Suggestion {
             id: entry.id.clone(),
             name: entry.name.clone(),
-            source: entry.source.clone(),
+            source: entry.source,
             description: entry.description.clone().unwrap_or_default(),
             harnesses,
         }
@@ -310,16 +311,16 @@ pub struct FindQueryRow {
     /// The categories.
     pub categories: Vec<String>,
     /// The sources.
-    pub sources: Vec<String>,
+    pub sources: Vec<ToolSource>,
     /// The families, if some were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub families: Vec<String>,
-    /// Whether a tool needs one of the capabilities or all: `any` or `all`.
-    pub r#match: String,
+    pub families: Vec<Family>,
+    /// Whether a tool needs one of the capabilities or all.
+    pub r#match: Quantity,
     /// Whether only tools are wanted that are there.
     pub available: bool,
     /// The source that comes first.
-    pub prefer_source: Option<String>,
+    pub prefer_source: Option<ToolSource>,
     /// The largest number of matches.
     pub limit: Option<usize>,
 }
@@ -329,11 +330,11 @@ impl From<&FindQuery> for FindQueryRow {
         FindQueryRow {
             capabilities: query.capabilities.clone(),
             categories: query.categories.clone(),
-            sources: query.sources.iter().map(|source| source.as_str().to_owned()).collect(),
-            families: query.families.iter().map(|family| family.as_str().to_owned()).collect(),
-            r#match: query.quantity.as_str().to_owned(),
+            sources: query.sources.clone(),
+            families: query.families.clone(),
+            r#match: query.quantity,
             available: query.available,
-            prefer_source: query.prefer_source.map(|source| source.as_str().to_owned()),
+            prefer_source: query.prefer_source,
             limit: query.limit,
         }
     }
@@ -349,7 +350,7 @@ pub struct FindMatch {
     /// The display name.
     pub name: String,
     /// The family.
-    pub family: Option<String>,
+    pub family: Option<Family>,
     /// Where it comes from.
     pub source: Option<String>,
     /// The level of its file.
@@ -366,10 +367,10 @@ pub struct FindMatch {
     pub unmatched: Vec<String>,
     /// Whether a plan has nothing against it, whatever its arguments. A call needs an approval all the same.
     pub callable: bool,
-    /// What runs it: `brigade`, `harness`, or nothing.
-    pub runs_in: Option<String>,
+    /// What runs it, if anything does.
+    pub runs_in: Option<RunsIn>,
     /// Whether it is there.
-    pub state: String,
+    pub state: ToolState,
     /// Why it is not available, or not callable.
     pub reasons: Vec<StateReason>,
 }
@@ -387,7 +388,7 @@ impl FindMatch {
         FindMatch {
             id: tool.id.to_string(),
             name: tool.name.clone(),
-            family: tool.family.map(|family| family.as_str().to_owned()),
+            family: tool.family,
             source: tool.source_name().map(str::to_owned),
             level: tool.level_name().to_owned(),
             description: tool.description.clone().unwrap_or_default(),
@@ -396,8 +397,8 @@ impl FindMatch {
             matched: candidate.matched,
             unmatched: candidate.unmatched,
             callable,
-            runs_in: tool.runs_in().map(|runs_in| runs_in.as_str().to_owned()),
-            state: presence.state.as_str().to_owned(),
+            runs_in: tool.runs_in(),
+            state: presence.state,
             reasons,
         }
     }
@@ -447,8 +448,8 @@ pub struct SearchMatch {
     /// The tool.
     #[serde(flatten)]
     pub tool: ToolSummary,
-    /// How it matches: `exact`, `phrase` or `words`.
-    pub r#match: String,
+    /// How it matches.
+    pub r#match: MatchKind,
     /// How well, from 0 to 1.
     pub score: f64,
 }
@@ -456,7 +457,7 @@ pub struct SearchMatch {
 impl SearchMatch {
     /// Describes how a tool matches.
     pub fn of(tool: ToolSummary, kind: MatchKind, score: f64) -> SearchMatch {
-        SearchMatch { tool, r#match: kind.as_str().to_owned(), score }
+        SearchMatch { tool, r#match: kind, score }
     }
 }
 

@@ -49,6 +49,7 @@ impl Report for InstallReport {
 /// A queued installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct QueuedInstall {
     /// The tool.
     pub tool_id: String,
@@ -67,6 +68,7 @@ pub struct QueuedInstall {
 /// A tool that needs no installation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SkippedInstall {
     /// The tool.
     pub tool_id: String,
@@ -77,6 +79,7 @@ pub struct SkippedInstall {
 /// A tool that cannot be installed now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct BlockedInstall {
     /// The tool.
     pub tool_id: String,

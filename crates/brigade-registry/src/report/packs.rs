@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use brigade_catalog::pack::{CopiedSource, ImportedEntry, Pack, PackConflict, PortableCatalog, SkippedEntry};
 use brigade_core::Hint;
 use brigade_core::json::{Rows, sorted};
-use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{Report, SchemaId};
 use brigade_doctor::IssueReport;
 use brigade_facts::ToolSummary;
 use brigade_projection::ProjectionReport;
@@ -98,6 +98,7 @@ pub struct PackListReport {
 /// A pack that cannot be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct UnreadablePack {
     /// The name of its directory.
     pub pack_id: String,
@@ -185,8 +186,4 @@ pub struct PackImportReport {
 
 impl Report for PackImportReport {
     const SCHEMA: &'static str = "brigade.pack-import.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid { Exit::Done } else { Exit::Refused }
-    }
 }

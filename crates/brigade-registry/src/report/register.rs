@@ -1,7 +1,8 @@
 //! `tools register`.
 
-use brigade_core::codes::registering;
-use brigade_core::{Exit, Hint, Report, SchemaId};
+use brigade_catalog::{Level, ToolSource};
+use brigade_core::{Hint, Place, Report, SchemaId, words};
+use brigade_policy::Blocker;
 use serde::{Deserialize, Serialize};
 
 /// `tools register`: the tools that were added to a catalog.
@@ -14,8 +15,8 @@ pub struct RegisterReport {
     pub schema: SchemaId,
     /// The workspace root.
     pub target: String,
-    /// `project` or `user`.
-    pub level: String,
+    /// The level of the catalog.
+    pub level: Level,
     /// The catalog file.
     pub config_path: String,
     /// Whether nothing was written, because the report only shows what would be.
@@ -32,32 +33,37 @@ pub struct RegisterReport {
 
 impl Report for RegisterReport {
     const SCHEMA: &'static str = "brigade.register.v1";
+}
 
-    fn exit(&self) -> Exit {
-        // A file that is named and cannot be read: the command line is wrong.
-        let is_misuse = |error: &RegisterErrorRow| error.code == registering::FILE_UNREADABLE.as_str();
-        match self.errors.iter().any(is_misuse) {
-            true => Exit::Usage,
-            false if self.errors.is_empty() => Exit::Done,
-            false => Exit::Refused,
-        }
+words! {
+    /// What a registration does with a tool.
+    RegisterAction {
+        /// It is added.
+        Add = "add",
+        /// It replaces an entry.
+        Replace = "replace",
+        /// It would be added.
+        WouldAdd = "would-add",
+        /// It would replace an entry.
+        WouldReplace = "would-replace",
     }
 }
 
 /// A registered tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RegisteredTool {
     /// The tool.
     pub tool_id: String,
-    /// `add`, `replace`, `would-add` or `would-replace`.
-    pub action: String,
+    /// What is done.
+    pub action: RegisterAction,
     /// Its family.
     pub family: String,
-    /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`.
-    pub source: Option<String>,
-    /// `project` or `user`.
-    pub level: String,
+    /// Where it comes from.
+    pub source: Option<ToolSource>,
+    /// The level of the catalog.
+    pub level: Level,
     /// Whether it may be used. What can run or install waits for a review.
     pub enabled: bool,
     /// The runtime of an MCP server.
@@ -101,4 +107,27 @@ pub struct RegisterErrorRow {
     pub line: Option<usize>,
     /// The column, from 1.
     pub column: Option<usize>,
+}
+
+impl RegisterErrorRow {
+    /// Returns the place of the error, if it is in a file.
+    pub fn place(&self) -> Option<Place> {
+        let file = self.file.as_ref()?;
+        Some(match self.line {
+            Some(line) => Place::at(file, line, self.column.unwrap_or(1)),
+            None => Place::file(file),
+        })
+    }
+}
+
+impl From<&RegisterErrorRow> for Blocker {
+    fn from(error: &RegisterErrorRow) -> Blocker {
+        Blocker {
+            code: error.code.clone().into(),
+            message: error.message.clone(),
+            place: error.place(),
+            field: error.field.clone(),
+            hint: None,
+        }
+    }
 }

@@ -153,7 +153,7 @@ fn following_continues_over_a_rotation_until_it_is_cancelled() {
                 sender.send(text).map_err(io::Error::other)
             };
             let from = FollowFrom::LastLines(1);
-            workspace.supervisor().follow(&workspace.runtimes[0], &LogStream::ALL, from, &mut sink, cancel)
+            workspace.supervisor().follow(&workspace.runtimes[0], LogStream::ALL, from, &mut sink, cancel)
         });
         next("stdout:two\n");
         let append = |text: &str| {
@@ -190,7 +190,7 @@ fn a_reader_that_goes_away_ends_the_following() {
     let mut sink = |_: LogStream, _: &[u8]| Err(io::ErrorKind::BrokenPipe.into());
     let from = FollowFrom::LastLines(9);
     let followed =
-        workspace.supervisor().follow(&workspace.runtimes[0], &LogStream::ALL, from, &mut sink, &cancel);
+        workspace.supervisor().follow(&workspace.runtimes[0], LogStream::ALL, from, &mut sink, &cancel);
     assert!(matches!(followed, Err(RuntimeError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe));
 }
 

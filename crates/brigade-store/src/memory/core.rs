@@ -16,6 +16,7 @@ const MAX_ROWS: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CoreMemory {
     /// What the project is.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use brigade_discovery::{
-    COMMAND_LIMIT, Harness, Holds, MOST_ENTRIES, Shelf, SkillFile, Source, read_command, read_skill,
+    COMMAND_LIMIT, EntrySource, FileStatus, Harness, Holds, MOST_ENTRIES, Shelf, SkillFile, Source,
+    read_command, read_skill,
 };
 use brigade_fs::FileId;
 
 use super::machine::{Listed, Looked, Spot};
-use super::{Hunt, LookFor, source};
+use super::{Hunt, source};
 
 /// The deepest directory of commands.
 const DEPTH: usize = 5;
@@ -36,7 +37,7 @@ impl Hunt<'_> {
         let mut seen = HashSet::new();
         let mut paths: HashSet<PathBuf> = HashSet::new();
         for shelf in harness.shelves {
-            if !self.is_wanted(LookFor::Skills, shelf.extent) {
+            if !self.is_wanted(EntrySource::Skill, shelf.extent) {
                 continue;
             }
             let path = shelf.path(|name| self.machine.variable(name));
@@ -57,14 +58,16 @@ impl Hunt<'_> {
         let row = self.rows.len();
         let listed = match self.machine.list(spot) {
             Ok(Some(listed)) => listed,
-            Ok(None) => return self.row(&spot.path, shelf.extent, LookFor::Skills, "absent", 0, None),
+            Ok(None) => {
+                return self.row(&spot.path, shelf.extent, EntrySource::Skill, FileStatus::Absent, 0, None);
+            }
             Err(why) => {
                 let workspace = self.machine.workspace.clone();
                 let source = source(harness, shelf.extent, &spot.shown, &workspace);
-                return self.unreadable(&source, &spot.path, LookFor::Skills, why);
+                return self.unreadable(&source, &spot.path, EntrySource::Skill, why);
             }
         };
-        self.row(&spot.path, shelf.extent, LookFor::Skills, "read", 0, None);
+        self.row(&spot.path, shelf.extent, EntrySource::Skill, FileStatus::Read, 0, None);
         let mut walk = Walk {
             harness,
             shelf,
@@ -148,7 +151,7 @@ impl Hunt<'_> {
                     Err(why) => {
                         let workspace = self.machine.workspace.clone();
                         let source = source(walk.harness, walk.shelf.extent, &spot.shown, &workspace);
-                        self.unreadable(&source, &spot.path, LookFor::Skills, why);
+                        self.unreadable(&source, &spot.path, EntrySource::Skill, why);
                     }
                 }
             }
@@ -169,7 +172,7 @@ impl Hunt<'_> {
         let source = source(walk.harness, walk.shelf.extent, &file.shown, &workspace);
         match self.look_at(file, source.extent, COMMAND_LIMIT) {
             Looked::Absent | Looked::Full => {}
-            Looked::Unreadable(why) => self.unreadable(&source, &file.path, LookFor::Skills, why),
+            Looked::Unreadable(why) => self.unreadable(&source, &file.path, EntrySource::Skill, why),
             Looked::Read { bytes, id } => {
                 // A directory that links reach twice counts once.
                 if id.is_some_and(|id| !walk.seen.insert(id)) {
@@ -178,7 +181,14 @@ impl Hunt<'_> {
                 let reading = read(source, &bytes);
                 if let Some(at) = reading.broken {
                     let count = reading.entries.len();
-                    self.row(&file.path, source.extent, LookFor::Skills, "broken", count, Some(at));
+                    self.row(
+                        &file.path,
+                        source.extent,
+                        EntrySource::Skill,
+                        FileStatus::Broken,
+                        count,
+                        Some(at),
+                    );
                 }
                 walk.count += reading.entries.len();
                 self.take(source.extent, reading);

@@ -4,7 +4,7 @@ use brigade_apply::{Change, Prune, Pruned, Purpose, Turn, Work, find_orphans, pr
 use brigade_core::{ErrorKind, NextStep, Report as _};
 use brigade_facts::{CATALOG, Sources};
 use brigade_fs::{FsError, RelPath};
-use brigade_policy::Failure;
+use brigade_policy::{Failure, NotDone};
 use brigade_projection::{FailedProjection, Overwrite, ProjectionItem, ProjectionReport, ProjectionStatus};
 
 use super::Selected;
@@ -50,8 +50,9 @@ pub struct SyncRequest {
 /// Writes missing and stale projections. Broken entries are skipped and reported.
 ///
 /// # Errors
-/// Fails if another process keeps the lock for too long, or on a file error before anything was replaced.
-pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failure> {
+/// Tells the report if there is nothing of the tool. Also fails if another process keeps the lock for too long, or on a
+/// file error before anything was replaced.
+pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, NotDone<Box<ApplyReport>>> {
     let host = seams.host();
     let turn = match request.dry_run {
         true => None,
@@ -65,7 +66,7 @@ pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failu
     };
     // The search for orphans is only needed to remove them.
     let search = if request.prune { find_orphans(host, &config, &places).orphans } else { Vec::new() };
-    let selected = super::select(seams, &config.catalog, id, &search);
+    let mut selected = super::select(seams, &config.catalog, id, &search);
     let overwrite = if request.force { Overwrite::Force } else { Overwrite::Never };
     let purpose = if request.dry_run { Purpose::Tell } else { Purpose::Write };
     let sources = Sources::of(host, &config, &selected.tools);
@@ -80,7 +81,8 @@ pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failu
         (true, false) => Prune::Remove,
     };
     let pruned = prune(&*seams.fs, &selected.orphans, how, |path| seams.absolute(path))?;
-    Ok(apply_report(seams, request, selected, work, pruned))
+    let missing = selected.missing.take();
+    super::done(apply_report(seams, request, selected, work, pruned), missing)
 }
 
 /// Writes projections like [`apply`], but only with `write` and `force`. Otherwise reports what
@@ -88,11 +90,11 @@ pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, Failu
 ///
 /// # Errors
 /// Returns [`ErrorKind::Usage`] for writing without a selection, and the errors of [`apply`].
-pub fn sync_apply(seams: &Seams, request: &SyncRequest) -> Result<ApplyReport, Failure> {
+pub fn sync_apply(seams: &Seams, request: &SyncRequest) -> Result<ApplyReport, NotDone<Box<ApplyReport>>> {
     let dry_run = request.dry_run || !(request.write && request.force);
     if !dry_run && request.which.is_none() {
         let error = Failure::new(ErrorKind::Usage, "writing needs the id of a tool, or all of them");
-        return Err(error.hint(NextStep::SyncForced));
+        return Err(error.hint(NextStep::SyncForced).into());
     }
     apply(
         seams,

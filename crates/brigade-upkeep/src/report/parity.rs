@@ -3,7 +3,7 @@
 use crate::defaults::Defaults;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
-use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{Report, SchemaId};
 use brigade_doctor::Closeout;
 use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool};
@@ -114,10 +114,6 @@ impl Deref for DefaultsReport {
 
 impl Report for DefaultsReport {
     const SCHEMA: &'static str = "brigade.defaults.v1";
-
-    fn exit(&self) -> Exit {
-        if self.valid && self.conflicts.is_empty() { Exit::Done } else { Exit::Refused }
-    }
 }
 
 /// `tools harness list`.

@@ -30,6 +30,7 @@ pub struct InitReport {
 /// A workspace that a new one lies within. That is allowed, and may not be meant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct WorkspaceAbove {
     /// Its root.
     pub target: String,

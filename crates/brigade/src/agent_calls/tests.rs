@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use brigade_call::Caller;
+use brigade_call::{ApproverKind, Caller};
 use brigade_core::Json;
 use tempfile::TempDir;
 
@@ -88,7 +88,7 @@ fn a_pending_call_is_approved_by_a_person_and_run_by_its_agent_once() {
     let receipt = run.receipt.unwrap();
     assert_eq!((run.call.status, receipt.stdout_summary.as_str()), (CallStatus::Completed, "hello"));
     let review = receipt.approval.unwrap();
-    assert_eq!((review.by.as_deref(), review.reviewer.as_deref()), (Some("person"), Some("command-line")));
+    assert_eq!((review.by, review.reviewer.as_deref()), (Some(ApproverKind::Person), Some("command-line")));
     assert_eq!(calls.go_on(None, &id).unwrap().call.status, CallStatus::Completed, "it does not run again");
     assert_eq!(
         workspace.runs().replay(&IdPrefix::new(receipt.id.as_str())).unwrap_err().code(),
@@ -122,8 +122,8 @@ fn a_rule_approves_and_binds_as_a_person_would() {
     let receipt = calls.go_on(None, &asked.id).unwrap().receipt.unwrap();
     let review = receipt.approval.unwrap();
     assert_eq!(
-        (review.by.as_deref(), review.rule.as_deref(), review.file.as_deref(), review.line),
-        (Some("rule"), Some("all"), Some("policy.toml"), Some(3))
+        (review.by, review.rule.as_deref(), review.file.as_deref(), review.line),
+        (Some(ApproverKind::Rule), Some("all"), Some("policy.toml"), Some(3))
     );
     // Under a rule, equal calls run again; a changed contract ends the approval in between.
     let again = ask(&calls, args("at once"), &rule);
@@ -161,7 +161,7 @@ fn an_agreement_holds_for_what_was_shown() {
     assert!(calls.agree(&forged, by()).is_err());
     assert_eq!(calls.agree(&shown, by()).unwrap().status, CallStatus::Approved);
     let review = calls.go_on(None, &shown.id).unwrap().receipt.unwrap().approval.unwrap();
-    assert_eq!((review.by.as_deref(), review.agent.as_deref()), (Some("elicitation"), Some("a")));
+    assert_eq!((review.by, review.agent.as_deref()), (Some(ApproverKind::Elicitation), Some("a")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use brigade_core::Exit;
-use brigade_upkeep::{Existing, Ignore, load};
+use brigade_upkeep::{Existing, Ignore, SourceAction, load};
 use tempfile::TempDir;
 
 use super::*;
@@ -22,6 +22,15 @@ fn sample(catalog: Option<&str>) -> (TempDir, Workspace) {
     }
     let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
     (folder, workspace)
+}
+
+/// Adds the built-in tools, which is refused. Returns the report and the exit code.
+#[track_caller]
+fn refused(workspace: &Workspace) -> (DefaultsReport, Exit) {
+    let error = workspace.catalog().defaults(REQUEST).unwrap_err();
+    let Some(Refusal::Defaults(report)) = error.refusal() else { panic!("{error:?}") };
+    assert_eq!(error.blockers().len(), report.errors.len() + report.conflicts.len());
+    (DefaultsReport::clone(report), error.exit())
 }
 
 fn catalog(folder: &TempDir) -> String {
@@ -49,7 +58,7 @@ fn a_dry_run_writes_nothing() {
     let (folder, workspace) = sample(None);
     let report = workspace.catalog().defaults(DefaultsRequest { dry_run: true, ..REQUEST }).unwrap();
     assert_eq!((report.created, report.added.len(), report.exit()), (true, 4, Exit::Done));
-    assert!(report.sources.iter().all(|source| source.action == "would_create"));
+    assert!(report.sources.iter().all(|source| source.action == SourceAction::WouldCreate));
     assert_eq!(fs::read_dir(folder.path().join(".brigade")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -58,8 +67,8 @@ fn a_dry_run_writes_nothing() {
 fn another_tool_of_the_same_id_stops_everything_until_forced() {
     let own = "[[tool]]\nid = \"simplify\"\nname = \"Mine\" # mine\nfamily = \"skill\"\nsource_path = \"mine.md\"\n";
     let (folder, workspace) = sample(Some(own));
-    let report = workspace.catalog().defaults(REQUEST).unwrap();
-    assert_eq!((report.conflicts.len(), report.exit(), report.valid), (1, Exit::Refused, false));
+    let (report, exit) = refused(&workspace);
+    assert_eq!((report.conflicts.len(), exit, report.valid), (1, Exit::Refused, false));
     assert_eq!(report.added, ["superpowers", "frontend", "antislop"], "what would have been added");
     assert_eq!(report.conflicts[0].existing_source_path.as_deref(), Some("mine.md"));
     assert_eq!(catalog(&folder), own);
@@ -121,8 +130,8 @@ fn a_selection_of_harnesses_is_heeded() {
 fn a_catalog_that_cannot_be_edited_is_left() {
     let (folder, workspace) = sample(None);
     fs::write(folder.path().join(".brigade/tools.toml"), b"\xff\xfe").unwrap();
-    let report = workspace.catalog().defaults(REQUEST).unwrap();
-    assert_eq!((report.valid, report.errors.len(), report.exit()), (false, 1, Exit::Refused));
+    let (report, exit) = refused(&workspace);
+    assert_eq!((report.valid, report.errors.len(), exit), (false, 1, Exit::Refused));
     assert_eq!(fs::read(folder.path().join(".brigade/tools.toml")).unwrap(), b"\xff\xfe");
 }
 
@@ -130,8 +139,8 @@ fn a_catalog_that_cannot_be_edited_is_left() {
 fn an_invalid_catalog_is_left_as_it_is_and_its_error_is_said() {
     for (text, place) in [("[[tool\n", ":1:7:"), ("broken = [\n", ":1:11:"), ("{\"tool\":1}\n", ":1:1:")] {
         let (folder, workspace) = sample(Some(text));
-        let report = workspace.catalog().defaults(REQUEST).unwrap();
-        assert_eq!((report.valid, report.exit(), report.added.len()), (false, Exit::Refused, 0), "{text}");
+        let (report, exit) = refused(&workspace);
+        assert_eq!((report.valid, exit, report.added.len()), (false, Exit::Refused, 0), "{text}");
         assert!(report.errors.iter().any(|error| error.as_str().contains(place)), "{:?}", report.errors);
         assert_eq!(catalog(&folder), text);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{text}");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
-use crate::report::{ApplyReport, Report as _};
+use crate::report::{ApplyReport, ProjectionAction, ProjectionStatus, Report as _};
 use crate::workspace::Workspace;
 
 /// A tool: id, family, and the path for each harness.
@@ -88,7 +88,7 @@ impl Sample {
     fn check_plan(&self, expect: &[(&str, Option<&str>)]) {
         let plan = self.open().projections().plan(None).unwrap();
         let found: Vec<_> =
-            plan.projections.iter().map(|item| (&*item.status, item.reason.as_deref())).collect();
+            plan.projections.iter().map(|item| (item.status.as_str(), item.reason.as_deref())).collect();
         assert_eq!(found, expect);
     }
 
@@ -124,14 +124,14 @@ fn a_projection_is_missing_then_current_then_stale() {
     sample.check_plan(&[("missing", None)]);
     let report = sample.apply();
     assert_eq!((report.applied_count, report.exit()), (1, Exit::Done));
-    assert_eq!(report.applied[0].action, "create");
+    assert_eq!(report.applied[0].action, ProjectionAction::Create);
     let text = sample.read(".claude/commands/greet.md");
     assert!(text.starts_with("---\n# brigade-tool-projection: {"), "{text}");
     assert!(text.ends_with("\n---\nAbout greet.\n"), "{text}");
     sample.check_plan(&[("current", None)]);
     sample.write("tools/greet.md", "Another text.\n");
     sample.check_plan(&[("stale", None)]);
-    assert_eq!(sample.apply().applied[0].action, "update");
+    assert_eq!(sample.apply().applied[0].action, ProjectionAction::Update);
     sample.check_plan(&[("current", None)]);
     fs::remove_file(sample.at("tools/greet.md")).unwrap();
     sample.check_plan(&[("missing_source", Some("source-absent"))]);
@@ -194,7 +194,7 @@ fn many_files_are_written_as_one_batch() {
             .unwrap()
             .projections
             .iter()
-            .all(|item| item.status == "current")
+            .all(|item| item.status == ProjectionStatus::Current)
     );
     assert_eq!(fs::read_dir(sample.at(".brigade/tools/staging")).unwrap().count(), 0);
 }
@@ -390,14 +390,17 @@ fn a_broken_entry_takes_no_other_down() {
 fn an_unknown_tool_is_said_to_be_unknown() {
     let sample = Sample::one(".claude/commands/greet.md");
     let workspace = sample.open();
-    let plan = workspace.projections().plan(Some("gret")).unwrap();
-    assert_eq!((plan.valid, plan.exit(), plan.tools.len()), (false, Exit::Refused, 0));
+    let error = workspace.projections().plan(Some("gret")).unwrap_err();
+    let Some(Refusal::ProjectionPlan(plan)) = error.refusal() else { panic!("{error:?}") };
+    assert_eq!((plan.valid, error.exit(), plan.tools.len()), (false, Exit::Refused, 0));
     assert!(
         plan.errors[0].as_str().contains("no tool has the id `gret`")
             && plan.errors[0].as_str().contains("greet")
     );
     let request = ApplyRequest { which: Selection::One("gret".to_owned()), ..ALL };
-    assert_eq!(workspace.projections().apply(&request).unwrap().exit(), Exit::Refused);
+    let error = workspace.projections().apply(&request).unwrap_err();
+    assert!(matches!(error.refusal(), Some(Refusal::Apply(report)) if !report.valid), "{error:?}");
+    assert_eq!((error.kind(), error.exit()), (ErrorKind::NotFound, Exit::Refused));
     let request = ApplyRequest { which: Selection::One("greet".to_owned()), ..ALL };
     let report = workspace.projections().apply(&request).unwrap();
     assert_eq!((report.applied_count, report.all, report.exit()), (1, false, Exit::Done));
@@ -428,8 +431,11 @@ fn orphans_are_listed_and_pruned_unless_edited() {
     sample.write(".claude/commands/gone.md", &edited);
 
     let plan = sample.open().projections().plan(None).unwrap();
-    let found: Vec<_> =
-        plan.orphans.iter().map(|orphan| (&*orphan.tool_id, &*orphan.reason, &*orphan.prunable)).collect();
+    let found: Vec<_> = plan
+        .orphans
+        .iter()
+        .map(|orphan| (&*orphan.tool_id, orphan.reason.as_str(), orphan.prunable.as_str()))
+        .collect();
     assert_eq!(
         found,
         [("gone", "tool-gone", "edited"), ("greet", "moved", "yes"), ("gone", "tool-gone", "yes")]

@@ -1,8 +1,8 @@
 //! Documents about agents and what they are shown.
 
-use brigade_core::AgentName;
+use brigade_core::{AgentName, words};
 use brigade_policy::{RiskLevel, RuleReport};
-use brigade_profile::{AgentRow, AgentToolRow, ListingCosts, OpinionRow, ProfileRow};
+use brigade_profile::{Action, AgentRow, AgentToolRow, ListingCosts, OpinionRow, ProfileRow};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -69,8 +69,8 @@ pub struct AgentReport {
     pub gateway_path: String,
     /// The agent.
     pub agent: AgentName,
-    /// `added`, `rotated` or `removed`.
-    pub action: String,
+    /// What was done.
+    pub action: AgentChange,
     /// The new token. It is shown only here; the file holds its sha256.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -78,6 +78,18 @@ pub struct AgentReport {
 
 impl Report for AgentReport {
     const SCHEMA: &'static str = "brigade.agent.v1";
+}
+
+words! {
+    /// What was done with an agent.
+    AgentChange {
+        /// It was added.
+        Added = "added",
+        /// It has a new token.
+        Rotated = "rotated",
+        /// It was removed.
+        Removed = "removed",
+    }
 }
 
 /// `profile list`.
@@ -138,7 +150,7 @@ pub struct ProfileExplainReport {
     /// Whether the agent sees the tool, and may call it.
     pub visible: bool,
     /// What profiles and entry say about calls: `deny`, `ask` or `allow`.
-    pub gate: String,
+    pub gate: Action,
     /// The risk.
     pub risk: RiskLevel,
     /// What each profile says, by slot.
@@ -161,7 +173,7 @@ pub struct AgentApproval {
     /// Whether the agent sees the tool, and may call it.
     pub visible: bool,
     /// What profiles and entry say about calls: `deny`, `ask` or `allow`.
-    pub gate: String,
+    pub gate: Action,
     /// The risk.
     pub risk: RiskLevel,
     /// The first rule that approves calls of the tool, perhaps only with some arguments.

@@ -1,6 +1,8 @@
 //! Documents about agent programs.
 
 use brigade_core::{Hint, Object};
+use brigade_discovery::{Scope, Transport};
+use brigade_upkeep::ConnectStatus;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -19,10 +21,10 @@ pub struct ConnectReport {
     pub client: String,
     /// Its name for people.
     pub title: String,
-    /// Whose file it is: `project` or `user`; absent for the client `json`, which has none.
-    pub scope: Option<String>,
-    /// How the client reaches the gateway: `stdio` or `http`.
-    pub transport: String,
+    /// Whose file it is; absent for the client `json`, which has none.
+    pub scope: Option<Scope>,
+    /// How the client reaches the gateway.
+    pub transport: Transport,
     /// The agent that the client is.
     #[serde(rename = "as")]
     pub agent: String,
@@ -30,8 +32,8 @@ pub struct ConnectReport {
     pub path: Option<String>,
     /// The entry `brigade`; after a removal, the one that was there.
     pub entry: Option<Object>,
-    /// `would-write`, `written`, `unchanged`, `removed` or `absent`.
-    pub status: String,
+    /// What became of the entry, or would become of it.
+    pub status: ConnectStatus,
     /// The change of the file as a unified diff, without secrets; empty if nothing changes.
     pub diff: String,
     /// For the client `json`: a whole file with the entry.

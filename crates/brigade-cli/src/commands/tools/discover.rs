@@ -1,6 +1,6 @@
 //! `brigade tools discover`
 
-use brigade::{DiscoverRequest, DiscoverSource, DiscoveryReport, Error, Scope, harness_labels};
+use brigade::{DiscoverRequest, DiscoveryReport, EntrySource, Error, Scope, harness_labels};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
@@ -38,11 +38,11 @@ enum SourceWord {
 }
 
 impl SourceWord {
-    const fn meaning(self) -> DiscoverSource {
+    const fn meaning(self) -> EntrySource {
         match self {
-            SourceWord::Mcp => DiscoverSource::Mcp,
-            SourceWord::Skill => DiscoverSource::Skills,
-            SourceWord::Harness => DiscoverSource::Natives,
+            SourceWord::Mcp => EntrySource::Mcp,
+            SourceWord::Skill => EntrySource::Skill,
+            SourceWord::Harness => EntrySource::Harness,
         }
     }
 }

@@ -5,12 +5,13 @@ use std::marker::PhantomData;
 use brigade::core::Json;
 use brigade::core::json::sorted;
 use brigade::{
-    ArgumentDescription, BlockerDetail, Call, CallReport, Checkpoint, CheckpointReport,
-    CheckpointReviewReport, DescribeReport, DescribedTool, Diagnosis, ErrorLine, InboxItem, InboxItemReport,
-    IssueReport, OfferedTool, PassedOver, PinReport, PinSummary, PlanReport, Preview, QueueReport, Receipt,
-    ReplayReport, Report, ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth,
-    RuntimeReport, RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport,
-    RuntimesSummary, ServerSummary, ShowReport, ShownTool,
+    ApplyReport, ArgumentDescription, BlockerDetail, Call, CallReport, Checkpoint, CheckpointReport,
+    CheckpointReviewReport, DefaultsReport, DescribeReport, DescribedTool, Diagnosis, ErrorLine, InboxItem,
+    InboxItemReport, IssueReport, OfferedTool, PackImportReport, PassedOver, PinReport, PinSummary,
+    PlanReport, Preview, ProjectionPlanReport, QueueReport, Receipt, RegisterReport, ReplayReport, Report,
+    ResumeReport, ReviewReport, RunReport, RunShowReport, RunSummary, RuntimeHealth, RuntimeReport,
+    RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStopReport, RuntimesSummary,
+    ServerSummary, ShowReport, ShownTool, SyncPlanReport,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -71,6 +72,12 @@ macro_rules! forms {
         pub(crate) enum Refused {
             Plan(Box<PlanRefused>),
             Runtime(Box<RuntimeRefused>),
+            Register(Box<RegisterReport>),
+            PackImport(Box<PackImportReport>),
+            Defaults(Box<DefaultsReport>),
+            ProjectionPlan(Box<ProjectionPlanReport>),
+            SyncPlan(Box<SyncPlanReport>),
+            Apply(Box<ApplyReport>),
             $($variant(Box<$name>),)*
         }
     };

@@ -1,8 +1,9 @@
 //! Agents, profiles, and what agents are shown.
 
-use brigade::profile::{OpinionRow, ProfileRow, TextSize};
+use brigade::core::NextStep;
+use brigade::profile::{Action, OpinionRow, ProfileRow, TextSize};
 use brigade::{
-    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, ProfileExplainReport,
+    AgentApproval, AgentListReport, AgentReport, AgentToolsReport, CostReport, Gate, ProfileExplainReport,
     ProfileListReport, ProfileReport,
 };
 
@@ -15,13 +16,13 @@ fn yes_no(yes: bool) -> Text {
     if yes { Text::new(Tone::Good, "yes") } else { Text::new(Tone::Bad, "no") }
 }
 
-fn gate(word: &str) -> Text {
-    let tone = match word {
-        "allow" => Tone::Good,
-        "deny" => Tone::Bad,
-        _ => Tone::Warning,
+fn gate(action: Action) -> Text {
+    let tone = match action {
+        Action::Allow => Tone::Good,
+        Action::Deny => Tone::Bad,
+        Action::Ask | Action::Judge => Tone::Warning,
     };
-    Text::new(tone, word)
+    Text::new(tone, action.as_str())
 }
 
 fn place(file: &str, line: Option<usize>) -> String {
@@ -48,7 +49,10 @@ impl View for AgentToolsReport {
                 Text::new(Tone::Accent, &tool.name),
                 Text::from(&tool.family),
                 Text::from(tool.risk.as_str()),
-                gate(tool.gate.as_str()),
+                gate(match tool.gate {
+                    Gate::Allow => Action::Allow,
+                    Gate::Ask => Action::Ask,
+                }),
                 Text::from(tool.effects.join(", ").as_str()),
             ]);
         }
@@ -89,12 +93,12 @@ impl View for AgentListReport {
 impl View for AgentReport {
     fn show(&self, page: &mut Page) {
         page.data.field("agent", Text::new(Tone::Strong, self.agent.as_str()));
-        page.data.field(&self.action, Text::new(Tone::Accent, &self.gateway_path));
+        page.data.field(self.action.as_str(), Text::new(Tone::Accent, &self.gateway_path));
         if let Some(token) = &self.token {
             page.data.field("token", Text::new(Tone::Strong, token));
             page.note("the token is shown only now; the file holds its sha256");
         }
-        page.next("brigade tools agent list");
+        page.next_step(&NextStep::ListAgents);
     }
 }
 
@@ -138,7 +142,9 @@ impl View for ProfileReport {
         }
         for rule in rules {
             let matches = rule.matches.join(", ");
-            page.data.line(Text::new(Tone::Strong, &rule.action).then(Tone::Plain, &format!("  {matches}")));
+            page.data.line(
+                Text::new(Tone::Strong, rule.action.as_str()).then(Tone::Plain, &format!("  {matches}")),
+            );
             let limits = rule.constrain.as_ref().and_then(|limits| brigade::core::json::to_json(limits).ok());
             if let Some(limits) = limits {
                 page.data.indented(4, Text::new(Tone::Faint, &format!("within {}", limits.to_compact())));
@@ -152,7 +158,7 @@ impl View for ProfileExplainReport {
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         page.data.field("agent", self.agent.as_str());
         page.data.field("visible", yes_no(self.visible));
-        page.data.field("gate", gate(&self.gate));
+        page.data.field("gate", gate(self.gate));
         page.data.field("risk", self.risk.as_str());
         page.data.gap();
         for OpinionRow { profile, shows, action, reason, file, line, not_held, .. } in &self.opinions {
@@ -187,7 +193,7 @@ pub(super) fn approval(approval: &AgentApproval, page: &mut Page) {
     page.data.gap();
     page.data.field("agent", approval.agent.as_str());
     page.data.field("visible", yes_no(approval.visible));
-    page.data.field("gate", gate(&approval.gate));
+    page.data.field("gate", gate(approval.gate));
     page.data.field("risk", approval.risk.as_str());
     if !approval.visible {
         page.data.field("approved by", "nobody, the agent has no such tool");

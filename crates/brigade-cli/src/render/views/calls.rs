@@ -165,25 +165,25 @@ fn next_step(call: &Call, page: &mut Page) {
     let id = &call.id;
     match &call.status {
         CallStatus::Pending if call.blockers.is_empty() => {
-            page.next(&format!("brigade tools call approve {id}"));
+            page.next_step(&NextStep::Approve(id.clone()));
         }
         // Its files may have changed since it was put on hold.
-        CallStatus::Held => page.next(&format!("brigade tools call show {id}")),
+        CallStatus::Held => page.next_step(&NextStep::ShowCall(id.clone())),
         CallStatus::Approved => match call.caller.agent() {
             Some(agent) => page.next_step(&NextStep::AgentGoesOn(agent.to_owned())),
-            None => page.next(&format!("brigade tools call run {id}")),
+            None => page.next_step(&NextStep::RunCall(id.clone())),
         },
-        CallStatus::Waiting => page.next("brigade tools checkpoint list"),
+        CallStatus::Waiting => page.next_step(&NextStep::ListCheckpoints),
         CallStatus::ResumePending => {
             if let Some(agent) = call.caller.agent() {
                 page.next_step(&NextStep::AgentGoesOn(agent.to_owned()));
             } else if let Some(checkpoint) = call.checkpoint_ids.first() {
-                page.next(&format!("brigade tools checkpoint resume {checkpoint}"));
+                page.next_step(&NextStep::Resume(checkpoint.clone()));
             }
         }
         CallStatus::Completed | CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
             if let Some(claim) = &call.claim {
-                page.next(&format!("brigade tools run show {}", claim.run_id));
+                page.next_step(&NextStep::ShowRun(claim.run_id.clone()));
             }
         }
         CallStatus::Pending | CallStatus::Running | CallStatus::Rejected | CallStatus::Other(_) => {}

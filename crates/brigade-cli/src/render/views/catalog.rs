@@ -56,7 +56,7 @@ impl View for ToolLinesReport {
         for tool in &self.tools {
             table.row([
                 tool_id(&tool.id, tool.broken),
-                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(tool.family.map_or("unknown", Family::as_str)),
                 Text::from(harnesses(&tool.supported_harnesses)),
                 Text::from(&tool.description),
             ]);
@@ -97,7 +97,7 @@ fn show_tool(shown: &ShownTool, page: &mut Page) {
     sheet.field("tool", tool_id(&tool.id, tool.broken));
     sheet.field("name", &tool.name);
     sheet.field_if("enabled", (!tool.enabled).then(|| Text::new(Tone::Bad, "no")));
-    sheet.field_if("family", tool.family.as_ref());
+    sheet.field_if("family", tool.family.map(Family::as_str));
     sheet.field_if("description", Some(&tool.description));
     sheet.field("defined at", place(&tool.origin.file, tool.origin.line));
     sheet.field_if("source", tool.source_path.as_ref());
@@ -142,11 +142,12 @@ impl View for DescribeReport {
             return note_disabled(&self.tool.summary, page);
         }
         // Tools of other families are projected, but never called.
-        let command = match contract.family.as_deref() {
-            Some("script" | "mcp") => named("brigade tools call plan", &contract.tool_id, "--args JSON"),
-            _ => named("brigade tools plan", &contract.tool_id, ""),
-        };
-        page.next(&command);
+        match contract.family {
+            Some(Family::Script | Family::Mcp) => {
+                page.next(&named("brigade tools call plan", &contract.tool_id, "--args JSON"));
+            }
+            _ => page.next_step(&NextStep::PlanProjections(contract.tool_id.clone())),
+        }
     }
 }
 
@@ -154,11 +155,11 @@ fn show_contract(contract: &Contract, page: &mut Page) {
     let sheet = &mut page.data;
     sheet.field("tool", Text::new(Tone::Strong, &contract.tool_id));
     sheet.field("name", &contract.name);
-    sheet.field_if("family", contract.family.as_ref());
+    sheet.field_if("family", contract.family.map(Family::as_str));
     sheet.field_if("description", Some(&contract.description));
     sheet.field_if("command", contract.command.as_ref());
     sheet.field_if("cwd", contract.cwd.as_ref());
-    sheet.field("approval mode", &contract.approval_mode);
+    sheet.field("approval mode", contract.approval_mode.as_str());
     sheet.field_if("permissions", Some(contract.permissions.join(", ")));
     sheet.field_if("effects", Some(contract.effects.join(", ")));
     sheet.field_if("timeout", contract.timeout.map(when::limit));
@@ -219,7 +220,7 @@ impl View for ContractsReport {
         ]);
         for health in &self.contracts {
             let contract = &health.contract;
-            let family = contract.family.as_deref().and_then(|family| family.parse::<Family>().ok());
+            let family = contract.family;
             let state = match contract.has_contract && health.issue_count == 0 {
                 false => Text::new(Tone::Warning, "needs-review"),
                 true if family.is_some_and(Family::is_executable) => words::status("ready"),
@@ -228,10 +229,10 @@ impl View for ContractsReport {
             };
             table.row([
                 Text::new(Tone::Strong, &contract.tool_id),
-                Text::from(contract.family.as_deref().unwrap_or("unknown")),
+                Text::from(contract.family.map_or("unknown", Family::as_str)),
                 state,
                 Text::from(health.issue_count.to_string()),
-                Text::from(&contract.approval_mode),
+                Text::from(contract.approval_mode.as_str()),
                 Text::from(contract.input_schema_path.as_deref().unwrap_or("")),
             ]);
         }

@@ -103,11 +103,11 @@ fn next_step(checkpoint: &Checkpoint, call: &Call, page: &mut Page) {
         }
         // Other checkpoints of the run need an answer first.
         CheckpointStatus::Approved if call_status == Some("waiting") => {
-            page.next("brigade tools checkpoint list");
+            page.next_step(&NextStep::ListCheckpoints);
         }
         CheckpointStatus::Approved => match call.caller.agent() {
             Some(agent) => page.next_step(&NextStep::AgentGoesOn(agent.to_owned())),
-            None => page.next(&format!("brigade tools checkpoint resume {id}")),
+            None => page.next_step(&NextStep::Resume(id.clone())),
         },
         CheckpointStatus::Rejected if matches!(call_status, Some("waiting" | "resume-pending")) => {
             page.next(&format!("brigade tools call reject {} --reason WHY", checkpoint.call_id));

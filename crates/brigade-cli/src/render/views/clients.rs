@@ -1,6 +1,6 @@
 //! The entry of a client.
 
-use brigade::ConnectReport;
+use brigade::{ConnectReport, ConnectStatus};
 
 use super::projections::show_diff;
 use crate::render::View;
@@ -20,13 +20,12 @@ impl View for ConnectReport {
         }
         page.data.field("client", Text::new(Tone::Strong, &self.title));
         page.data.field_if("file", self.path.as_deref().map(|path| Text::new(Tone::Accent, path)));
-        let (words, tone) = match self.status.as_str() {
-            "would-write" => ("not written yet", Tone::Warning),
-            "written" => ("written", Tone::Good),
-            "unchanged" => ("written already", Tone::Good),
-            "removed" => ("removed", Tone::Good),
-            "absent" => ("not there", Tone::Plain),
-            other => (other, Tone::Plain),
+        let (words, tone) = match self.status {
+            ConnectStatus::WouldWrite => ("not written yet", Tone::Warning),
+            ConnectStatus::Written => ("written", Tone::Good),
+            ConnectStatus::Unchanged => ("written already", Tone::Good),
+            ConnectStatus::Removed => ("removed", Tone::Good),
+            ConnectStatus::Absent => ("not there", Tone::Plain),
         };
         page.data.field("entry", Text::new(tone, words));
         show_diff(&self.diff, &mut page.data);

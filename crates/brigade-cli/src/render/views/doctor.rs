@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
 use brigade::core::json;
-use brigade::core::{Hint, Place, Severity};
+use brigade::core::{Hint, NextStep, Place, Severity};
 use brigade::{
     CatalogReport, ErrorLine, Fault, Fix, FixReport, ImportReport, IssueReport, MissingBuiltin, MissingFact,
     PolicyHealthReport, Rows, RuntimeIssueRecord,
@@ -80,7 +80,7 @@ const SEVERITIES: [(Severity, &str, Tone); 3] = [
 
 /// The parts of an issue that are shown.
 pub(super) struct IssueLine<'a> {
-    severity: &'a str,
+    severity: Option<Severity>,
     issue_type: &'a str,
     tool_id: &'a str,
     harness: &'a str,
@@ -94,7 +94,7 @@ pub(super) struct IssueLine<'a> {
 impl<'a> From<&'a IssueReport> for IssueLine<'a> {
     fn from(issue: &'a IssueReport) -> IssueLine<'a> {
         IssueLine {
-            severity: &issue.severity,
+            severity: Some(issue.severity),
             issue_type: &issue.issue_type,
             tool_id: issue.tool_id.as_deref().unwrap_or_default(),
             harness: issue.harness.as_deref().unwrap_or_default(),
@@ -110,7 +110,7 @@ impl<'a> From<&'a IssueReport> for IssueLine<'a> {
 impl<'a> From<&'a RuntimeIssueRecord> for IssueLine<'a> {
     fn from(issue: &'a RuntimeIssueRecord) -> IssueLine<'a> {
         IssueLine {
-            severity: issue.severity.as_deref().unwrap_or_default(),
+            severity: issue.severity,
             issue_type: &issue.issue_type,
             tool_id: issue.tool_id.as_deref().unwrap_or_default(),
             harness: "",
@@ -163,7 +163,7 @@ where
         page.next("brigade tools plan");
     }
     for (severity, many, tone) in SEVERITIES {
-        let of_severity = issues.iter().filter(|issue| issue.severity == severity.as_str());
+        let of_severity = issues.iter().filter(|issue| issue.severity == Some(severity));
         let mut types: Vec<(&str, Vec<&IssueLine<'_>>)> = Vec::new();
         for issue in of_severity {
             match types.iter_mut().find(|(known, _)| *known == issue.issue_type) {
@@ -239,10 +239,10 @@ pub(super) fn issue_line(issue: &IssueLine<'_>) -> [Text; 2] {
     let severity = issue.severity;
     let tone = SEVERITIES
         .iter()
-        .find(|(word, ..)| word.as_str() == severity)
+        .find(|(known, ..)| Some(*known) == severity)
         .map_or(Tone::Plain, |(.., tone)| *tone);
     let text = format!("{}{}: {}", issue.issue_type, issue.about(), issue.common_detail());
-    [Text::new(tone, severity), Text::from(text)]
+    [Text::new(tone, severity.map_or("", Severity::as_str)), Text::from(text)]
 }
 
 /// Formats a file and a line.
@@ -263,7 +263,7 @@ impl View for PolicyHealthReport {
         page.data.field("issues", self.issue_count.to_string());
         show_issues(&self.issues, page);
         if !self.enabled {
-            page.next("brigade tools policy init");
+            page.next_step(&NextStep::InitPolicy);
         }
     }
 }
@@ -303,6 +303,6 @@ impl View for ImportReport {
             let to = self.quarantine_path.as_deref().unwrap_or("a quarantine");
             page.note(&format!("moved {} unreadable lines of the inbox to {to}", self.quarantined));
         }
-        page.next("brigade work inbox list");
+        page.next_step(&NextStep::ListInbox);
     }
 }

@@ -1,11 +1,12 @@
 //! Tools that were found, and how they were used.
 
 use brigade::{
-    CheckReport, CheckedTool, FindReport, SearchReport, ShownTool, StateReason, StatsReport, Suggestion,
-    ToolStats,
+    Availability, CheckReport, CheckedTool, Family, FindReport, SearchReport, ShownTool, StateReason,
+    StatsReport, Suggestion, ToolState, ToolStats,
 };
 
 use brigade::core::{NextStep, Timestamp};
+use brigade::profile::builtin::Approval;
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -35,7 +36,7 @@ impl View for FindReport {
                     tool_id(&found.id, false),
                     Text::from(found.source.as_deref().unwrap_or("")),
                     Text::from(&found.level),
-                    words::status(&found.state),
+                    words::status(found.state.as_str()),
                     words::yes_no(found.callable),
                     Text::from(found.matched.join(", ")),
                     Text::from(why.join("; ")),
@@ -49,7 +50,7 @@ impl View for FindReport {
         }
         match self.matches.iter().find(|found| found.callable).or(self.matches.first()) {
             Some(found) => page.next_step(&NextStep::ShowTool(found.id.clone())),
-            None => page.next("brigade tools list"),
+            None => page.next_step(&NextStep::ListTools),
         }
     }
 }
@@ -60,7 +61,7 @@ impl View for SearchReport {
         if self.matches.is_empty() {
             page.data.line("no tool matches");
             suggestions(&self.suggestions, self.discovered_at, page);
-            page.next("brigade tools list");
+            page.next_step(&NextStep::ListTools);
             return;
         }
         let mut table = Table::new([("id", Fit::Whole), ("family", Fit::Whole), ("description", Fit::Cut)]);
@@ -68,7 +69,7 @@ impl View for SearchReport {
             let tool = &found.tool;
             table.row([
                 tool_id(&tool.id, tool.broken),
-                Text::from(tool.family.as_deref().unwrap_or("unknown")),
+                Text::from(tool.family.map_or("unknown", Family::as_str)),
                 Text::from(&tool.description),
             ]);
         }
@@ -82,7 +83,7 @@ impl View for CheckReport {
         notes(&self.notes, page);
         if self.tools.is_empty() {
             page.data.line("no tool is enabled");
-            return page.next("brigade tools list");
+            return page.next_step(&NextStep::ListTools);
         }
         let mut table = Table::new([
             ("id", Fit::Whole),
@@ -95,7 +96,7 @@ impl View for CheckReport {
             let why: Vec<&str> = tool.reasons.iter().map(|reason| reason.message.as_str()).collect();
             table.row([
                 tool_id(&tool.id, false),
-                words::status(&tool.state),
+                words::status(tool.state.as_str()),
                 Text::from(tool.version.observed.as_deref().unwrap_or("")),
                 Text::from(tool.program.as_deref().unwrap_or("")),
                 Text::from(why.join("; ")),
@@ -104,11 +105,11 @@ impl View for CheckReport {
         page.data.table(table);
         let is_installable = |tool: &&CheckedTool| {
             let has_command = tool.install.as_ref().is_some_and(|install| !install.command.is_empty());
-            matches!(tool.state.as_str(), "missing" | "outdated") && has_command
+            matches!(tool.state, ToolState::Missing | ToolState::Outdated) && has_command
         };
         let is_untold = |tool: &&CheckedTool| {
             let needs_start = |code: &str| matches!(code, "check_not_run" | "version_unobserved");
-            tool.state == "unknown" && tool.reasons.iter().any(|reason| needs_start(&reason.code))
+            tool.state == ToolState::Unknown && tool.reasons.iter().any(|reason| needs_start(&reason.code))
         };
         let untold = self.tools.iter().find(is_untold).filter(|_| !self.ran_checks);
         match (self.tools.iter().find(is_installable), untold) {
@@ -123,7 +124,7 @@ impl View for StatsReport {
     fn show(&self, page: &mut Page) {
         if self.tools.is_empty() {
             page.data.line("nothing has run yet");
-            return page.next("brigade tools call list");
+            return page.next_step(&NextStep::ListCalls);
         }
         let mut table = Table::new([
             ("id", Fit::Whole),
@@ -180,10 +181,10 @@ pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     sheet.field_if("categories", Some(tool.categories.join(", ")));
     sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));
     sheet.field_if("suggested", Some(tool.suggested_capabilities.join(", ")));
-    sheet.field_if("approval", tool.approval.as_ref());
-    sheet.field_if("availability", tool.availability.as_ref());
+    sheet.field_if("approval", tool.approval.map(Approval::as_str));
+    sheet.field_if("availability", tool.availability.map(Availability::as_str));
     sheet.field_if("version", tool.version.as_ref());
-    sheet.field("state", words::status(&tool.state));
+    sheet.field("state", words::status(tool.state.as_str()));
     for StateReason { message, .. } in &tool.reasons {
         sheet.field("", Text::new(Tone::Faint, message));
     }

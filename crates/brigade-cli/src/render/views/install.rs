@@ -1,6 +1,6 @@
 //! Installations of tools.
 
-use brigade::{InstallReport, Receipt};
+use brigade::{InstallReport, Receipt, ToolState};
 
 use crate::render::page::{Page, Sheet};
 use crate::render::table::{Fit, Table};
@@ -49,11 +49,11 @@ impl View for InstallReport {
 /// Shows what an installation did.
 pub(super) fn installed(receipt: &Receipt, sheet: &mut Sheet) {
     let Some(install) = &receipt.install else { return };
-    let state = |state: &Option<String>| state.clone().unwrap_or_else(|| "not seen".to_owned());
-    sheet.field("tool was", state(&install.before));
-    let is_there = install.after.as_deref() == Some("available");
+    let state = |state: Option<ToolState>| state.map_or("not seen", ToolState::as_str);
+    sheet.field("tool was", state(install.before));
+    let is_there = install.after == Some(ToolState::Available);
     let tone = if is_there { Tone::Good } else { Tone::Warning };
-    sheet.field("tool is", Text::new(tone, &state(&install.after)));
+    sheet.field("tool is", Text::new(tone, state(install.after)));
     sheet.field_if("program", install.program.as_deref());
     sheet.field_if("version", install.version.as_deref());
 }

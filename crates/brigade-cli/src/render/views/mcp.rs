@@ -1,7 +1,10 @@
 //! MCP tools: pins, live comparisons and imports.
 
-use brigade::core::NextStep;
-use brigade::{ImportMcpReport, LiveIssue, LiveReport, PinListReport, PinReport, PinSummary, ServerSummary};
+use brigade::core::{NextStep, Severity};
+use brigade::{
+    ImportAction, ImportMcpReport, ListState, LiveIssue, LiveReport, PinListReport, PinReport, PinState,
+    PinSummary, ServerSummary,
+};
 
 use crate::render::next::named;
 use crate::render::page::Page;
@@ -10,8 +13,13 @@ use crate::render::text::{Text, Tone};
 use crate::render::{View, when};
 
 /// Formats the state of a pin.
-fn state(word: &str) -> Text {
-    Text::new(if matches!(word, "pinned" | "known") { Tone::Good } else { Tone::Bad }, word)
+fn pin_state(state: PinState) -> Text {
+    Text::new(if state == PinState::Pinned { Tone::Good } else { Tone::Bad }, state.as_str())
+}
+
+/// Formats the state of a list.
+fn list_state(state: ListState) -> Text {
+    Text::new(if state == ListState::Known { Tone::Good } else { Tone::Bad }, state.as_str())
 }
 
 /// Lists changes.
@@ -28,7 +36,7 @@ fn live_issues(issues: &[LiveIssue], page: &mut Page) {
             Some(tool) => format!("{}/{tool}", issue.server),
             None => issue.server.clone(),
         };
-        let tone = if issue.severity == "info" { Tone::Faint } else { Tone::Warning };
+        let tone = if issue.severity == Severity::Info { Tone::Faint } else { Tone::Warning };
         page.data.line(
             Text::new(tone, &issue.code)
                 .then(Tone::Strong, &format!(" {about}"))
@@ -61,7 +69,7 @@ impl View for PinListReport {
                     Text::new(Tone::Accent, &pin.id),
                     Text::from(&pin.server),
                     Text::new(Tone::Strong, &pin.tool),
-                    state(&pin.state),
+                    pin_state(pin.state),
                     when::moment(
                         pin.missing_since.as_ref().or(pin.offered_at.as_ref()).unwrap_or(&pin.pinned_at),
                         page.now,
@@ -79,12 +87,13 @@ impl View for PinListReport {
                 ("since", Fit::Cut),
             ]);
             for server in &self.servers {
-                let since = if server.state == "known" { &server.known_at } else { &server.listed_at };
+                let since =
+                    if server.state == ListState::Known { &server.known_at } else { &server.listed_at };
                 table.row([
                     Text::new(Tone::Accent, &server.id),
                     Text::from(&server.server),
                     Text::from(server.tool_count.to_string()),
-                    state(&server.state),
+                    list_state(server.state),
                     when::moment(since, page.now),
                 ]);
             }
@@ -115,7 +124,7 @@ impl View for PinReport {
         sheet.field("tool", Text::new(Tone::Strong, &pin.tool));
         sheet.field(
             "state",
-            if self.accepted { Text::new(Tone::Good, "accepted") } else { state(&pin.state) },
+            if self.accepted { Text::new(Tone::Good, "accepted") } else { pin_state(pin.state) },
         );
         sheet.field("pinned", when::moment(&pin.pinned_at, now));
         sheet.field_if("changed", pin.offered_at.as_ref().map(|at| when::moment(at, now)));
@@ -127,7 +136,7 @@ impl View for PinReport {
             page.data.line(if self.accepted { "accepted:" } else { "changes at the server:" });
             changes(&self.changes, page);
         }
-        if let (false, "changed", Some(offered)) = (self.accepted, &*pin.state, &self.offered) {
+        if let (false, PinState::Changed, Some(offered)) = (self.accepted, pin.state, &self.offered) {
             // With the fingerprint, only the changes shown here are accepted.
             let fingerprint: String = offered.fingerprint.chars().take(16).collect();
             page.next(&named("brigade tools pins accept", &pin.id, &format!("--fingerprint {fingerprint}")));
@@ -142,7 +151,7 @@ fn listed(server: &ServerSummary, changed: &[String], accepted: bool, page: &mut
     sheet.field("list of tools", Text::new(Tone::Accent, &server.id));
     sheet.field("server", Text::new(Tone::Strong, &server.server));
     sheet.field("tools", server.tool_count.to_string());
-    sheet.field("state", if accepted { Text::new(Tone::Good, "accepted") } else { state(&server.state) });
+    sheet.field("state", if accepted { Text::new(Tone::Good, "accepted") } else { list_state(server.state) });
     sheet.field("known", when::moment(&server.known_at, now));
     sheet.field("listed", when::moment(&server.listed_at, now));
     sheet.field("file", Text::new(Tone::Accent, &server.listing_path));
@@ -221,7 +230,7 @@ impl View for ImportMcpReport {
                 table.row([
                     Text::new(Tone::Strong, &tool.tool_id),
                     Text::from(&tool.mcp_tool_name),
-                    Text::from(&*tool.action),
+                    Text::from(tool.action.as_str()),
                     Text::from(what.map_or("", String::as_str)),
                 ]);
             }
@@ -236,7 +245,7 @@ impl View for ImportMcpReport {
             page.note(
                 "new entries are disabled: review each, add permissions and effects, then set `enabled = true`",
             );
-            if let Some(first) = self.tools.iter().find(|tool| tool.action == "add") {
+            if let Some(first) = self.tools.iter().find(|tool| tool.action == ImportAction::Add) {
                 page.next_step(&NextStep::DescribeTool(first.tool_id.clone()));
             }
         }

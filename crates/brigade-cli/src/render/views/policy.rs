@@ -1,7 +1,7 @@
 //! The policy and its decisions.
 
-use brigade::core::Json;
 use brigade::core::json::to_json;
+use brigade::core::{Json, NextStep};
 use brigade::{Diagnosis, ExplainReport, PolicyReport};
 
 use super::catalog::config_errors;
@@ -91,7 +91,7 @@ impl View for ExplainReport {
             super::agents::approval(agent, page);
         }
         if !self.policy.enabled {
-            page.next("brigade tools policy init");
+            page.next_step(&NextStep::InitPolicy);
         }
     }
 }

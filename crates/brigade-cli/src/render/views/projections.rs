@@ -5,7 +5,11 @@ mod parity;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brigade::{ApplyReport, OrphanReport, ProjectionPlanReport, ProjectionReport, SyncPlanReport};
+use brigade::core::NextStep;
+use brigade::{
+    ApplyReport, Lossiness, OrphanReport, ProjectionAction, ProjectionPlanReport, ProjectionReport,
+    ProjectionStatus, Prunable, SyncPlanReport,
+};
 
 use super::catalog::config_errors;
 use crate::render::page::{Page, Sheet};
@@ -43,19 +47,22 @@ impl View for ProjectionPlanReport {
         }
         page.data.gap();
         page.data.field_if("status", words::counts(&self.counts));
-        let is_due = self.projections.iter().any(|item| matches!(&*item.action, "create" | "update"));
+        let is_due = self
+            .projections
+            .iter()
+            .any(|item| matches!(item.action, ProjectionAction::Create | ProjectionAction::Update));
         let which = which(self.tool_id.as_deref());
         if let Some(tool) = folded.keys().next() {
-            page.next(&format!("brigade tools plan {}", self::which(Some(tool))));
+            page.next_step(&NextStep::PlanProjections((*tool).to_owned()));
         }
         if is_due {
             page.next(&format!("brigade tools apply --dry-run {which}"));
         }
-        if self.projections.iter().any(|item| item.action == "conflict") {
+        if self.projections.iter().any(|item| item.action == ProjectionAction::Conflict) {
             // Without --force, the dry run would not show a diff.
             page.next(&format!("brigade tools apply --dry-run --force {which}"));
         }
-        if self.orphans.iter().any(|orphan| orphan.prunable == "yes") {
+        if self.orphans.iter().any(|orphan| orphan.prunable == Prunable::Yes) {
             page.next("brigade tools apply --all --prune --dry-run");
         }
     }
@@ -65,7 +72,7 @@ impl View for ProjectionPlanReport {
 const FOLDED: usize = 3;
 
 fn is_unwritten(item: &ProjectionReport) -> bool {
-    item.status == "missing" && item.action == "create"
+    item.status == ProjectionStatus::Missing && item.action == ProjectionAction::Create
 }
 
 /// Counts the projections that were never written, by tool, of the tools with many.
@@ -107,29 +114,30 @@ fn table(items: &[&ProjectionReport], target: &str) -> Table {
         table.row([
             Text::new(Tone::Strong, &item.tool_id),
             Text::from(&item.harness),
-            words::status(&item.status),
-            action(&item.action),
-            lossiness(item.lossiness.as_deref()),
+            words::status(item.status.as_str()),
+            action(item.action),
+            lossiness(item.lossiness),
             Text::from(relative(item.projection_path.as_deref().unwrap_or(""), target)),
         ]);
     }
     table
 }
 
-fn action(action: &str) -> Text {
-    match action {
-        "create" | "update" => Text::new(Tone::Accent, action),
-        "conflict" => Text::new(Tone::Bad, action),
-        _ => Text::new(Tone::Faint, action),
-    }
+fn action(action: ProjectionAction) -> Text {
+    let tone = match action {
+        ProjectionAction::Create | ProjectionAction::Update => Tone::Accent,
+        ProjectionAction::Conflict => Tone::Bad,
+        ProjectionAction::Skip => Tone::Faint,
+    };
+    Text::new(tone, action.as_str())
 }
 
 /// Formats how well the harness reads the file.
-fn lossiness(lossiness: Option<&str>) -> Text {
+fn lossiness(lossiness: Option<Lossiness>) -> Text {
     match lossiness {
         None => Text::new(Tone::Faint, "unknown"),
-        Some("native") => Text::from("native"),
-        Some(word) => Text::new(Tone::Warning, &word.replace(['-', '_'], " ")),
+        Some(Lossiness::Native) => Text::from("native"),
+        Some(word) => Text::new(Tone::Warning, &word.as_str().replace('-', " ")),
     }
 }
 
@@ -141,8 +149,8 @@ fn relative<'p>(path: &'p str, target: &str) -> &'p str {
 /// Shows why files cannot be written, and advice.
 fn show_details(items: &[&ProjectionReport], target: &str, sheet: &mut Sheet) {
     let is_trouble = |item: &&&ProjectionReport| {
-        item.action == "conflict"
-            || matches!(&*item.status, "invalid" | "missing_source")
+        item.action == ProjectionAction::Conflict
+            || matches!(item.status, ProjectionStatus::Invalid | ProjectionStatus::MissingSource)
             || !item.advice.is_empty()
     };
     let mut troubled = items.iter().filter(is_trouble).peekable();
@@ -214,7 +222,8 @@ impl View for ApplyReport {
         show_orphans(&self.orphans, &self.target, &mut page.data);
         page.data.gap();
         page.data.field(if self.dry_run { "to write" } else { "written" }, self.applied_count.to_string());
-        let without_source = self.skipped.iter().filter(|item| item.status == "missing_source").count();
+        let without_source =
+            self.skipped.iter().filter(|item| item.status == ProjectionStatus::MissingSource).count();
         let not_written = self.refused_count + without_source;
         page.data.field("unchanged", self.skipped_count.saturating_sub(not_written).to_string());
         if 0 < without_source {
@@ -261,7 +270,10 @@ fn by_harness(items: &[ProjectionReport]) -> Table {
 
 /// Shows files that were not written.
 fn show_trouble(report: &ApplyReport, page: &mut Page) {
-    let refused = report.skipped.iter().filter(|item| matches!(&*item.status, "invalid" | "missing_source"));
+    let refused = report
+        .skipped
+        .iter()
+        .filter(|item| matches!(item.status, ProjectionStatus::Invalid | ProjectionStatus::MissingSource));
     for item in report.conflicts.iter().chain(refused) {
         let path = relative(item.projection_path.as_deref().unwrap_or(&item.harness), &report.target);
         page.trouble.line(

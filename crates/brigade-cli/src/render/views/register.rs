@@ -1,8 +1,7 @@
 //! Registrations of tools.
 
 use brigade::codes::registering;
-use brigade::core::Place;
-use brigade::{Fault, RegisterReport};
+use brigade::{Fault, RegisterReport, ToolSource};
 
 use crate::render::View;
 use crate::render::page::Page;
@@ -22,8 +21,8 @@ impl View for RegisterReport {
             for row in &self.registered {
                 table.row([
                     Text::new(Tone::Strong, &row.tool_id),
-                    Text::from(&row.action),
-                    Text::from(row.source.as_deref().unwrap_or("-")),
+                    Text::from(row.action.as_str()),
+                    Text::from(row.source.map_or("-", ToolSource::as_str)),
                     Text::from(if row.enabled { "yes" } else { "no" }),
                     Text::from(&row.detail),
                 ]);
@@ -31,17 +30,12 @@ impl View for RegisterReport {
             page.data.table(table);
         }
         for error in &self.errors {
-            let place = error.file.as_ref().map(|file| match (error.line, error.column) {
-                (Some(line), Some(column)) => Place::at(file, line, column),
-                (Some(line), None) => Place::at(file, line, 1),
-                (None, _) => Place::file(file),
-            });
             let field = error.field.as_deref().filter(|field| !field.is_empty());
             let field = field.map_or_else(String::new, |field| format!("{field}: "));
             let of = error.reference.as_ref().filter(|of| !field.starts_with(&format!("{of}:")));
             let of = of.map_or_else(String::new, |of| format!("{of}: "));
             let message = format!("{of}{field}{}", error.message);
-            page.trouble.fault(Fault::new(error.code.clone(), message).at(place));
+            page.trouble.fault(Fault::new(error.code.clone(), message).at(error.place()));
         }
         if self.errors.iter().any(|error| error.code == registering::REF_UNKNOWN.as_str()) {
             page.next("brigade tools discover");

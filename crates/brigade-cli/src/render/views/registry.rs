@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 
 use brigade::core::text::short;
-use brigade::core::{Severity, json};
-use brigade::{DiscoveredEntry, DiscoveryIssue, DiscoveryReport, RegistrySyncReport};
+use brigade::core::{NextStep, Severity, json};
+use brigade::{
+    DiscoveredEntry, DiscoveryIssue, DiscoveryReport, EntrySource, FileStatus, RegistrySyncReport,
+};
 
 use crate::render::page::Page;
 use crate::render::table::{Fit, Table};
@@ -23,7 +25,7 @@ impl View for DiscoveryReport {
         page.data.field("harnesses here", found);
         page.data.field("entries", self.entry_count.to_string());
         page.data.field("issues", self.issue_count.to_string());
-        let listed = || self.entries.iter().filter(|entry| entry.source != "harness");
+        let listed = || self.entries.iter().filter(|entry| entry.source != EntrySource::Harness);
         if listed().next().is_some() {
             let mut table = Table::new([
                 ("entry", Fit::Whole),
@@ -45,7 +47,7 @@ impl View for DiscoveryReport {
         }
         for harness in self.harnesses.iter().filter(|harness| harness.found) {
             let is_own = |entry: &&DiscoveredEntry| {
-                entry.source == "harness"
+                entry.source == EntrySource::Harness
                     && entry.origins.iter().any(|origin| origin.harness == harness.harness)
             };
             let own: Vec<&str> =
@@ -55,12 +57,12 @@ impl View for DiscoveryReport {
             }
         }
         for file in self.harnesses.iter().flat_map(|harness| &harness.files) {
-            if file.status == "not-evaluated" {
+            if file.status == FileStatus::NotEvaluated {
                 page.note(&format!("{} is a program, and is not evaluated", file.path));
             }
         }
         show_issues(&self.issues, page);
-        page.next("brigade tools sync");
+        page.next_step(&NextStep::SyncRegistry);
     }
 
     fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {

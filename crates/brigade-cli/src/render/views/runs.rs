@@ -264,12 +264,14 @@ fn note_unrecorded(receipt: &Receipt, page: &mut Page) {
 pub(super) fn next_step(receipt: &Receipt, page: &mut Page) {
     note_unrecorded(receipt, page);
     match receipt.status {
-        RunStatus::Waiting => match &receipt.checkpoint_id {
-            Some(checkpoint) => page.next(&format!("brigade tools checkpoint show {checkpoint}")),
-            None => page.next("brigade tools checkpoint list"),
-        },
+        RunStatus::Waiting => {
+            let checkpoint = receipt.checkpoint_id.as_ref().and_then(|id| id.parse().ok());
+            page.next_step(&checkpoint.map_or(NextStep::ListCheckpoints, NextStep::ShowCheckpoint));
+        }
         RunStatus::Failed | RunStatus::TimedOut | RunStatus::Interrupted => {
-            page.next(&format!("brigade tools run replay {}", receipt.id));
+            if let Ok(run) = receipt.id.parse() {
+                page.next_step(&NextStep::Replay(run));
+            }
         }
         _ => {}
     }
@@ -282,7 +284,7 @@ impl View for ReplayReport {
         page.data.field("call", Text::new(Tone::Accent, call.id.as_str()));
         page.data.field("status", words::status(call.status.as_str()));
         page.data.field("executed", "no");
-        page.next(&format!("brigade tools call approve {}", call.id));
+        page.next_step(&NextStep::Approve(call.id.clone()));
     }
 }
 
@@ -305,7 +307,7 @@ impl View for LedgerReport {
             };
             page.data.indented(
                 2,
-                Text::new(Tone::Bad, &finding.problem)
+                Text::new(Tone::Bad, finding.problem.as_str())
                     .then(Tone::Plain, &format!(" {place}"))
                     .then(Tone::Accent, &finding.run_id)
                     .then(Tone::Plain, &format!(": {}", finding.detail)),

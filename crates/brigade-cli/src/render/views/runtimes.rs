@@ -1,8 +1,10 @@
 //! Runtimes: their state, starts and stops.
 
+use brigade::core::NextStep;
 use brigade::{
-    RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport, RuntimeRestartReport,
-    RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, StartState,
+    LogStream, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
+    RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport,
+    RuntimesSummary, StartState,
 };
 
 use super::catalog::config_errors;
@@ -33,7 +35,7 @@ impl View for RuntimeListReport {
                 ]);
             }
             page.data.table(table);
-            page.next("brigade tools runtime status");
+            page.next_step(&NextStep::RuntimeStatus);
         }
         note_issues(&self.summary, page);
     }
@@ -111,8 +113,11 @@ impl View for RuntimeReport {
         sheet.field_if("output", runtime.stdout_log_path.as_deref());
         sheet.field_if("errors", runtime.stderr_log_path.as_deref());
         show_issues(&runtime.issues, page);
-        let action = if runtime.running { "logs" } else { "start" };
-        page.next(&command_line(action, &runtime.id));
+        let id = runtime.id.clone();
+        page.next_step(&match runtime.running {
+            true => NextStep::ReadRuntimeLogs(id),
+            false => NextStep::StartRuntime(id),
+        });
     }
 }
 
@@ -121,7 +126,7 @@ impl View for RuntimeStartReport {
         show_start(self, page);
         match &self.not_ready {
             Some(not_ready) => page.trouble.fault(not_ready.fault()),
-            None => page.next(&command_line("status", "")),
+            None => page.next_step(&NextStep::RuntimeStatus),
         }
     }
 }
@@ -191,8 +196,8 @@ impl View for RuntimeLogsReport {
         } else if self.has_earlier {
             page.note(&format!("earlier lines are in {}", self.log_path));
         }
-        if self.lines.is_empty() && self.other_has_lines && self.other_stream == "stderr" {
-            page.next(&format!("{} --stderr", command_line("logs", &self.runtime_id)));
+        if self.lines.is_empty() && self.other_has_lines && self.other_stream == LogStream::Stderr {
+            page.next(&named("brigade tools runtime logs", &self.runtime_id, "--stderr"));
         }
     }
 }
@@ -222,7 +227,7 @@ fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
         count => (count, "issues"),
     };
     page.note(&format!("{count} {word}"));
-    page.next(&command_line("doctor", ""));
+    page.next_step(&NextStep::CheckRuntimes);
 }
 
 fn state(runtime: &RuntimeStatus) -> Text {
@@ -243,15 +248,4 @@ fn healthy(runtime: &RuntimeStatus) -> Text {
 
 pub(in crate::render) fn numbers(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Formats a command for a runtime, or for all if the id is empty.
-fn command_line(action: &str, id: &str) -> String {
-    let words = format!("brigade tools runtime {action}");
-    if id.is_empty() { words } else { named(&words, id, "") }
-}
-
-/// Returns the command that shows the logs of a runtime.
-pub(in crate::render) fn logs_command(id: &str) -> String {
-    command_line("logs", id)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brigade::core::NextStep;
 use brigade::{CompactReport, EnvelopeReport, KeyReport, StateReport};
 
 use crate::render::page::Page;
@@ -68,7 +69,7 @@ impl View for CompactReport {
         if self.adopted {
             sheet.field("adopted", "the state of v0.30; a copy of it is kept");
         }
-        page.next("brigade tools state check");
+        page.next_step(&NextStep::CheckState);
     }
 }
 

@@ -39,7 +39,7 @@ impl View for CloseoutReport {
         page.data.field("issues", self.issue_count.to_string());
         page.data.field_if("summary", Some(&self.safe_summary));
         page.data.field("wrote", Text::new(Tone::Accent, &self.path));
-        page.next("brigade tools parity status");
+        page.next_step(&NextStep::ShowParity);
     }
 }
 
@@ -68,7 +68,7 @@ impl View for DefaultsReport {
         for source in &self.sources {
             let detail = source.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
             let path = relative(&source.path, &self.target);
-            sheet.field("source", format!("{path} ({}{detail})", source.action.replace('_', " ")));
+            sheet.field("source", format!("{path} ({}{detail})", source.action.as_str().replace('_', " ")));
         }
         sheet.field("gitignore", if self.dry_run { "not changed by a dry run" } else { &self.gitignore });
         if self.dry_run {
@@ -123,6 +123,7 @@ impl View for HarnessReport {
             ("fidelity", Fit::Whole),
         ]);
         for place in &self.places {
+            let families: Vec<&str> = place.families.iter().map(|family| family.as_str()).collect();
             let keys = place.front_matter.iter();
             let keys =
                 keys.map(
@@ -130,10 +131,10 @@ impl View for HarnessReport {
                 );
             places.row([
                 Text::new(Tone::Accent, &place.path),
-                Text::from(&*place.format),
-                Text::from(place.families.join(", ")),
+                Text::from(place.format.as_str()),
+                Text::from(families.join(", ")),
                 Text::from(keys.collect::<Vec<_>>().join(", ")),
-                Text::from(&*place.lossiness),
+                Text::from(place.lossiness.as_str()),
             ]);
         }
         page.data.table(places);
