@@ -8,7 +8,8 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brigade::kitchen::{Answer, AnsweredBy, Decision, DecisionKind, Life, Line, PrdName};
-use brigade::{CancelToken, Follower, Printed, Scene, Typed, read_typed_line};
+use brigade::kitchen::{Follower, Printed, Scene};
+use brigade::{CancelToken, Typed, read_typed_line};
 
 use crate::render::happened::{happened, left_out, printed, progress, running};
 use crate::render::text::{Colour, Text, Tone};

@@ -322,7 +322,6 @@ impl Inside for Acting<'_> {
         }
         .run();
         let duration = self.room.now().since(started);
-        let mut done = done;
         let text_of = |result: &ToolResult| compact_text(result).expect("a result is JSON");
         let mut output = text_of(&done.result);
         let whole = output.len();

@@ -4,7 +4,7 @@ use brigade::kitchen::{
     AnsweredBy, CommandResult, How, Life, Line, PrdName, Record, ReviewResult, Signal, TaskId, TaskOutcome,
     counted, duration,
 };
-use brigade::{Doing, RunningRow, Scene};
+use brigade::kitchen::{Doing, RunningRow, Scene};
 
 use super::text::{Text, Tone};
 use super::when;

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use brigade::{Exit, Follow, Report as _, StatusReport, Watched};
+use brigade::kitchen::{Follow, Watched};
+use brigade::{Exit, Report as _, StatusReport};
 use clap::Args;
 
 use crate::live::{Region, scene_lines};
