@@ -15,9 +15,10 @@ use std::borrow::Cow;
 
 pub use code_names::{PACKAGE_FILES, is_code_name, is_found_beside, is_loaded_from};
 pub use container::ContainerOptions;
+pub(crate) use options::DOWNLOADERS;
 pub(crate) use options::SQLITE_VALUED;
 pub use password::{Operands, Password, Place};
-pub(crate) use table::{DOWNLOADERS, JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
+pub(crate) use table::{JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
 /// The names of Python itself, without a version. IPython reads its options in another way.
 pub(crate) const PYTHON: &[&str] = &["python", "pypy", "pythonw", "py"];

@@ -206,7 +206,7 @@ fn code_that_the_environment_of_the_host_leads_to_is_noted() {
     site.workspace.write("bin/cc", "");
     check(finders(&site), &["BASH_ENV", "CC"]);
     let home = site.workspace.path().join("home");
-    std::fs::create_dir(&home).unwrap();
+    site.workspace.write("home/keep", "");
     let path = std::env::join_paths([home.join("bin"), "/usr/bin".into(), "/bin".into()]).unwrap();
     let site = site.env("HOME", home).env("PATH", path);
     check(finders(&site), &["BASH_ENV", "CC", "HOME: home", "PATH: home/bin"]);

@@ -1,4 +1,9 @@
-//! Long options of programs with many of them.
+//! Long lists of the table: the options of programs with many of them, and programs that print downloads.
+
+/// Programs that print downloads.
+pub(crate) const DOWNLOADERS: &[&str] = &[
+    "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
+];
 
 /// The options of `go build`, `go run` and `go test` whose value is the next word.
 pub(crate) const GO_VALUED: &[&str] = &[

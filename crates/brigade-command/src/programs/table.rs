@@ -9,11 +9,6 @@ use super::row::{
 };
 use super::{ContainerOptions, Finds, Hook, PYTHON, Role, Row, Script, Starts, Value, Writes};
 
-/// Programs that print downloads.
-pub(crate) const DOWNLOADERS: &[&str] = &[
-    "aria2c", "axel", "curl", "fetch", "ftp", "http", "https", "lynx", "nc", "ncat", "netcat", "wget", "xh",
-];
-
 const SHELL_FLAGS: &str = "abefhklmnpruvxBCEHPT";
 
 /// What Python imports.

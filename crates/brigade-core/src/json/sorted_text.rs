@@ -477,13 +477,13 @@ impl Elements<'_> {
         match self {
             Elements::Array { out, level, count, .. } => {
                 begin(out, *level, *count == 0);
-                let inner = SortedText { out: &mut **out, level: level.map(|level| level + 1), keep: None };
+                let inner = SortedText { out, level: level.map(|level| level + 1), keep: None };
                 value.serialize(inner).map_err(|error| error.under(&format!("[{count}]")))?;
                 *count += 1;
             }
             Elements::Record { out, level, members: members @ None, .. } => {
                 let mut written = Vec::with_capacity(32);
-                value.serialize(SortedText { out: &mut **out, level: *level, keep: Some(&mut written) })?;
+                value.serialize(SortedText { out, level: *level, keep: Some(&mut written) })?;
                 *members = Some(written);
             }
             Elements::Record { out, level, members: Some(members), .. } => {
