@@ -265,11 +265,6 @@ struct SortedText<'t> {
 }
 
 impl<'t> SortedText<'t> {
-    fn display(self, value: impl std::fmt::Display) -> Result<(), Mismatch> {
-        write!(self.out, "{value}").expect("a string takes all that is written");
-        Ok(())
-    }
-
     /// Begins the object of an enum variant, whose value is one level deeper.
     fn variant(self, variant: &str) -> SortedText<'t> {
         self.out.push('{');
@@ -293,6 +288,15 @@ impl<'t> SortedText<'t> {
     }
 }
 
+macro_rules! displayed {
+    ($($method:ident: $type:ty),*) => {
+        $(fn $method(self, value: $type) -> Result<(), Mismatch> {
+            write!(self.out, "{value}").expect("a string takes all that is written");
+            Ok(())
+        })*
+    };
+}
+
 impl<'t> Serializer for SortedText<'t> {
     type Ok = ();
     type Error = Mismatch;
@@ -309,37 +313,16 @@ impl<'t> Serializer for SortedText<'t> {
         Ok(())
     }
 
-    fn serialize_i8(self, value: i8) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<(), Mismatch> {
-        self.display(value)
-    }
-
-    fn serialize_u64(self, value: u64) -> Result<(), Mismatch> {
-        self.display(value)
-    }
+    displayed!(
+        serialize_i8: i8,
+        serialize_i16: i16,
+        serialize_i32: i32,
+        serialize_i64: i64,
+        serialize_u8: u8,
+        serialize_u16: u16,
+        serialize_u32: u32,
+        serialize_u64: u64
+    );
 
     fn serialize_f32(self, value: f32) -> Result<(), Mismatch> {
         self.serialize_f64(f64::from(value))

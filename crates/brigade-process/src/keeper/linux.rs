@@ -178,8 +178,8 @@ enum Phase {
     Killing(Instant),
 }
 
-/// How many ended children are collected before commands and times are looked at.
-const REAPED_AT_ONCE: usize = 256;
+/// How long ended children are collected before commands and times are looked at.
+const REAPED_FOR: Duration = Duration::from_millis(10);
 
 /// Which children were collected.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,7 +188,7 @@ enum Reaped {
     Ended,
     /// All, and none is left, so no descendant is left either.
     All,
-    /// As many as are collected at once.
+    /// As many as could be in the time for it.
     More,
 }
 
@@ -295,10 +295,11 @@ impl Watch<'_> {
         if gone { Caller::Gone } else { Caller::Here }
     }
 
-    /// Collects ended children, a limited number at once: on a busy machine, a program that forks without end leaves
-    /// more of them than are collected, and its end must not wait for the last one.
+    /// Collects ended children, for a limited time: on a busy machine, a program that forks without end leaves more of
+    /// them than are collected, and its end must not wait for the last one.
     fn reap_some(&mut self) -> Reaped {
-        for _ in 0..REAPED_AT_ONCE {
+        let until = Instant::now() + REAPED_FOR;
+        while Instant::now() < until {
             let mut status = 0;
             // SAFETY: `rusage` is plain data, for which all zeroes is a value.
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
