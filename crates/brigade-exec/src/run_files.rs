@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brigade_call::RUNS;
 use brigade_core::{RunId, Timestamp};
-use brigade_fs::{FileKind, Fs, FsError, RelPath, WriteFile};
+use brigade_fs::{FileKind, Fs, FsError, RelPath, WriteFile, in_directory};
 
 use crate::execute::Logs;
 use crate::receipt::RunPaths;
@@ -45,11 +45,10 @@ impl RunFiles {
     /// # Errors
     /// Fails if the name of a log is taken by something else than a file, or on a file error.
     pub fn create(fs: &dyn Fs, run_id: &RunId, paths: &RunPaths, drops: Drops) -> Result<RunFiles, FsError> {
-        fs.create_dir_all(&RelPath::of(RUNS))?;
         let mut created = Vec::new();
         let mut is_used = false;
         let mut log = |path: RelPath| -> Result<Box<dyn WriteFile>, FsError> {
-            match fs.create(&path, 0o600) {
+            match in_directory(fs, &RelPath::of(RUNS), || fs.create(&path, 0o600)) {
                 Ok(file) => {
                     created.push(path);
                     Ok(file)

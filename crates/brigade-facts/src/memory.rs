@@ -57,9 +57,8 @@ impl<T> Slot<T> {
         }
         let traced = Traced::new(host.fs);
         let read = Arc::new(read(Host { fs: &traced, ..host })?);
-        let trace = traced.into_trace();
-        let is_settled = trace.is_settled(host.clock.now(), SETTLED);
-        *lock(&self.0) = is_settled.then(|| (trace, read.clone()));
+        let trace = traced.into_settled(host.clock.now(), SETTLED);
+        *lock(&self.0) = trace.map(|trace| (trace, read.clone()));
         Ok(read)
     }
 }
@@ -167,13 +166,13 @@ impl Memory {
         }
         let traced = Traced::new(host.fs);
         let input = FactReader::new(Host { fs: &traced, ..host }, config).plan(tool, caller)?;
-        let trace = traced.into_trace();
+        let trace = traced.into_settled(host.clock.now(), SETTLED);
         let mut inputs = lock(&self.inputs);
         if MOST <= inputs.len() {
             inputs.clear();
         }
-        match without_tool(&input.facts).filter(|_| trace.is_settled(host.clock.now(), SETTLED)) {
-            Some(facts) => {
+        match trace.and_then(|trace| Some((trace, without_tool(&input.facts)?))) {
+            Some((trace, facts)) => {
                 tracing::debug!(tool = key.0, paths = trace.len(), "remembered the facts of a plan");
                 let remembered = Input {
                     trace,

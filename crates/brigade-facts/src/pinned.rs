@@ -56,15 +56,14 @@ impl<K: Eq + Hash, V> Known<K, V> {
     }
 
     /// Keeps a value, unless something changed so lately that another change might not show.
-    fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, trace: Trace, value: V) {
+    fn keep(&self, key: K, host: &Host<'_>, config: &Arc<Config>, traced: Traced<'_>, value: V) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if MOST <= known.len() {
             known.clear();
         }
-        if trace.is_settled(host.clock.now(), SETTLED) {
-            known.insert(key, Arc::new(Entry { config: config.clone(), trace, value }));
-        } else {
-            known.remove(&key);
+        match traced.into_settled(host.clock.now(), SETTLED) {
+            Some(trace) => drop(known.insert(key, Arc::new(Entry { config: config.clone(), trace, value }))),
+            None => drop(known.remove(&key)),
         }
     }
 }
@@ -90,7 +89,7 @@ impl Pins {
         let read = store.read(mcp.key()).map(|record| record.map(Arc::new));
         if let Ok(record) = &read {
             let known = KnownPin { named, key: mcp.key().clone(), record: record.clone() };
-            self.pins.keep(id, &host, config, traced.into_trace(), known);
+            self.pins.keep(id, &host, config, traced, known);
         }
         Ok(Some((mcp, read)))
     }
@@ -111,7 +110,7 @@ impl Pins {
         let traced = Traced::new(host.fs);
         let store = PinStore { fs: &traced, clock: host.clock };
         store.note_listed(mcp, listed)?;
-        self.names.keep(id, &host, config, traced.into_trace(), listed.clone());
+        self.names.keep(id, &host, config, traced, listed.clone());
         Ok(())
     }
 }

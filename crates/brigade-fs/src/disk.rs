@@ -321,8 +321,8 @@ impl Fs for DiskFs {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
         let opened = self.root.open_beneath(path.as_path(), flags, Mode::RUSR | Mode::WUSR);
         let file = File::from(opened.explain("lock", path.as_str())?);
-        require_regular(&file, "lock", path.as_str())?;
-        Lock::of_file(file, path, holder, timeout)
+        let length = regular_length(&file, "lock", path.as_str())?;
+        Lock::of_file(file, length, path, holder, timeout)
     }
 
     fn take_left(&self, path: &RelPath) -> Option<Lock> {

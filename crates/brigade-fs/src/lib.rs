@@ -53,5 +53,5 @@ pub use memory::MemoryFs;
 pub use path::{InvalidPath, RelPath};
 pub use replacement::{Replacement, is_left, is_temporary, remove_if_left};
 pub use seen::{Mark, Seen};
-pub use together::{NewFile, write_together};
+pub use together::{NewFile, in_directory, write_together};
 pub use traced::{Trace, Traced};

@@ -45,32 +45,36 @@ impl Lock {
         Some(Lock { _held: Box::new(HeldFile(file.clone())), file: Some(file) })
     }
 
-    /// Waits for the lock of an open file and writes the holder into it.
+    /// Waits for the lock of an open file and writes the holder into it. `length` is what the file had when it was
+    /// opened.
     pub(crate) fn of_file(
         file: File,
+        length: u64,
         path: &RelPath,
         holder: &str,
         timeout: Duration,
     ) -> Result<Lock, FsError> {
-        let file = match file.try_lock() {
-            Ok(()) => file,
+        let (file, length) = match file.try_lock() {
+            Ok(()) => (file, Some(length)),
             Err(TryLockError::Error(error)) => return Err(FsError::io("lock", path.as_str(), &error)),
             // A thread that waits would hold the lock for a moment after the caller has given up.
             Err(TryLockError::WouldBlock) if timeout.is_zero() => return Err(held(&file, path, timeout)),
-            Err(TryLockError::WouldBlock) => wait(file, path, timeout)?,
+            Err(TryLockError::WouldBlock) => (wait(file, path, timeout)?, None),
         };
         // The text is only informative; the kernel owns the lock. Errors here do not matter.
-        let _ = name_holder(&file, holder);
+        let _ = name_holder(&file, length, holder);
         let file = Arc::new(file);
         Ok(Lock { _held: Box::new(HeldFile(file.clone())), file: Some(file) })
     }
 }
 
-/// Writes the holder into the file. Cutting it waits for the disk, so that is done only when the length differs.
-fn name_holder(file: &File, holder: &str) -> std::io::Result<()> {
+/// Writes the holder into the file. Cutting it waits for the disk, so that is done only when the file is longer.
+/// `length` is what it has, if that is known.
+fn name_holder(file: &File, length: Option<u64>, holder: &str) -> std::io::Result<()> {
     file.write_all_at(holder.as_bytes(), 0)?;
-    let length = holder.len() as u64;
-    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
+    let length = length.map_or_else(|| file.metadata().map(|metadata| metadata.len()), Ok)?;
+    let needed = holder.len() as u64;
+    if length <= needed { Ok(()) } else { file.set_len(needed) }
 }
 
 /// A locked file.

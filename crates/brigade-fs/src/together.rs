@@ -5,6 +5,23 @@ use crate::{FileMode, Fs, FsError, RelPath, Replacement};
 /// A file to replace: its path, its new content, and its mode.
 pub type NewFile = (RelPath, Vec<u8>, FileMode);
 
+/// Does something in a directory. If the directory is missing, makes it and does it again.
+///
+/// This costs nothing where the directory is there, unlike a look before each use.
+///
+/// # Errors
+/// Fails as `act` does, or as [`Fs::create_dir_all`].
+pub fn in_directory<F: Fs + ?Sized, T>(
+    fs: &F,
+    directory: &RelPath,
+    mut act: impl FnMut() -> Result<T, FsError>,
+) -> Result<T, FsError> {
+    match act() {
+        Err(error) if error.is_not_found() => fs.create_dir_all(directory).and_then(|()| act()),
+        done => done,
+    }
+}
+
 /// Replaces several files, all or none, in this order. Missing directories are made.
 ///
 /// All are written beside their targets before the first is renamed, so a directory that takes no file stops all of

@@ -33,9 +33,19 @@ impl Depth {
     }
 }
 
-/// What was looked at, and what it looked like. What was not there is noted, too.
+/// What was looked at, and what it looked like, in order of the paths.
 #[derive(Clone, Debug, Default)]
-pub struct Trace(Vec<(PathBuf, Depth, Option<Mark>)>);
+pub struct Trace(Vec<(PathBuf, Looked)>);
+
+/// What a path looked like.
+#[derive(Clone, Debug)]
+enum Looked {
+    /// Something that was there, or nothing.
+    Like(Depth, Option<Mark>),
+    /// A directory that had nothing at these paths. While it looks as it did, nothing came into it, and they need no
+    /// look.
+    Without(Mark, Vec<PathBuf>),
+}
 
 impl<'a> Traced<'a> {
     /// Starts with an empty trace.
@@ -50,37 +60,59 @@ impl<'a> Traced<'a> {
         seen.entry((path, depth)).or_insert_with_key(|(path, depth)| depth.mark(path));
     }
 
-    /// Ends the trace.
-    pub fn into_trace(self) -> Trace {
+    /// Ends the trace. `None` if something changed less than `age` before `now`, so that another change might not show.
+    pub fn into_settled(self, now: Timestamp, age: Duration) -> Option<Trace> {
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let is_old = |mark: &Mark| mark.changed_micros().saturating_add(age) <= now.unix_micros();
         let seen = self.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Trace(seen.into_iter().map(|((path, depth), mark)| (path, depth, mark)).collect())
+        let mut looks = Vec::with_capacity(seen.len());
+        let mut missing: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+        for ((path, depth), mark) in seen {
+            match path.parent().filter(|_| mark.is_none()) {
+                Some(directory) => missing.entry(directory.to_owned()).or_default().push(path),
+                None if mark.as_ref().is_none_or(is_old) => looks.push((path, Looked::Like(depth, mark))),
+                None => return None,
+            }
+        }
+        for (directory, mut paths) in missing {
+            paths.dedup();
+            // The directory is looked at before its paths: what comes after the first look changes it.
+            let mark = Mark::at(&directory).filter(is_old);
+            match mark.filter(|_| paths.iter().all(|path| Mark::at(path).is_none())) {
+                Some(mark) => looks.push((directory, Looked::Without(mark, paths))),
+                None => {
+                    looks.extend(paths.into_iter().map(|path| (path, Looked::Like(Depth::Entry, None))));
+                }
+            }
+        }
+        looks.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Some(Trace(looks))
     }
 }
 
 impl Trace {
     /// Returns whether everything still looks as it did.
     pub fn holds(&self) -> bool {
-        // What was looked at in both ways stands side by side, and is looked at once.
+        // What was looked at in several ways stands side by side, and is looked at once.
         let mut last: Option<(&Path, [Option<Mark>; 2])> = None;
-        self.0.iter().all(|(path, depth, mark)| {
+        self.0.iter().all(|(path, looked)| {
             let [entry, content] = match last {
                 Some((known, marks)) if known == path => marks,
                 _ => last.insert((path, Mark::both(path))).1,
             };
-            *mark == if *depth == Depth::Entry { entry } else { content }
+            match looked {
+                Looked::Like(Depth::Entry, mark) => *mark == entry,
+                Looked::Like(Depth::Content, mark) => *mark == content,
+                Looked::Without(mark, paths) => {
+                    Some(*mark) == content || paths.iter().all(|path| Mark::at(path).is_none())
+                }
+            }
         })
     }
 
-    /// Returns whether everything was left alone for this long before `now`, so that a change after it shows.
-    pub fn is_settled(&self, now: Timestamp, age: Duration) -> bool {
-        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
-        let is_old = |mark: &Mark| mark.changed_micros().saturating_add(age) <= now.unix_micros();
-        self.0.iter().filter_map(|(_, _, mark)| mark.as_ref()).all(is_old)
-    }
-
-    /// Returns how many paths were looked at.
+    /// Returns how many paths need a look, if nothing changed.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.chunk_by(|(one, _), (other, _)| one == other).count()
     }
 
     /// Returns whether nothing was looked at.
@@ -213,17 +245,29 @@ mod tests {
     use super::*;
     use crate::DiskFs;
 
+    /// Later than anything that a test does.
+    fn late() -> Timestamp {
+        Timestamp::from_unix_micros(i64::MAX / 2)
+    }
+
+    fn path(text: &str) -> RelPath {
+        text.parse().unwrap()
+    }
+
+    fn settled(traced: Traced<'_>) -> Trace {
+        traced.into_settled(late(), Duration::from_secs(2)).unwrap()
+    }
+
     #[test]
     fn what_comes_and_goes_in_a_directory_matters_only_if_it_was_listed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
-        let path: RelPath = "folder".parse().unwrap();
         let (looked, listed) = (Traced::new(&disk), Traced::new(&disk));
-        looked.metadata(&path).unwrap();
-        listed.metadata(&path).unwrap();
-        listed.list_dir(&path).unwrap();
-        let (looked, listed) = (looked.into_trace(), listed.into_trace());
+        looked.metadata(&path("folder")).unwrap();
+        listed.metadata(&path("folder")).unwrap();
+        listed.list_dir(&path("folder")).unwrap();
+        let (looked, listed) = (settled(looked), settled(listed));
         std::fs::write(folder.path().join("folder/new"), "").unwrap();
         assert!(looked.holds() && !listed.holds());
         std::fs::remove_dir_all(folder.path().join("folder")).unwrap();
@@ -237,15 +281,16 @@ mod tests {
         std::fs::write(at("file"), "one").unwrap();
         std::fs::create_dir(at("folder")).unwrap();
         let disk = DiskFs::open(folder.path()).unwrap();
-        let path = |text: &str| text.parse::<RelPath>().unwrap();
         let look = || {
             let traced = Traced::new(&disk);
             traced.read(&path("file"), 99).unwrap();
             traced.list_dir(&path("folder")).unwrap();
-            let _ = traced.metadata(&path("none"));
-            traced.into_trace()
+            for missing in ["none", "none/below", "folder/none", "file/none"] {
+                let _ = traced.metadata(&path(missing));
+            }
+            traced
         };
-        let changes: [(&str, &dyn Fn()); 4] = [
+        let changes: [(&str, &dyn Fn()); 6] = [
             ("written", &|| std::fs::write(at("file"), "longer").unwrap()),
             ("replaced", &|| {
                 std::fs::write(at("other"), "longer").unwrap();
@@ -253,17 +298,44 @@ mod tests {
             }),
             ("an entry more", &|| std::fs::write(at("folder/new"), "").unwrap()),
             ("created", &|| std::fs::write(at("none"), "").unwrap()),
+            ("made a directory", &|| {
+                std::fs::remove_file(at("none")).unwrap();
+                std::fs::create_dir(at("none")).unwrap();
+            }),
+            ("created below it", &|| std::fs::write(at("none/below"), "").unwrap()),
         ];
         for (what, change) in changes {
-            let trace = look();
-            assert!(trace.holds() && trace.len() == 3, "{what}");
+            let trace = settled(look());
+            assert!(trace.holds(), "{what}");
             std::fs::write(at("unseen"), what).unwrap();
+            assert!(trace.holds(), "nobody looked at it");
+            std::fs::remove_file(at("unseen")).unwrap();
             assert!(trace.holds(), "nobody looked at it");
             change();
             assert!(!trace.holds(), "{what}");
         }
-        let now = Timestamp::from_unix_micros(i64::MAX / 2);
-        assert!(look().is_settled(now, Duration::from_secs(2)));
-        assert!(!look().is_settled(Timestamp::from_unix_micros(0), Duration::ZERO));
+        assert!(look().into_settled(Timestamp::from_unix_micros(0), Duration::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_directory_that_changed_lately_proves_nothing_about_what_is_not_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskFs::open(folder.path()).unwrap();
+        let look = |now| {
+            let traced = Traced::new(&disk);
+            assert!(!traced.exists(&path("none")).unwrap() && !traced.exists(&path("nothing")).unwrap());
+            traced.into_settled(now, Duration::from_secs(2)).unwrap()
+        };
+        assert_eq!((look(late()).len(), look(Timestamp::from_unix_micros(0)).len()), (1, 2));
+    }
+
+    #[test]
+    fn what_comes_before_the_trace_ends_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskFs::open(folder.path()).unwrap();
+        let traced = Traced::new(&disk);
+        assert!(!traced.exists(&path("none")).unwrap());
+        std::fs::write(folder.path().join("none"), "").unwrap();
+        assert!(!settled(traced).holds());
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use brigade_core::json::compact_text;
 use brigade_core::{Dialect, Extra, Json, record};
-use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath};
+use brigade_fs::{FileId, Fs, FsError, FsErrorKind, Lines, RelPath, in_directory};
 
 use serde::{Deserialize, Serialize};
 
@@ -168,8 +168,8 @@ impl Journal {
         timeout: Duration,
     ) -> Result<Writer, JournalError> {
         let waited = Instant::now();
-        self.fs.create_dir_all(self.layout.directory())?;
-        let lock = self.fs.lock(&self.layout.lock(), holder, timeout)?;
+        let lock = || self.fs.lock(&self.layout.lock(), holder, timeout);
+        let lock = in_directory(&*self.fs, self.layout.directory(), lock)?;
         tracing::debug!(waited_ms = millis(waited), "acquired the journal lock");
         if let Some(mut state) = known()
             && state.catch_up()?

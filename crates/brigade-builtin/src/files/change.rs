@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use brigade_core::json::from_json;
 use brigade_core::{Fingerprint, Json, codes};
-use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath, in_directory};
 use brigade_profile::builtin::{PathProblem, PathUse};
 use brigade_profile::lane_lock;
 use memchr::memmem;
@@ -39,11 +39,7 @@ pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lo
     let path = RelPath::composed(name);
     let holder = format!("process {}", std::process::id());
     let lock = || context.fs.lock(&path, &holder, PATIENCE);
-    let locked = match lock() {
-        Err(error) if error.is_not_found() => context.fs.create_dir_all(&path.parent()).and_then(|()| lock()),
-        locked => locked,
-    };
-    locked.map_err(|error| match error.kind {
+    in_directory(context.fs, &path.parent(), lock).map_err(|error| match error.kind {
         FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, busy),
         _ => failed(name, &error),
     })

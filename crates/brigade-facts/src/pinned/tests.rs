@@ -32,7 +32,7 @@ fn check(what: &str, now: i64, change: impl FnOnce(&std::path::Path), holds: boo
     let traced = Traced::new(&fs);
     traced.read(&path("pin.json"), 99).unwrap();
     assert!(!traced.exists(&path("other.json")).unwrap());
-    known.keep("tool", &host, &first, traced.into_trace(), 7);
+    known.keep("tool", &host, &first, traced, 7);
     assert!(known.get(&"another", &first).is_none(), "{what}");
     assert!(known.get(&"tool", &config()).is_none(), "{what}: a configuration that was read anew");
     change(folder.path());
