@@ -99,12 +99,28 @@ impl Unread {
 
 /// Writes a line if the pipe takes all of it without waiting. Returns whether it did.
 fn write_now(mut pipe: &File, line: &[u8]) -> bool {
-    let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
-    let has_room = line.len() <= TAKEN_AT_ONCE
-        && poll(&mut polled, Some(&Timespec::default())) == Ok(1)
-        && polled[0].revents() == PollFlags::OUT;
-    // A pipe takes so little in one piece, or not at all.
+    let has_room = match line.len() <= TAKEN_AT_ONCE {
+        // A pipe takes so little in one piece, or not at all.
+        true => {
+            let mut polled = [PollFd::new(pipe, PollFlags::OUT)];
+            poll(&mut polled, Some(&Timespec::default())) == Ok(1) && polled[0].revents() == PollFlags::OUT
+        }
+        false => is_empty_and_holds(pipe, line.len()),
+    };
     has_room && pipe.write_all(line).is_ok()
+}
+
+/// Returns whether nothing is in a pipe, and so many bytes fit into it.
+#[cfg(target_os = "linux")]
+fn is_empty_and_holds(pipe: &File, length: usize) -> bool {
+    rustix::io::ioctl_fionread(pipe) == Ok(0)
+        && rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| length <= size)
+}
+
+/// The size of a pipe cannot be asked for.
+#[cfg(not(target_os = "linux"))]
+fn is_empty_and_holds(_: &File, _: usize) -> bool {
+    false
 }
 
 /// Returns the output once more if it is a pipe.
@@ -369,9 +385,16 @@ mod tests {
         let mut taken = [0; 8];
         assert_eq!(rustix::io::read(&read, &mut taken).unwrap(), 3);
         assert_eq!((&taken[..3], messages.try_iter().count()), (&b"{}\n"[..], 0));
-        // Longer ones, and all behind them, wait for the writing thread.
-        let long = vec![b' '; TAKEN_AT_ONCE];
-        outgoing.send(long).unwrap();
+        // What is longer is taken by an empty pipe that holds it.
+        let size = if cfg!(target_os = "linux") { 64 << 10 } else { TAKEN_AT_ONCE };
+        outgoing.send(vec![b' '; size - 1]).unwrap();
+        let mut long = vec![0; size];
+        for taken in long.chunks_mut(4 << 10) {
+            assert_eq!(rustix::io::read(&read, &mut *taken).unwrap(), taken.len());
+        }
+        assert_eq!((long.last(), messages.try_iter().count()), (Some(&b'\n'), 0));
+        // Anything else that is longer, and all behind it, waits for the writing thread.
+        outgoing.send(vec![b' '; size]).unwrap();
         outgoing.send(b"{}".to_vec()).unwrap();
         assert_eq!(messages.try_iter().count(), 2);
         outgoing.unread.change(|_| 0);
