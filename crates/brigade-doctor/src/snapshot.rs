@@ -71,6 +71,8 @@ pub struct Snapshot<'a> {
     pub wide_modes: Vec<String>,
     /// Locks of v0.30 whose process no longer exists, relative to the workspace.
     pub left_locks: Vec<String>,
+    /// Parts of the state that cannot be read.
+    pub unread: Vec<BrokenFile>,
     /// Entries in the files of clients that are not as they were written, and servers that clients start past us.
     pub clients: Vec<ClientState>,
     /// The kitchen, if the workspace has one.
@@ -108,6 +110,7 @@ impl<'a> Snapshot<'a> {
             sandbox_gaps: None,
             wide_modes: Vec::new(),
             left_locks: Vec::new(),
+            unread: Vec::new(),
             clients: Vec::new(),
             kitchen: None,
         }

@@ -8,7 +8,7 @@ use brigade_call::SandboxUsed;
 use brigade_policy::{Decision, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, PrivateFolder, Repositories,
-    SandboxProfile, json_files_in, system_read_paths, without_links, without_links_below,
+    SandboxProfile, State, json_files_in, system_read_paths, without_links, without_links_below,
 };
 
 use crate::closed::ClosedReads;
@@ -24,6 +24,20 @@ const OWN_STATE: [&str; 6] = [
     ".brigade/tools/runtimes.toml",
     ".brigade/tools/calls.jsonl",
     ".brigade/tools/runs/ledger.jsonl",
+];
+
+/// Directories of the state with one entry for each call, run or task, or with copies of the workspace.
+const DATA: &[&str] = &[
+    "calls",
+    "checkpoints",
+    "lanes",
+    "objects",
+    "outcomes",
+    "proofs",
+    "runs",
+    "tasks",
+    "volumes",
+    "worktrees",
 ];
 
 /// The note in a receipt if the search did not cover every directory.
@@ -126,7 +140,7 @@ pub(crate) fn confine(
     asked.retain(|path| !kept.keeps(path));
     let touches = |path: &PathBuf| kept.around(path, folders.workspace).is_some() || kept.is_inside(path);
     let repositories = if asked.iter().any(touches) {
-        Repositories::of(folders.workspace, folders.home, STATE)
+        Repositories::of(folders.workspace, folders.home, State { entry: STATE, data: DATA })
     } else {
         Repositories::default()
     };

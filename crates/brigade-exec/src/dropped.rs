@@ -30,7 +30,7 @@ const CHECKPOINT_LIMIT: u64 = 1 << 20;
 pub(crate) struct Dropped {
     /// Checkpoint files. An entry that cannot be one, such as a directory, has the reason.
     pub(crate) files: Vec<DroppedFile>,
-    /// Sorted names of files that do not end in `.json`. They are ignored with a warning.
+    /// Sorted names that do not end in `.json`, of whatever. They are ignored with a warning.
     pub(crate) left_out: Vec<String>,
     /// How many files were not read, because there are more than are read, in number or in bytes.
     pub(crate) beyond: u64,
@@ -52,7 +52,7 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
     let mut files = Vec::new();
     let mut left_out = Vec::new();
     for DirEntry { name, kind } in entries {
-        if kind == FileKind::File && !name.ends_with(".json") {
+        if !is_checkpoint(&name) {
             left_out.push(name);
             continue;
         }
@@ -74,10 +74,19 @@ pub(crate) fn list_dropped(fs: &dyn Fs, folder: &RelPath) -> Result<Dropped, FsE
     }
     // With so many names nobody needs those that are no text.
     let unreadable = if beyond == 0 { fs.unreadable_names(folder)? } else { Vec::new() };
-    let unreadable = unreadable.into_iter().take(MOST_FILES);
-    files.extend(unreadable.map(|name| DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }));
+    for name in unreadable.into_iter().take(MOST_FILES) {
+        match is_checkpoint(&name) {
+            true => files.push(DroppedFile { name, bytes: Err("its name is not UTF-8".to_owned()) }),
+            false => left_out.push(name),
+        }
+    }
     left_out.sort();
     Ok(Dropped { files, left_out, beyond })
+}
+
+/// Returns whether a file of this name is a checkpoint.
+fn is_checkpoint(name: &str) -> bool {
+    name.ends_with(".json")
 }
 
 /// Parses lenient JSON. Duplicate keys are refused, because it is unknown which one the script meant.
@@ -236,12 +245,14 @@ mod tests {
         for name in ["b.json", "notes.txt", "a.json.tmp"] {
             fs.write_atomic(&folder.join(name).unwrap(), b"{}", brigade_fs::FileMode::Private).unwrap();
         }
-        fs.create_dir_all(&folder.join("c").unwrap()).unwrap();
+        for name in ["c", "d.json"] {
+            fs.create_dir_all(&folder.join(name).unwrap()).unwrap();
+        }
         let dropped = list_dropped(&fs, &folder).unwrap();
-        assert_eq!(dropped.left_out, ["a.json.tmp", "notes.txt"]);
+        assert_eq!(dropped.left_out, ["a.json.tmp", "c", "notes.txt"]);
         let found: Vec<_> =
             dropped.files.iter().map(|file| (file.name.as_str(), file.bytes.is_ok())).collect();
-        assert_eq!(found, [("b.json", true), ("c", false)]);
+        assert_eq!(found, [("b.json", true), ("d.json", false)]);
     }
 
     #[test]

@@ -53,8 +53,7 @@ pub(crate) struct Gateway {
     pub(crate) parking: Parking,
     /// The servers that are kept, which the environment of the workspace has, too.
     upstreams: Upstreams,
-    /// The last good profiles and agents.
-    agents: RwLock<Arc<AgentConfig>>,
+    agents: RwLock<ReadAgents>,
     /// The runs of this process. Two requests may go on with one call, until one of them finds that it runs.
     running: Mutex<Vec<(u64, CallId, CancelToken)>>,
     views: Mutex<HashMap<(Arc<str>, SessionProfiles), Known>>,
@@ -91,6 +90,26 @@ struct Listener {
     peer: Peer<RoleServer>,
     /// The lists that it knows.
     known: Lists,
+}
+
+/// The last good profiles and agents.
+pub(crate) struct ReadAgents {
+    pub(crate) agents: Arc<AgentConfig>,
+    /// What the files looked like before the last attempt to read them. Empty if they may have changed since without
+    /// looking different.
+    at: Stamp,
+}
+
+impl ReadAgents {
+    /// Agents that were read after the files looked like this.
+    pub(crate) fn after(stamp: &[Option<Seen>], agents: Arc<AgentConfig>) -> ReadAgents {
+        ReadAgents { agents, at: known_at(stamp) }
+    }
+}
+
+/// Returns what files must look like to be what was read after they looked like this.
+fn known_at(stamp: &[Option<Seen>]) -> Stamp {
+    if crate::watch::is_settled(stamp) { stamp.to_vec() } else { Stamp::new() }
 }
 
 /// The last good gateway.toml.
@@ -144,14 +163,14 @@ impl EndsCalls for Ender {
 impl Gateway {
     pub(crate) fn new(
         workspace: Workspace,
-        agents: Arc<AgentConfig>,
+        agents: ReadAgents,
         terms: Terms,
         states: RequestStateCodec,
         upstreams: Upstreams,
         mark: String,
         stop: CancellationToken,
     ) -> Gateway {
-        upstreams.configure(&agents.gateway);
+        upstreams.configure(&agents.agents.gateway);
         Gateway {
             upstreams,
             parking: Parking::default(),
@@ -177,7 +196,7 @@ impl Gateway {
     }
 
     fn agents(&self) -> Arc<AgentConfig> {
-        self.agents.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.agents.read().unwrap_or_else(PoisonError::into_inner).agents.clone()
     }
 
     pub(crate) fn config(&self) -> Config {
@@ -186,12 +205,29 @@ impl Gateway {
 
     /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
-        let agents = Arc::new(self.workspace.agents().read()?);
+        let stamp = crate::watch::agents_stamp(&self.workspace);
+        let read = self.workspace.agents().read().map(Arc::new);
+        let mut known = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        known.at = known_at(&stamp);
+        let agents = read?;
         self.upstreams.configure(&agents.gateway);
-        *self.agents.write().unwrap_or_else(PoisonError::into_inner) = agents;
+        known.agents = agents;
+        drop(known);
         self.forget_views();
         self.reloaded.notify_one();
         Ok(())
+    }
+
+    /// Reads profiles.toml and gateway.toml again if they moved, so that no request is judged by what stood there
+    /// before.
+    fn keep_up(&self, stamp: &[Option<Seen>]) {
+        let known = self.agents.read().unwrap_or_else(PoisonError::into_inner);
+        let has_moved = known.at != stamp;
+        drop(known);
+        if has_moved {
+            // Whoever looks at the files tells what is wrong with them.
+            drop(self.reload());
+        }
     }
 
     /// Reads the present profiles and agents, for a decision that waits for no look at the files. The last good ones
@@ -238,8 +274,9 @@ impl Gateway {
         usize::try_from(self.config().max_result_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns the agent whose token this is. Takes the same time for every wrong one.
+    /// Returns the agent whose token this is, as gateway.toml stands. Takes the same time for every wrong one.
     pub(crate) fn agent_of_token(&self, token: &str) -> Option<Arc<str>> {
+        self.keep_up(&crate::watch::agents_stamp(&self.workspace));
         self.config().agent_of_token(token.as_bytes()).map(|agent| agent.name.as_str().into())
     }
 
@@ -275,7 +312,9 @@ impl Gateway {
     pub(crate) async fn view(self: &Arc<Self>, who: &Who) -> Arc<View> {
         let key = (who.agent.clone(), who.session.profiles());
         // A look at a few files takes less time than another thread takes to wake up.
-        let stamp = (self.generation.load(Ordering::SeqCst), crate::watch::stamp(&self.workspace));
+        let files = crate::watch::stamp(&self.workspace);
+        self.keep_up(crate::watch::of_agents(&files));
+        let stamp = (self.generation.load(Ordering::SeqCst), files);
         if let Some((of, view)) = self.views().get(&key)
             && *of == stamp
         {

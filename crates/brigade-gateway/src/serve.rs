@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::gateway::{Gateway, Terms};
+use crate::gateway::{Gateway, ReadAgents, Terms};
 use crate::http::{Http, Proof};
 use crate::session::Session;
 use crate::stdio::{Lines, Stream, as_pipe};
@@ -104,6 +104,7 @@ pub fn serve(
     ready: &mut dyn FnMut(&ServeReport),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<(), Error> {
+    let stamp = watch::stamp(workspace);
     let agents = Arc::new(workspace.agents().read()?);
     let agent = wanted.agent.clone().unwrap_or_else(|| Serve::AGENT.to_owned());
     let is_named = matches!(wanted.transport, Transport::Stdio)
@@ -115,7 +116,6 @@ pub fn serve(
         false => agents.gateway.agents.first().map(|first| first.name.to_string()),
     };
     let root = wanted.lane.map(|lane| workspace.lane_root(&lane)).transpose()?;
-    let stamp = watch::stamp(workspace);
     let shown = first.map(|name| -> Result<_, Error> {
         let (session, overlays) = (SessionProfiles::default(), &wanted.profiles);
         let all = workspace.agents();
@@ -140,6 +140,7 @@ pub fn serve(
     let of_tasks = Arc::new(Sessions::new(runtime.handle().clone()));
     let opens = of_tasks.clone();
     let workspace = workspace.with_env(|env: Env| env.upstreams(kept).task_sessions(opens));
+    let agents = ReadAgents::after(watch::of_agents(&stamp), agents);
     let gateway =
         Arc::new(Gateway::new(workspace, agents, terms, states, upstreams.clone(), mark, ended.clone()));
     of_tasks.are_of(&gateway);

@@ -20,14 +20,31 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long a file must have been left alone before its times tell whether it changed.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// Returns what the files look like that decide about listings.
+/// The files that say who the agents are.
+const AGENTS: [&str; 2] = [GATEWAY, PROFILES];
+
+/// Returns what the files look like that decide about listings, those of the agents first.
 pub(crate) fn stamp(workspace: &Workspace) -> Stamp {
-    let files = [CATALOG, POLICY, GATEWAY, PROFILES, GIT_INDEX, PINS, PACKAGE];
-    files.iter().chain(&TARGETS).map(|path| Seen::at(&workspace.root().join(path))).collect()
+    let others = [CATALOG, POLICY, GIT_INDEX, PINS, PACKAGE];
+    looked_at(workspace, AGENTS.iter().chain(&others).chain(&TARGETS))
+}
+
+/// Returns what the files look like that say who the agents are.
+pub(crate) fn agents_stamp(workspace: &Workspace) -> Stamp {
+    looked_at(workspace, &AGENTS)
+}
+
+/// Returns the part of a [`stamp`] that [`agents_stamp`] returns alone.
+pub(crate) fn of_agents(stamp: &Stamp) -> &[Option<Seen>] {
+    &stamp[..AGENTS.len()]
+}
+
+fn looked_at<'p>(workspace: &Workspace, files: impl IntoIterator<Item = &'p &'p str>) -> Stamp {
+    files.into_iter().map(|path| Seen::at(&workspace.root().join(path))).collect()
 }
 
 /// Returns whether all files have been left alone for a while.
-pub(crate) fn is_settled(stamp: &Stamp) -> bool {
+pub(crate) fn is_settled(stamp: &[Option<Seen>]) -> bool {
     stamp.iter().flatten().all(|seen| seen.is_settled(SETTLED))
 }
 
@@ -76,7 +93,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         if now != before {
             before = now;
             pending = true;
-            // A token that is taken away counts at once. What is broken now may be right when its writer is done.
+            // What is broken now may be right when its writer is done.
             drop(gateway.reload());
             continue;
         }

@@ -89,7 +89,7 @@ pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
     Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network, Opening,
-    Repositories, SandboxError, SandboxProfile, Surroundings, installation_in, installation_of,
+    Repositories, SandboxError, SandboxProfile, State, Surroundings, installation_in, installation_of,
     is_only_of_root, json_files_in, shared_git, system_read_paths, without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};

@@ -65,7 +65,7 @@ pub use kept::{
     Kept, Opening, is_only_of_root, json_files_in, shared_git, without_links, without_links_below,
 };
 pub(crate) use platform::Prepared;
-pub use repositories::{Extent, Repositories};
+pub use repositories::{Extent, Repositories, State};
 
 /// Whether network sockets can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -66,7 +66,7 @@ fn catalog_report(
     let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
     request.check_tool(tools.chain(runtimes), &found)?;
     found.retain(|issue| request.wants(issue));
-    let closeouts = closeouts(&*seams.fs)?;
+    let closeouts = closeouts(&*seams.fs);
     let (raw, quieted) = match closeouts.fingerprints() {
         None => (None, Quieted { issues: found, ..Quieted::default() }),
         Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &seams.target())),

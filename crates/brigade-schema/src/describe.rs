@@ -37,21 +37,10 @@ pub enum Requirement {
 }
 
 impl Property<'_> {
-    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`.
+    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`, also in each alternative of
+    /// `anyOf`. `null` needs no list.
     pub fn has_fixed_values(&self) -> bool {
-        let is_fixed = |id: NodeId| {
-            let mut next = Some(id);
-            for _ in 0..DEEPEST {
-                let Some(id) = next else { return false };
-                let node = self.schema.node(id);
-                if !node.values.is_empty() {
-                    return true;
-                }
-                next = node.reference;
-            }
-            false
-        };
-        self.node.is_some_and(is_fixed)
+        self.node.is_some_and(|id| lists_values(self.schema, id, DEEPEST))
     }
 
     /// Returns the types that the schema names; every type if it names none.
@@ -226,6 +215,16 @@ fn join(names: &[String]) -> String {
     }
 }
 
+fn lists_values(schema: &Schema, id: NodeId, depth: usize) -> bool {
+    let node = schema.node(id);
+    let is_null = || node.types.iter().all(|kind| kind == JsonType::Null);
+    let lists = |id: &NodeId| 0 < depth && lists_values(schema, *id, depth - 1);
+    !node.values.is_empty()
+        || is_null()
+        || node.reference.iter().any(lists)
+        || !node.any_of.is_empty() && node.any_of.iter().all(lists)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -266,6 +265,29 @@ mod tests {
             json!({ "enum": (0..30).collect::<Vec<_>>() }),
             "one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 10 more",
         );
+    }
+
+    #[test]
+    fn values_are_fixed_if_every_alternative_lists_them() {
+        let check = |property: Value, expect: bool| {
+            let schema = json!({
+                "type": "object", "properties": {"a": property},
+                "$defs": {"way": {"enum": ["-x"]}, "text": {"type": "string"}}
+            });
+            let schema = Schema::compile_root(&schema).unwrap();
+            assert_eq!(schema.property("a").unwrap().has_fixed_values(), expect, "{property}");
+        };
+        check(json!({"enum": ["-x", "-y"]}), true);
+        check(json!({"const": "-x"}), true);
+        check(json!({"$ref": "#/$defs/way"}), true);
+        check(json!({"anyOf": [{"enum": ["-x"]}, {"const": "-y"}]}), true);
+        check(json!({"anyOf": [{"$ref": "#/$defs/way"}, {"type": "null"}]}), true);
+        check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "string"}]}), false);
+        check(json!({"anyOf": [{"enum": ["-x"]}, {"$ref": "#/$defs/text"}]}), false);
+        check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "integer"}]}), false);
+        check(json!({"type": "string"}), false);
+        check(json!({}), false);
+        check(json!({"$ref": "#"}), false);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn brief(
     let site = seams.site(&config);
     let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
     let found = survey.diagnose(&site);
-    let listed = closeouts(&*seams.fs)?.fingerprints();
+    let listed = closeouts(&*seams.fs).fingerprints();
     let issues = brigade_doctor::quiet(found, listed.as_ref(), &seams.target()).issues;
     let inbox = seams.inbox().read()?;
     let queue = &survey.history;

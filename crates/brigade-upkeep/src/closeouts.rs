@@ -38,17 +38,17 @@ impl Closeouts {
 }
 
 /// Reads the closeouts.
-///
-/// # Errors
-/// Fails if the directory cannot be listed.
-pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
+pub fn closeouts(fs: &dyn Fs) -> Closeouts {
     let mut found = Closeouts::default();
     let mut latest: Option<(Option<Timestamp>, String)> = None;
     let folder = RelPath::of(CLOSEOUTS);
     let entries = match fs.list_dir(&folder) {
         Ok(entries) => entries,
-        Err(error) if error.is_not_found() => return Ok(found),
-        Err(error) => return Err(error),
+        Err(error) if error.is_not_found() => return found,
+        Err(error) => {
+            found.errors.push(BrokenCloseout(format!("`{folder}`: {}", error.kind)));
+            return found;
+        }
     };
     for entry in entries {
         let file = closeout_file(&folder.join(&entry.name).expect("a name without slashes is a path"));
@@ -72,7 +72,7 @@ pub fn closeouts(fs: &dyn Fs) -> Result<Closeouts, FsError> {
             found.latest = Some(Closeout { path: Some(file.to_string()), ..closeout });
         }
     }
-    Ok(found)
+    found
 }
 
 /// Stores a closeout under a new id. Returns the stored closeout and its file.

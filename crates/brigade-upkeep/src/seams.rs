@@ -166,8 +166,16 @@ impl Seams {
     /// # Errors
     /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
     pub fn decides(&self) -> Result<(), Failure> {
+        self.decides_at(self.fs.root())
+    }
+
+    /// Like [`Seams::decides`], for what is written at another place, too: the run's own directory must hold it.
+    ///
+    /// # Errors
+    /// As [`Seams::decides`].
+    pub fn decides_at(&self, path: &Path) -> Result<(), Failure> {
         // Other files than those of the disk are the host's own.
-        if self.files.is_some() || !brigade_process::is_inside_run(self.fs.root()) {
+        if self.files.is_some() || !brigade_process::is_inside_run(path) {
             return Ok(());
         }
         let message = "a program of a run asked for this, and only a person outside of runs decides";

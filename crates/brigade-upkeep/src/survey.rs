@@ -1,20 +1,23 @@
 //! Reads all facts for a diagnosis once.
 
+use std::path::Path;
+
 use brigade_apply::find_orphans;
 use brigade_call::{CALLS, RUNS};
 use brigade_catalog::{Reads, Tool};
 use brigade_core::{ConfigIssue, Place, Timestamp};
 use brigade_crew::ReceiptCheck;
 use brigade_doctor::{
-    CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
+    BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
     RunnerState, Snapshot, ToolIssues, diagnose,
 };
 use brigade_facts::{CATALOG, Config, Host, Places, SummaryFacts, masks, policy_tracked, read_agents};
-use brigade_fs::RelPath;
+use brigade_fs::{FileKind, Fs, RelPath};
 use brigade_kitchen::health::KitchenHealth;
 use brigade_mcp::{OfferedNames, PinStore};
 use brigade_projection::Orphan;
-use brigade_runtime::{Checks, RuntimeFacts};
+use brigade_queue::QueueError;
+use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
 
 use crate::clients::{Clients, client_states};
 use crate::error::UpkeepError;
@@ -95,6 +98,13 @@ impl Parts {
     }
 }
 
+/// What each call needs to be as it is named, if it is there.
+const NEEDED: [(&str, FileKind); 3] = [
+    (".brigade/tools/queue.lock", FileKind::File),
+    (".brigade/tools/outcomes", FileKind::Directory),
+    (".brigade/tools/checkpoints/incoming", FileKind::Directory),
+];
+
 /// The facts of a workspace, read once.
 pub struct Survey<'c> {
     /// The time of the survey.
@@ -114,6 +124,7 @@ pub struct Survey<'c> {
     sandbox_gaps: Option<Vec<String>>,
     wide_modes: Vec<String>,
     left_locks: Vec<String>,
+    unread: Vec<BrokenFile>,
     clients: Vec<ClientState>,
     kitchen: Option<KitchenHealth>,
     gateway: Vec<ConfigIssue>,
@@ -132,8 +143,9 @@ impl<'c> Survey<'c> {
         let is_set = |name: &str| host.environment.is_set(name);
         let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
         // Only calls and runs are planned again.
-        let is_planned_again =
-            parts.queue && (fs.exists(&RelPath::of(CALLS))? || fs.exists(&RelPath::of(RUNS))?);
+        let mut unread = Unread(if parts.queue { of_another_kind(fs) } else { Vec::new() });
+        let is_there = |path| fs.exists(&RelPath::of(path)).unwrap_or_default();
+        let is_planned_again = parts.queue && (is_there(CALLS) || is_there(RUNS));
         let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
         let examined = if parts.tools {
             let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
@@ -147,14 +159,17 @@ impl<'c> Survey<'c> {
         } else {
             Vec::new()
         };
-        let runtimes = if parts.runtimes { Some(find_runtimes(site, parts.health)?) } else { None };
+        let runtimes = if parts.runtimes { unread.or_none(find_runtimes(site, parts.health))? } else { None };
         let history = if parts.queue {
-            history_facts(site, &site.queue.read()?, &read, parts.ledger)?
+            let view = site.queue.read().map_err(UpkeepError::from);
+            let facts = view.and_then(|view| history_facts(site, &view, &read, parts.ledger));
+            unread.or_none(facts)?.unwrap_or_default()
         } else {
             HistoryFacts::default()
         };
         let pins = if parts.tools {
-            pin_states(PinStore { fs, clock: host.clock }, &config.catalog)?
+            let states = pin_states(PinStore { fs, clock: host.clock }, &config.catalog);
+            unread.or_none(states.map_err(UpkeepError::from))?.unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -179,7 +194,11 @@ impl<'c> Survey<'c> {
             Ledger::Check => ReceiptCheck::All,
             Ledger::Trust => ReceiptCheck::Nothing,
         };
-        let kitchen = if parts.kitchen { site.kitchen.health(receipts)? } else { None };
+        let kitchen = if parts.kitchen {
+            unread.or_none(site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
+        } else {
+            None
+        };
         let rules = config.policy.auto_approve();
         let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
         let agents = read_agents(fs);
@@ -201,6 +220,7 @@ impl<'c> Survey<'c> {
             sandbox_gaps,
             wide_modes,
             left_locks,
+            unread: unread.0,
             clients,
             kitchen,
         })
@@ -254,6 +274,7 @@ impl<'c> Survey<'c> {
             sandbox_gaps: self.sandbox_gaps.clone(),
             wide_modes: self.wide_modes.clone(),
             left_locks: self.left_locks.clone(),
+            unread: self.unread.clone(),
             clients: self.clients.clone(),
             kitchen: self.kitchen.as_ref(),
         });
@@ -266,6 +287,44 @@ impl<'c> Survey<'c> {
     pub fn runtime_facts(&self) -> &[RuntimeFacts] {
         self.runtimes.as_ref().map(|found| found.facts.as_slice()).unwrap_or_default()
     }
+}
+
+/// What could not be read. The rest of the survey goes on without it.
+struct Unread(Vec<BrokenFile>);
+
+impl Unread {
+    /// Returns what was read; `None` and a note if a file or directory stands in the way.
+    fn or_none<T>(&mut self, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
+        let error = match read {
+            Ok(read) => return Ok(Some(read)),
+            Err(
+                UpkeepError::Fs(error)
+                | UpkeepError::Queue(QueueError::Fs(error))
+                | UpkeepError::Runtime(RuntimeError::Fs(error)),
+            ) => error,
+            Err(other) => return Err(other),
+        };
+        let is_said = |part: &BrokenFile| Path::new(&error.path).starts_with(&part.file);
+        if !self.0.iter().any(is_said) {
+            self.0.push(unread(error.path, error.kind.to_string()));
+        }
+        Ok(None)
+    }
+}
+
+/// Lists what is no directory or file although calls need it to be one.
+fn of_another_kind(fs: &dyn Fs) -> Vec<BrokenFile> {
+    let is_another = |(path, kind): &(&str, FileKind)| {
+        fs.metadata(&RelPath::composed(path)).is_ok_and(|found| found.kind != *kind)
+    };
+    let wrong = NEEDED.into_iter().filter(is_another);
+    let problem =
+        |kind| if kind == FileKind::Directory { "it is not a directory" } else { "it is not a file" };
+    wrong.map(|(path, kind)| unread(path.to_owned(), problem(kind).to_owned())).collect()
+}
+
+fn unread(file: String, problem: String) -> BrokenFile {
+    BrokenFile { file, id: None, problem, is_restorable: false }
 }
 
 /// Returns what the servers of gateway.toml listed last and still offer.

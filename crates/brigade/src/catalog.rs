@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brigade_calls::{Declare, Error, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal};
 use brigade_catalog::starter::StarterTools;
-use brigade_catalog::{Family, FindQuery};
+use brigade_catalog::{Family, FindQuery, Level};
 use brigade_upkeep::{Existing, Ignore};
 
 use crate::report::{
@@ -111,6 +111,9 @@ impl Tools {
     pub fn register(&self, request: &RegisterRequest) -> Result<RegisterReport, Error> {
         if !request.dry_run {
             self.room.decides()?;
+            if request.level == Level::User {
+                self.room.decides_at(&self.room.config_folder()?)?;
+            }
         }
         let registered = brigade_registry::register(&self.room, request);
         registered.map_err(|error| Error::not_done(&self.room, error, Refusal::Register))

@@ -52,8 +52,13 @@ impl Clients {
     pub fn connect(&self, request: &ConnectRequest) -> Result<ConnectReport, Error> {
         let client = client(request.client.trim()).ok_or_else(|| unknown(&request.client))?;
         let (room, agent) = (&self.room, request.agent.as_str());
+        let scope = request.scope.unwrap_or_else(|| client.usual_scope());
         if request.step == ConnectStep::Write {
             room.decides()?;
+            // The user's file starts the gateway for every program of the user, whatever workspace it serves.
+            if let Some(home) = room.env.environment.home().filter(|_| scope == Scope::User) {
+                room.decides_at(home)?;
+            }
         }
         // An entry can be removed after its agent.
         if request.step != ConnectStep::Remove {
@@ -69,7 +74,6 @@ impl Clients {
             Transport::Stdio => Connection::stdio(&files.own_program(), agent, &room.target()),
             Transport::Http => Connection::http(GATEWAY, agent),
         };
-        let scope = request.scope.unwrap_or_else(|| client.usual_scope());
         let report = ConnectReport {
             schema: ConnectReport::SCHEMA,
             target: room.target(),

@@ -293,10 +293,27 @@ fn whatever_else_lies_among_dropped_checkpoints_fails_the_run_visibly() {
         assert_eq!(fs::read_dir(folder).map_or(0, Iterator::count), 0);
     };
     check("mkdir two.json", "checkpoint file two.json: a directory");
-    check("mkdir -p deep/er; echo '{}' > deep/er/two.json", "checkpoint file deep: a directory");
+    check(
+        "mkdir -p deep.json/er; echo '{}' > deep.json/er/two.json",
+        "checkpoint file deep.json: a directory",
+    );
     check(r#"echo '{}' > "$(printf 'a\377.json')""#, "its name is not UTF-8");
     check(r#"echo '{"id":"a","id":"b"}' > two.json"#, "two.json: not JSON");
     check("ln -s /etc/passwd two.json", "two.json: not a regular file");
+}
+
+#[test]
+fn what_has_no_name_of_a_checkpoint_fails_no_run() {
+    let others =
+        r#"mkdir -p deep/er; ln -s /etc/passwd link; mkfifo pipe.txt; echo x > "$(printf 'a\377.txt')""#;
+    let site = asking(&format!("{ASK}\n{others}\n"));
+    let id = site.approved("tool", "{}");
+    let run = site.run_call(&id).expect(0);
+    assert_eq!(run["call"]["status"], "waiting", "{run:#}");
+    let said = run["receipt"]["warnings"].to_string();
+    for name in ["deep", "link", "pipe.txt"] {
+        assert!(said.contains(name), "{name}: {said}");
+    }
 }
 
 #[test]

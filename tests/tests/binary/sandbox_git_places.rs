@@ -122,6 +122,47 @@ fn paths_of_the_policy_open_none_of_it() {
     check_closed(&site, "real.git");
 }
 
+#[test]
+fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
+    let site = confined(|workspace| {
+        repository(&workspace.join(".git"));
+        fs::remove_dir_all(workspace.join(".git/hooks")).unwrap();
+        for folder in ["githooks", "scripts", "pins", "kitchen", "own", ".git/info"] {
+            fs::create_dir(workspace.join(folder)).unwrap();
+        }
+        fs::write(workspace.join("scripts/other"), "x").unwrap();
+        fs::write(workspace.join("settings"), "[core]\n\thooksPath = own\n").unwrap();
+        fs::write(workspace.join(".git/config"), "[include]\n\tpath = ../settings\n").unwrap();
+        fs::write(workspace.join("agents.toml"), "list = \"full\"\n").unwrap();
+        for (link, target) in [
+            (".git/hooks", "../githooks"),
+            (".git/info/attributes", "../../scripts/attributes"),
+            (".brigade/tools/gateway.toml", "../../agents.toml"),
+            (".brigade/tools/pins", "../../pins"),
+            (".brigade/kitchen", "../kitchen"),
+            ("own/pre-push", "../scripts/push"),
+        ] {
+            symlink(target, workspace.join(link)).unwrap();
+        }
+    });
+    for what in [
+        "echo x > githooks/post-commit",
+        "mv githooks moved",
+        "echo x > scripts/attributes",
+        "echo x > scripts/push",
+        "mv scripts moved",
+        "echo x >> settings",
+        "echo x > own/post-commit",
+        "echo x >> agents.toml",
+        "rm agents.toml",
+        "echo x > pins/new",
+        "echo x > kitchen/new",
+    ] {
+        site.tries(what, "failed");
+    }
+    site.tries("echo x > scripts/other && echo x > scripts/new && echo x > new.txt", "worked");
+}
+
 /// Tries to change a repository below the workspace, and what leads to it; its files stay open.
 #[track_caller]
 fn check_nested(site: &Site, folder: &str, git: &str) {

@@ -74,13 +74,15 @@ fn nobody_speaks_without_a_token() {
     let asked = Instant::now();
     assert_eq!(server.place.raw(head.as_bytes()).status, 401);
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-    // A new token ends the old one.
-    let newer = token(&site, "ann");
-    brigade_tests::until("new token", || {
+    // A new token ends the old one, from the next request on.
+    let mut older = ann.clone();
+    for _ in 0..5 {
+        let newer = token(&site, "ann");
+        refused(&[("Authorization", &bearer(&older))]);
         let answer = server.place.send("POST", "/mcp", &[("Authorization", &bearer(&newer))], HELLO);
-        (answer.status == 200).then_some(())
-    });
-    refused(&[("Authorization", &bearer(&ann))]);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        older = newer;
+    }
     assert!(!server.said().contains(&ann));
 }
 
@@ -97,7 +99,6 @@ fn a_session_ends_with_its_token() {
     };
     assert_eq!(status(&ann), 200);
     let newer = token(&site, "ann");
-    brigade_tests::until("new token", || (status(&newer) != 401).then_some(()));
     assert_eq!((status(&newer), status(&ann)), (404, 401));
     let mut other = Session::of(&server.place, Some(&newer));
     assert_eq!(text(&other.call("at-once", json!({"text": "hi"}))), "said hi");
@@ -264,7 +265,6 @@ fn addresses_are_of_this_machine_and_nobody_elses() {
         run.assert_code(2);
         assert_eq!(run.stdout_text(), "", "{address}");
     }
-    site.brigade.run(["serve", "--http", "127.0.0.1:0", "--no-token"]).assert_code(2);
     site.brigade.run(["serve", "--no-token", "--as", "ann"]).assert_code(2);
     site.brigade.run(["serve", "--stdio", "--http", "127.0.0.1:0"]).assert_code(2);
     // Also where other machines may reach it, a token is needed, and a loopback address knows its names.
@@ -298,6 +298,10 @@ fn without_a_token_it_is_the_agent_that_was_given() {
     assert_eq!(server.place.send("POST", "/mcp", &[("Host", "evil.com")], HELLO).status, 403);
     let other = server.place.send("POST", "/mcp", &[("Authorization", "Bearer x")], HELLO);
     assert_eq!(other.status, 200);
+    // As on standard input, it is `local` if none is given.
+    let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token"]);
+    let id = id_of(&Session::of(&server.place, None).call("asks", json!({"text": "y"})));
+    assert_eq!(site.json(["call", "show", &id]).expect(0)["call"]["caller"], "agent:local");
 }
 
 #[test]

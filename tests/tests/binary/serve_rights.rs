@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::serve_common::{
-    BOUND, CATALOG, Client, POLICY, about, add, assert_stands, entry, id_of, late, runs, site, text,
+    BOUND, CATALOG, Client, POLICY, about, add, agents, assert_stands, entry, id_of, late, runs, site, text,
 };
 
 /// Waits for a file, and says so.
@@ -95,6 +95,28 @@ fn hidden_and_unknown_names_are_told_apart_by_nothing() {
     }
     assert!(!site.workspace.exists("ran"));
     assert_eq!(site.json(["call", "list"]).expect(0)["calls"], json!([]));
+}
+
+#[test]
+fn what_a_profile_hides_is_unknown_from_the_next_request_on() {
+    let site = site();
+    let profile = |hide: &str| format!("[[profile]]\nname = \"context.less\"\nhide = [\"{hide}\"]\n");
+    site.workspace.write(".brigade/tools/profiles.toml", profile("id:at-*"));
+    let mut client = Client::of(&site, "local");
+    let is_called = |client: &mut Client, text: &str| {
+        let answer = client.ask("tools/call", json!({"name": "at-once", "arguments": {"text": text}}));
+        answer["error"]["code"] != -32602
+    };
+    for turn in ["a", "b", "c"] {
+        agents(&site, "profiles = [\"context.less\"]\n");
+        assert!(!is_called(&mut client, turn), "hidden by gateway.toml");
+        site.workspace.write(".brigade/tools/profiles.toml", profile("id:other"));
+        assert!(is_called(&mut client, turn), "shown by profiles.toml");
+        site.workspace.write(".brigade/tools/profiles.toml", profile("id:at-*"));
+        assert!(!is_called(&mut client, turn), "hidden by profiles.toml");
+        agents(&site, "");
+        assert!(is_called(&mut client, turn), "shown by gateway.toml");
+    }
 }
 
 #[test]
@@ -242,6 +264,12 @@ done
 while ! test -e left.code; do sleep 0.02; done
 echo "left $(cat left.code)"
 mkdir -p "$TMPDIR/own/.brigade"; cd "$TMPDIR/own" && {binary} tools policy init >/dev/null 2>&1; echo "own $?"
+for home in "$OLDPWD/home" "$TMPDIR/home"; do
+    mkdir -p "$home"
+    HOME=$home XDG_CONFIG_HOME=$home/.config {binary} tools connect claude --scope user --write >answer.txt 2>&1; echo "connected $?"
+    echo 'id: jq' > jq.yaml; echo 'source: {{type: cli, command: jq}}' >> jq.yaml
+    HOME=$home XDG_CONFIG_HOME=$home/.config {binary} tools register jq.yaml --level user >>answer.txt 2>&1; echo "registered $?"
+done
 "#
     );
     add(&site, "read-evil", "", &script);
@@ -252,6 +280,10 @@ mkdir -p "$TMPDIR/own/.brigade"; cd "$TMPDIR/own" && {binary} tools policy init 
     let refusals = said.lines().filter(|line| line.starts_with("1 1 ") || line.starts_with("1 2 ")).count();
     assert_eq!(refusals, 12, "{said}");
     assert!(said.contains("left 1") && said.contains("own 0"), "{said}");
+    // The home of somebody is not the run's own, whatever workspace is meant.
+    let told = "connected 1\nregistered 1\nconnected 0\nregistered 0\n";
+    assert!(said.ends_with(told) || said.ends_with(told.trim_end()), "{said}");
+    assert!(!site.workspace.exists("home/.claude.json"));
     assert_eq!(site.status(&id), "pending");
     assert_eq!(runs(&site, "asks"), 0);
 }

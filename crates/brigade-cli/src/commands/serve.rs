@@ -55,8 +55,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ID")]
     lane: Option<String>,
 
-    /// Take requests over HTTP without a token as those of the agent given with --as
-    #[arg(long, requires = "http", requires = "agent")]
+    /// Take requests over HTTP without a token, as those of the agent of --as
+    #[arg(long, requires = "http")]
     no_token: bool,
 }
 
@@ -106,9 +106,7 @@ fn start(arguments: &ServeArgs, session: &Session<'_>, output: &mut Output<'_, '
         {
             let error =
                 Error::new(ErrorKind::Refused, "no agent has a token, so nobody could call over HTTP");
-            return Err(
-                error.hint("add one with `brigade tools agent add NAME`, or pass --no-token --as AGENT")
-            );
+            return Err(error.hint("add one with `brigade tools agent add NAME`, or pass --no-token"));
         }
         wanted.transport = Transport::Http { address, socket };
     }

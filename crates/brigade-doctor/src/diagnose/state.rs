@@ -8,6 +8,10 @@ use crate::{Issue, IssueType, Snapshot};
 const NAMED: usize = 3;
 
 pub(super) fn state(snapshot: &Snapshot<'_>, found: &mut Vec<Issue>) {
+    for part in &snapshot.unread {
+        let issue = Issue::new(IssueType::StateUnreadable, format!("{}: {}", part.file, part.problem));
+        found.push(issue.subject(part.file.as_str()).at(Place::file(&part.file)));
+    }
     for lock in &snapshot.left_locks {
         let issue = Issue::new(IssueType::LeftLock, format!("{lock}: the process that took it is gone"));
         found.push(issue.subject(lock.as_str()).at(Place::file(lock)));

@@ -5,6 +5,7 @@
 //! would have their hooks and settings used by the next git command in it. The same holds for a directory that
 //! `core.hooksPath` names, and for a repository without files to work on, which is found by what it consists of. A
 //! workspace within has the caller's state in its own directory, with rules that the next command there would believe.
+//! Links in all these directories lead to more of the same, and so do settings that include others.
 //! All of them are found by looking, as things are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -31,6 +32,15 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 const PASSED_OVER: &[&str] =
     &[".brigade", ".git", ".tox", ".venv", "__pycache__", "node_modules", "target", "venv"];
 
+/// The maximum number of entries of a directory that are searched for links.
+const MOST_ENTRIES: usize = 10_000;
+
+/// How deep settings may include others; git follows as many.
+const MOST_INCLUDES: usize = 10;
+
+/// Directories of git with very many entries, none of which it runs or takes settings from.
+const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
+
 /// What a repository without files to work on consists of, besides its settings and hooks.
 const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
@@ -55,16 +65,24 @@ pub enum Extent {
     Part,
 }
 
+/// Where the caller keeps its own state in each workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// The entry of the workspace.
+    pub entry: &'a str,
+    /// Directories in it that grow, and that nobody believes without a check, by their names.
+    pub data: &'a [&'a str],
+}
+
 impl Repositories {
     /// Looks for repositories, directories of hooks and other workspaces below a workspace; `home` is where git's own
-    /// settings are, and `state` the entry in which each workspace keeps its own.
-    pub fn of(workspace: &Path, home: Option<&Path>, state: &str) -> Repositories {
+    /// settings are.
+    pub fn of(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
+        let State { entry: state, data } = state;
         let mut found = Repositories::default();
-        let mut settings: Vec<PathBuf> = vec![PathBuf::from("/etc/gitconfig")];
-        settings.extend(
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]),
-        );
+        let settings = Settings::of(home);
         found.hooks(workspace, workspace, &settings);
+        found.links(workspace, &workspace.join(state), data);
         let mut seen = BTreeSet::new();
         for repository in listed(workspace) {
             found.repository(workspace, &repository, &settings, &mut seen);
@@ -86,6 +104,7 @@ impl Repositories {
                     found.repository(workspace, &folder, &settings, &mut seen);
                 } else if name == state && folder != workspace {
                     found.close_entry(workspace, &folder, state);
+                    found.links(workspace, &entry.path(), data);
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
                     && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
                 {
@@ -97,9 +116,11 @@ impl Repositories {
                 // Its work is to be written; what git runs is not.
                 for name in ["config", "hooks"] {
                     found.close(workspace, &folder.join(name));
+                    found.links(workspace, &folder.join(name), &[]);
                 }
             } else if is_bare {
                 found.close(workspace, &folder);
+                found.links(workspace, &folder, DATA_OF_GIT);
                 continue;
             }
             folders.extend(below);
@@ -112,7 +133,7 @@ impl Repositories {
         &mut self,
         workspace: &Path,
         folder: &Path,
-        settings: &[PathBuf],
+        settings: &Settings<'_>,
         seen: &mut BTreeSet<PathBuf>,
     ) {
         let git = folder.join(".git");
@@ -135,29 +156,66 @@ impl Repositories {
         self.close(workspace, &folder.join(name));
     }
 
-    /// Closes the directory that `core.hooksPath` names for a repository.
-    fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &[PathBuf]) {
+    /// Closes what links in git's directory lead to, the settings that its settings include, and the directory that
+    /// `core.hooksPath` names.
+    fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &Settings<'_>) {
         let git = repository.join(".git");
         let folder = named(&git, b"gitdir:").map_or(git, |target| repository.join(target));
+        let shared = named(&folder.join("commondir"), b"").map(|shared| folder.join(shared));
         let mut files = vec![folder.join("config"), folder.join("config.worktree")];
-        files.extend(named(&folder.join("commondir"), b"").map(|shared| folder.join(shared).join("config")));
-        for file in files.iter().chain(settings) {
-            let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
-            for path in hooks_paths(&String::from_utf8_lossy(&text)) {
-                if path.starts_with('~') {
-                    continue;
-                }
-                let mut folder = repository.join(path);
-                // Husky's own directory only leads to the one around it.
-                if folder.file_name().is_some_and(|name| name == "_") {
-                    folder.pop();
-                }
-                // Hooks that lie directly in the workspace can have any name that git will know.
-                if inside(workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
-                    self.closed.insert(workspace.to_owned());
-                }
-                self.close(workspace, &folder);
+        files.extend(shared.iter().map(|shared| shared.join("config")));
+        for folder in [&folder].into_iter().chain(&shared) {
+            self.links(workspace, folder, DATA_OF_GIT);
+        }
+        let read = settings.with(files);
+        for file in &read.included {
+            self.close(workspace, file);
+        }
+        for path in read.hooks {
+            let mut folder = repository.join(path);
+            // Husky's own directory only leads to the one around it.
+            if folder.file_name().is_some_and(|name| name == "_") {
+                folder.pop();
             }
+            // Hooks that lie directly in the workspace can have any name that git will know.
+            if inside(workspace, &folder).is_some_and(|inside| inside.as_os_str().is_empty()) {
+                self.closed.insert(workspace.to_owned());
+            }
+            self.close(workspace, &folder);
+            self.links(workspace, &folder, &[]);
+        }
+    }
+
+    /// Closes what links in a directory lead to, at any depth; directories of these names are not searched.
+    fn links(&mut self, workspace: &Path, folder: &Path, passed_over: &[&str]) {
+        let mut folders = VecDeque::from([folder.to_owned()]);
+        let mut looked = 0usize;
+        while let Some(folder) = folders.pop_front() {
+            looked += 1;
+            let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            for entry in entries.by_ref().take(MOST_ENTRIES) {
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_symlink() {
+                    let target = entry.path().read_link().map(|link| folder.join(link));
+                    target.into_iter().for_each(|target| self.close_led_to(workspace, &target));
+                } else if kind.is_dir()
+                    && !entry.file_name().to_str().is_some_and(|name| passed_over.contains(&name))
+                {
+                    folders.push_back(entry.path());
+                }
+            }
+            if entries.next().is_some() || MOST_FOLDERS < looked || MOST_PLACES < self.closed.len() {
+                self.extent = Extent::Part;
+                return;
+            }
+        }
+    }
+
+    /// Closes what a link leads to. If that is the workspace itself, all of it.
+    fn close_led_to(&mut self, workspace: &Path, target: &Path) {
+        match is_workspace(workspace, target) {
+            true => drop(self.closed.insert(workspace.to_owned())),
+            false => self.close(workspace, target),
         }
     }
 
@@ -264,24 +322,95 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists the values of `core.hooksPath` in a git settings file.
-fn hooks_paths(text: &str) -> Vec<String> {
-    let mut in_core = false;
+/// The files of settings that git reads for every repository.
+struct Settings<'a> {
+    home: Option<&'a Path>,
+    files: Vec<PathBuf>,
+}
+
+/// What settings say about other files.
+#[derive(Default)]
+struct Named {
+    /// The values of `core.hooksPath`, absolute or relative to the files of the repository.
+    hooks: Vec<PathBuf>,
+    /// The settings files that they include, whatever the condition is.
+    included: Vec<PathBuf>,
+}
+
+impl<'a> Settings<'a> {
+    fn of(home: Option<&'a Path>) -> Settings<'a> {
+        let own =
+            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+        Settings { home, files: [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect() }
+    }
+
+    /// Reads these files and those of a repository.
+    fn with(&self, files: Vec<PathBuf>) -> Named {
+        let mut read = Named::default();
+        for file in files.iter().chain(&self.files) {
+            self.read(file, MOST_INCLUDES, &mut read);
+        }
+        read
+    }
+
+    /// Reads a file and those that it includes.
+    fn read(&self, file: &Path, depth: usize, read: &mut Named) {
+        let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
+        for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
+            let path = match (value.strip_prefix("~/"), self.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (Some(_), None) => continue,
+                (None, _) => PathBuf::from(value),
+            };
+            match section {
+                Section::Core => read.hooks.push(path),
+                Section::Include => {
+                    let path = file.parent().map_or(path.clone(), |folder| folder.join(path));
+                    if 0 < depth && !read.included.contains(&path) {
+                        read.included.push(path.clone());
+                        self.read(&path, depth - 1, read);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A section of git's settings that names files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    /// `core`, with `hooksPath`.
+    Core,
+    /// `include` and `includeIf`, with `path`.
+    Include,
+}
+
+/// Lists the values of `core.hooksPath`, `include.path` and `includeIf.*.path` in a git settings file.
+fn paths_in(text: &str) -> Vec<(Section, String)> {
+    let mut section = None;
     let mut found = Vec::new();
     for line in text.lines() {
         let mut line = line.trim();
         if let Some(rest) = line.strip_prefix('[') {
-            let Some((section, behind)) = rest.split_once(']') else { continue };
-            in_core = section.trim().eq_ignore_ascii_case("core");
+            let Some((name, behind)) = rest.split_once(']') else { continue };
+            section = match name.trim().to_ascii_lowercase().as_str() {
+                "core" => Some(Section::Core),
+                "include" => Some(Section::Include),
+                name if name.starts_with("includeif") => Some(Section::Include),
+                _ => None,
+            };
             line = behind.trim();
         }
-        if let Some((name, value)) = line.split_once('=').filter(|_| in_core)
-            && name.trim().eq_ignore_ascii_case("hookspath")
-        {
-            found.push(unquoted(value));
+        let Some((section, (name, value))) = section.zip(line.split_once('=')) else { continue };
+        let key = match section {
+            Section::Core => "hookspath",
+            Section::Include => "path",
+        };
+        if name.trim().eq_ignore_ascii_case(key) {
+            found.push((section, unquoted(value)));
         }
     }
-    found.retain(|path| !path.is_empty());
+    found.retain(|(_, path)| !path.is_empty());
     found
 }
 
@@ -317,6 +446,8 @@ mod tests {
 
     use super::*;
 
+    const STATE: State<'_> = State { entry: ".state", data: &["data"] };
+
     /// Checks what is closed and pinned of a workspace.
     #[track_caller]
     fn check(set_up: impl Fn(&Path), closed: &[&str], pinned: &[&str]) {
@@ -325,7 +456,7 @@ mod tests {
         fs::create_dir_all(workspace.join(".git")).unwrap();
         fs::create_dir_all(workspace.join("deep/er")).unwrap();
         set_up(&workspace);
-        let found = Repositories::of(&workspace, Some(folder.path()), ".state");
+        let found = Repositories::of(&workspace, Some(folder.path()), STATE);
         let paths = |names: &[&str]| names.iter().map(|name| workspace.join(name)).collect::<BTreeSet<_>>();
         assert_eq!((found.closed, found.pinned), (paths(closed), paths(pinned)));
     }
@@ -390,6 +521,56 @@ mod tests {
         );
         check(|workspace| symlink("x", workspace.join("deep/er/.state")).unwrap(), &["deep/er"], &["deep"]);
         check(|workspace| fs::create_dir(workspace.join(".state")).unwrap(), &[], &[]);
+    }
+
+    #[test]
+    fn what_links_in_state_and_in_git_lead_to_is_closed() {
+        let linked = |link: &'static str, target: &'static str| {
+            move |workspace: &Path| {
+                let link = workspace.join(link);
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                symlink(target, link).unwrap();
+            }
+        };
+        check(linked(".state/tools/rules", "../../deep/rules"), &["deep/rules"], &["deep"]);
+        check(linked(".state/work", "../deep/er"), &["deep/er"], &["deep"]);
+        check(linked(".state/tools/data/one", "../../../deep/er"), &[], &[]);
+        check(linked(".state/data", "../deep/er"), &["deep/er"], &["deep"]);
+        check(linked("deep/.state/x/y", "../../er"), &["deep/.state", "deep/er"], &["deep"]);
+        check(linked(".git/hooks", "../deep/er"), &["deep/er"], &["deep"]);
+        check(linked(".git/hooks/pre-commit", "../../deep/er/run"), &["deep/er/run"], &["deep", "deep/er"]);
+        check(linked(".git/config", "../settings"), &["settings"], &[]);
+        check(linked(".git/modules/one/hooks", "../../../deep"), &["deep"], &[]);
+        check(linked("deep/.git/hooks", "../er"), &["deep/.git", "deep/er"], &["deep"]);
+        check(linked(".git/info", "/somewhere/else"), &[], &[]);
+        check(linked(".git/info", "info"), &[".git"], &[]);
+        check(linked(".git/objects/one", "../../deep"), &[], &[]);
+        check(linked(".git/hooks", ".."), &[""], &[]);
+        let hooks = |workspace: &Path| {
+            write(".git/config", "[core]\n\thooksPath = hooks\n")(workspace);
+            linked("hooks/pre-commit", "../deep/run")(workspace);
+        };
+        check(hooks, &["hooks", "deep/run"], &["deep"]);
+    }
+
+    #[test]
+    fn settings_that_others_include_are_read_and_closed() {
+        let both = |text: &'static str, other: &'static str, others: &'static str| {
+            move |workspace: &Path| {
+                write(".git/config", text)(workspace);
+                write(other, others)(workspace);
+            }
+        };
+        let hooks = "[core]\nhooksPath = deep/er\n";
+        let include = "[include]\n\tpath = ../settings\n";
+        check(both(include, "settings", hooks), &["settings", "deep/er"], &["deep"]);
+        check(both("[include] path=own\n", ".git/own", hooks), &[".git/own", "deep/er"], &[".git", "deep"]);
+        let conditional = "[includeIf \"gitdir:**\"]\npath = ../settings\n";
+        check(both(conditional, "settings", hooks), &["settings", "deep/er"], &["deep"]);
+        check(both(include, "settings", "[include]\npath = settings\n"), &["settings"], &[]);
+        let at_home = "[core]\nhooksPath = ~/workspace/deep\n";
+        check(both("[include]\npath = ~/.own\n", "../.own", at_home), &["deep"], &[]);
+        check(both("[other]\npath = ../settings\n", "settings", hooks), &[], &[]);
     }
 
     #[test]
