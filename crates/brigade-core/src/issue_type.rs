@@ -536,7 +536,7 @@ issue_types! {
     State {
         StateUnreadable = "state_unreadable", Error, "A part of the state cannot be read",
             "Something else has its name, or it cannot be opened. Commands that need it fail until it is moved away.",
-            Remedy::ReadFile;
+            Remedy::File(NextStep::LookAt);
         WideModes = "wide_modes", Warning, "State files that other users can read or write",
             "Calls, receipts and logs should be accessible to their owner only.", Remedy::Step(NextStep::Fix);
         DiscoveredCacheDamaged = "discovered_cache_damaged", Warning, "The cache of discovered tools cannot be used",

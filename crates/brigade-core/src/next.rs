@@ -61,6 +61,8 @@ next_steps! {
     Edit(Place) = "edit";
     /// Read a file of the workspace.
     ReadFile(String) = "read-file";
+    /// See what a name of the workspace stands for.
+    LookAt(String) = "look-at";
     /// Take the right to write a file from others.
     CloseFile(String) = "close-file";
     /// Become the owner of a file.
@@ -262,6 +264,7 @@ impl NextStep {
         match self {
             N::Edit(place) => Some(place.to_string()),
             N::ReadFile(text)
+            | N::LookAt(text)
             | N::CloseFile(text)
             | N::OwnFile(text)
             | N::InitFor(text)

@@ -620,6 +620,41 @@ fn files_that_others_can_read_are_found() {
 }
 
 #[test]
+fn parts_of_the_state_that_cannot_be_read_stop_nobody() {
+    for (part, is_directory) in [
+        ("tools/pins", false),
+        ("tools/runtime", false),
+        ("tools/outcomes", false),
+        ("tools/checkpoints", false),
+        ("tools/checkpoints/incoming", false),
+        ("tools/queue.lock", true),
+        ("work", false),
+        ("work/imports/inbox.jsonl", true),
+    ] {
+        let site = healthy();
+        let part = format!(".brigade/{part}");
+        let at = site.workspace.join(&part);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        if is_directory {
+            fs::create_dir(&at).unwrap()
+        } else {
+            fs::write(&at, "x").unwrap()
+        }
+        let found = issues_of(&doctor(&site), "state_unreadable");
+        assert_eq!(found.len(), 1, "{part}: {found:#?}");
+        let file = found[0]["file"].as_str().unwrap();
+        assert!(file.starts_with(&part), "{part}: {file}");
+        type_fix(&site, "state_unreadable", found[0]["fix"].as_str().unwrap());
+    }
+    // A link that leads round, or out.
+    for (link, target) in [(CALLS, "calls.jsonl"), (".brigade/tools/runs", "/etc")] {
+        let site = healthy();
+        std::os::unix::fs::symlink(target, site.workspace.join(link)).unwrap();
+        check(&site, &expected("state_unreadable", "error", "", link));
+    }
+}
+
+#[test]
 fn a_fix_can_be_typed_in_any_directory() {
     let site = healthy();
     with_lines(&site, "source_path = \"gone.md\"");

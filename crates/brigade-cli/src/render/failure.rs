@@ -43,13 +43,8 @@ impl Report for ErrorReport {
 pub(crate) fn diagnosis(error: &Error, sources: Option<&SourceFiles>, words: &Words) -> Diagnosis {
     let (fault, reasons) = error.faults();
     // The same code and help as in text.
-    let (code, help) = match reasons.as_slice() {
-        [only] => {
-            let joined = with_only_reason(fault.clone(), only.clone());
-            (joined.code, joined.help)
-        }
-        _ => (fault.code.clone(), fault.help.clone()),
-    };
+    let (joined, _) = shown_faults(error);
+    let (code, help) = (joined.code, joined.help);
     let help = help.map(|help| unsecret(&words.hint(&help)));
     let label = |mut fault: Fault| {
         if let Some(sources) = sources {
@@ -120,14 +115,7 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
         return report.show(page);
     }
     refusals::show_before(error, page);
-    let (fault, mut reasons) = error.faults();
-    let mut fault = match (reasons.pop(), reasons.is_empty()) {
-        (Some(only), true) => with_only_reason(fault, only),
-        (last, _) => {
-            reasons.extend(last);
-            fault
-        }
-    };
+    let (mut fault, reasons) = shown_faults(error);
     if let Some(subject) = error.refusal().and_then(refusals::subject) {
         fault.message = format!("{subject}: {}", fault.message);
     }
@@ -137,6 +125,19 @@ pub(crate) fn show_error(error: &Error, page: &mut Page) {
     candidates(error.could_be(), page);
     if let Some(refusal) = error.refusal() {
         refusals::show_behind(error, refusal, page);
+    }
+}
+
+/// Returns the error as a fault, joined with its only reason, or all of its reasons.
+fn shown_faults(error: &Error) -> (Fault, Vec<Fault>) {
+    let (fault, mut reasons) = error.faults();
+    match reasons.pop() {
+        // With a second blocker, the error is the other one in its own words.
+        Some(only) if error.blockers().len() == 1 => (with_only_reason(fault, only), reasons),
+        last => {
+            reasons.extend(last);
+            (fault, reasons)
+        }
     }
 }
 

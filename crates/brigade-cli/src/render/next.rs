@@ -38,6 +38,7 @@ impl Spell for CommandLine {
         match step {
             NextStep::Edit(place) => site.edit(place),
             NextStep::ReadFile(path) => format!("cat {}", quote(&site.path(path))),
+            NextStep::LookAt(path) => format!("ls -ld {}", quote(&site.path(path))),
             NextStep::CloseFile(path) => format!("chmod o-w {}", quote(&site.path(path))),
             NextStep::OwnFile(path) => format!("sudo chown \"$(id -un)\" {}", quote(&site.path(path))),
             NextStep::AgentGoesOn(agent) => format!("wait for agent {agent}"),
