@@ -162,6 +162,8 @@ pub enum NotBound {
     Link(String),
     /// A directory with a name that is not UTF-8, which nothing can bind.
     OddName(String),
+    /// A file that may not be read.
+    Unreadable(String),
     /// A variable that the command sets and that changes where code is found.
     Variable(String),
     /// Files that `find` finds, or files beside them.

@@ -13,7 +13,7 @@ use brigade_exec::{
     FolderFiles, Matching, PatternOf, check_pattern, file_fingerprint, folder_files, links_on,
     matching_files, plain_folder, plain_part,
 };
-use brigade_fs::{FileKind, Fs, FsError, Location, RelPath};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
 use brigade_policy::{Blocker, Decision, Reads, SandboxMode};
 use brigade_redact::Redactor;
 
@@ -127,6 +127,7 @@ impl NamedFiles {
                 }
                 NotBound::Packages(..) => "list what the tool loads of them in `code` of its entry",
                 NotBound::OddName(_) => "rename the file",
+                NotBound::Unreadable(_) => "check the owner and mode of the file and its directory",
                 NotBound::Link(_) => "remove the link, or name the files to run in `command`",
                 NotBound::Variable(_) => {
                     "name the code in `command` itself, or set the variable in a script of the workspace that the command runs"
@@ -304,7 +305,8 @@ impl NamedFiles {
             NotBound::Folder(path)
             | NotBound::Packages(path, ..)
             | NotBound::Link(path)
-            | NotBound::OddName(path) => Some(path.clone()),
+            | NotBound::OddName(path)
+            | NotBound::Unreadable(path) => Some(path.clone()),
             NotBound::Variable(_) | NotBound::FoundFiles | NotBound::OfProcess | NotBound::Option(_) => None,
         }));
     }
@@ -364,10 +366,7 @@ impl NamedFiles {
                             self.code.empty.insert(pattern.clone());
                         }
                         for file in files {
-                            if let Entry::Vacant(place) = self.files.entry(file) {
-                                let fingerprint = file_fingerprint(fs, place.key())?;
-                                place.insert(fingerprint);
-                            }
+                            self.bind(fs, file)?;
                         }
                     }
                     Matching::TooMuch { files, bytes } => self.refused.push((
@@ -438,13 +437,20 @@ impl NamedFiles {
             return Ok(());
         }
         self.bind_links(fs, spelled);
-        if let Entry::Vacant(place) = self.files.entry(name) {
-            match file_fingerprint(fs, place.key()) {
-                Ok(fingerprint) => drop(place.insert(fingerprint)),
-                // What may not be read cannot be run by an interpreter, either.
-                Err(_) if place.key().starts_with('/') => {}
-                Err(error) => return Err(error),
+        self.bind(fs, name)
+    }
+
+    /// Binds a file, or a directory whose name ends with `/`. What of the workspace may not be read is noted.
+    fn bind(&mut self, fs: &dyn Fs, name: String) -> Result<(), FsError> {
+        let Entry::Vacant(place) = self.files.entry(name) else { return Ok(()) };
+        match file_fingerprint(fs, place.key()) {
+            Ok(fingerprint) => drop(place.insert(fingerprint)),
+            // What may not be read cannot be run by an interpreter, either.
+            Err(_) if place.key().starts_with('/') => {}
+            Err(error) if error.kind == FsErrorKind::Permission => {
+                drop(self.too_much.insert(NotBound::Unreadable(place.into_key())));
             }
+            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -491,14 +497,11 @@ impl NamedFiles {
             }
             FolderFiles::All(files) if files.len() <= MOST_BY_NAME => {
                 for file in files {
-                    let fingerprint = file_fingerprint(fs, &file)?;
-                    self.files.insert(file, fingerprint);
+                    self.bind(fs, file)?;
                 }
             }
             FolderFiles::All(_) => {
-                let name = format!("{folder}/");
-                let fingerprint = file_fingerprint(fs, &name)?;
-                self.files.insert(name, fingerprint);
+                self.bind(fs, format!("{folder}/"))?;
             }
         }
         Ok(None)

@@ -48,6 +48,11 @@ impl fmt::Display for NotBound {
                 "the command runs code from `{}`, where a name is not UTF-8, and an approval cannot bind such a file",
                 escape_terminal(folder)
             ),
+            NotBound::Unreadable(path) => write!(
+                f,
+                "the command runs code from `{}`, which may not be read, so an approval cannot bind it",
+                escape_terminal(path)
+            ),
             NotBound::Variable(name) => write!(
                 f,
                 "the command sets `{}`, which says where code is found, and an approval does not bind that code",

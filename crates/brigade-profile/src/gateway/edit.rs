@@ -4,7 +4,7 @@ use std::fmt;
 
 use brigade_core::{AgentName, Fingerprint};
 use thiserror::Error;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, value};
 
 /// The number of random bytes of a token.
 pub const TOKEN_BYTES: usize = 32;
@@ -117,7 +117,7 @@ pub fn rotate_token(text: &str, name: &AgentName, token_sha256: Fingerprint) -> 
     Ok(written(text, &document))
 }
 
-/// Removes an agent with its table and the comments above it.
+/// Removes an agent with its table and the comments directly above it. Comments that a blank line divides from it stay.
 ///
 /// # Errors
 /// Fails if there is no such agent, or the file cannot be edited.
@@ -125,8 +125,52 @@ pub fn remove_agent(text: &str, name: &AgentName) -> Result<String, EditError> {
     let mut document = parse(text)?;
     let agents = tables(&mut document)?;
     let at = find(agents, name)?;
-    agents.remove(at);
+    let removed = agents.remove(at);
+    let above = removed.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+    let stays = above.rfind("\n\n").or_else(|| above.rfind("\n\r\n")).map_or("", |end| &above[..=end]);
+    if !stays.trim().is_empty() {
+        let after = removed.position().unwrap_or_default();
+        put_behind(&mut document, after, stays);
+    }
     Ok(written(text, &document))
+}
+
+/// Puts comments in front of the first table behind a position, or at the end.
+fn put_behind(document: &mut DocumentMut, after: isize, comments: &str) {
+    let next = positions(document).into_iter().filter(|position| after < *position).min();
+    match next.and_then(|next| table_at(document, next)) {
+        Some(table) => {
+            let own = table.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+            let both = format!("{comments}{own}");
+            table.decor_mut().set_prefix(both);
+        }
+        None => {
+            let own = document.trailing().as_str().unwrap_or_default();
+            let both = format!("{comments}{own}");
+            document.set_trailing(both);
+        }
+    }
+}
+
+/// Lists the positions of all tables with a header.
+fn positions(table: &Table) -> Vec<isize> {
+    let below = |item: &Item| match item {
+        Item::Table(table) => positions(table),
+        Item::ArrayOfTables(tables) => tables.iter().flat_map(positions).collect(),
+        Item::None | Item::Value(_) => Vec::new(),
+    };
+    table.position().into_iter().chain(table.iter().flat_map(|(_, item)| below(item))).collect()
+}
+
+fn table_at(table: &mut Table, position: isize) -> Option<&mut Table> {
+    if table.position() == Some(position) && !table.is_implicit() {
+        return Some(table);
+    }
+    table.iter_mut().find_map(|(_, item)| match item {
+        Item::Table(table) => table_at(table, position),
+        Item::ArrayOfTables(tables) => tables.iter_mut().find_map(|table| table_at(table, position)),
+        Item::None | Item::Value(_) => None,
+    })
 }
 
 fn parse(text: &str) -> Result<DocumentMut, EditError> {

@@ -231,3 +231,23 @@ fn a_token_is_long_and_hides_itself() {
     assert_eq!(token().expose().len(), "brigade_".len() + 64);
     assert_eq!(format!("{:?}", token()), "Token(..)");
 }
+
+#[test]
+fn comments_that_are_not_of_an_agent_outlive_it() {
+    #[track_caller]
+    fn check(text: &str, name: &str, expect: &str) {
+        assert_eq!(remove_agent(text, &name.parse().unwrap()).unwrap(), expect);
+    }
+    let house = "# house rules\n\n";
+    let (a, b) = ("# of a\n[[agent]]\nname = \"a\"\n", "[[agent]]\nname = \"b\"\n");
+    check(&format!("{house}{a}\n{b}"), "a", &format!("{house}\n{b}"));
+    check(&format!("{a}# note about a\n\n{b}"), "b", &format!("{a}# note about a\n"));
+    check(&format!("{house}{a}[agent.limits]\nconcurrent = 2\n"), "a", "# house rules\n");
+    let upstream = "[[upstream]]\nid = \"files\"\n";
+    check(
+        &format!("list = \"full\"\n{house}{a}{upstream}"),
+        "a",
+        &format!("list = \"full\"\n{house}{upstream}"),
+    );
+    check(&format!("{a}\n{b}"), "a", &format!("\n{b}"));
+}
