@@ -99,7 +99,8 @@ impl Parts {
 }
 
 /// What each call needs to be as it is named, if it is there.
-const NEEDED: [(&str, FileKind); 3] = [
+const NEEDED: [(&str, FileKind); 4] = [
+    (".brigade/tools/checkpoints", FileKind::Directory),
     (".brigade/tools/queue.lock", FileKind::File),
     (".brigade/tools/outcomes", FileKind::Directory),
     (".brigade/tools/checkpoints/incoming", FileKind::Directory),
