@@ -55,8 +55,8 @@ pub use queue::{
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
-    BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
-    ExaminedRun, Finding, FoundCall, FoundListed, FoundReceipt, InLedger, ListedCall, Order, Records,
-    RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction,
-    Verification, receipt_name,
+    BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
+    Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, NewReceipt,
+    Order, ReceiptQuery, Recorded, Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint,
+    StoredReceipt, Taken, Tampering, Transaction, Verification, receipt_name,
 };

@@ -7,6 +7,7 @@ use brigade_call::{Call, CallStatus, RUNS};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
 use crate::queue::duplicate_of;
+use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
 /// The maximum number of calls with a prefix that are examined for a step.
@@ -192,10 +193,13 @@ impl View<'_> {
         let is_one = |stored: &StoredCall| {
             stored.call.tool_id == tool_id && stored.call.id != *except && stored.call.was_approved()
         };
-        for id in self.snapshot().last_approved(tool_id)? {
-            if let Some(stored) = self.call(&id)?.filter(is_one) {
-                return Ok(Some(stored));
-            }
+        let mut last = None;
+        self.each_as_it_stands(&CallQuery::LastApproved(tool_id), &mut |stored| {
+            last = Some(stored).filter(is_one);
+            if last.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if last.is_some() {
+            return Ok(last);
         }
         let recent = self.receipts(RECENT)?.receipts;
         for run in recent.iter().filter(|run| run.receipt.tool_id() == tool_id) {

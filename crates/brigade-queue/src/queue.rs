@@ -17,9 +17,9 @@ use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
 use crate::report::Answer;
 use crate::store::{
-    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundReceipt, Order,
-    Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
-    Verification,
+    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedRun, FoundCall,
+    FoundReceipt, NewReceipt, Order, ReceiptQuery, Records, RunList, Snapshot, Store, StoredCall,
+    StoredCheckpoint, StoredReceipt, Taken, Transaction, Verification,
 };
 
 /// The maximum number of candidates listed for an ambiguous prefix.
@@ -143,22 +143,19 @@ impl Queue {
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be written.
     pub fn lock(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
-        self.locked(self.store.begin(now)?, now)
+        self.locked(now, Durability::AtOnce)
     }
 
-    /// Like [`Queue::lock`], for records that [may be synced a little later](Store::begin_late).
+    /// Like [`Queue::lock`], for records that [may be synced a little later](Durability::Soon).
     ///
     /// # Errors
     /// Like [`Queue::lock`].
     pub fn lock_late(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
-        self.locked(self.store.begin_late(now)?, now)
+        self.locked(now, Durability::Soon)
     }
 
-    fn locked<'a>(
-        &'a self,
-        mut transaction: Box<dyn Transaction + 'a>,
-        now: Timestamp,
-    ) -> Result<LockedQueue<'a>, QueueError> {
+    fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
+        let mut transaction = self.store.begin(now, durability)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
     }
@@ -224,21 +221,27 @@ impl View<'_> {
         self.hand_out(which, Order::Newest, found)
     }
 
+    /// Calls `found` with the current view of each call of a query until it breaks.
+    pub(crate) fn each_as_it_stands(
+        &self,
+        query: &CallQuery<'_>,
+        found: &mut FoundCall<'_>,
+    ) -> Result<(), QueueError> {
+        let mut trouble = None;
+        self.snapshot().each_call(query, &mut |stored| match self.as_it_stands(stored) {
+            Ok(stored) => found(stored),
+            Err(error) => {
+                trouble = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        trouble.map_or(Ok(()), Err)
+    }
+
     fn hand_out(&self, which: &Calls, order: Order, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let snapshot = self.snapshot();
         let Calls::Of(status) = which else {
-            let mut trouble = None;
-            snapshot.calls(
-                &CallQuery { status: None, order },
-                &mut |stored| match self.as_it_stands(stored) {
-                    Ok(stored) => found(stored),
-                    Err(error) => {
-                        trouble = Some(error);
-                        ControlFlow::Break(())
-                    }
-                },
-            )?;
-            return trouble.map_or(Ok(()), Err);
+            return self.each_as_it_stands(&CallQuery::List { status: None, order }, found);
         };
         let key = |stored: &StoredCall| match order {
             Order::Queued => (0, stored.sequence),
@@ -253,7 +256,7 @@ impl View<'_> {
         moved.sort_by_key(key);
         let mut moved = moved.into_iter().peekable();
         let mut is_over = false;
-        snapshot.calls(&CallQuery { status: Some(status.clone()), order }, &mut |stored| {
+        snapshot.each_call(&CallQuery::List { status: Some(status), order }, &mut |stored| {
             if is_abandoned(&stored, &*self.host) {
                 return ControlFlow::Continue(());
             }
@@ -289,18 +292,18 @@ impl View<'_> {
 
     /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
     pub fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
-        self.snapshot().receipts(limit)
+        self.snapshot().receipts(&ReceiptQuery::Newest(limit))
     }
 
-    /// Calls `found` with some members of every receipt, on several threads and in any order, and optionally checks the
-    /// chain.
+    /// Calls `found` with every receipt in this detail, on several threads and in any order, and optionally verifies
+    /// the chain.
     pub fn examine_runs(
         &self,
-        members: &[&str],
+        detail: Detail,
         chain: Chain,
         found: &ExaminedRun<'_>,
     ) -> Result<Verification, QueueError> {
-        self.snapshot().examine(members, chain, found)
+        self.snapshot().examine(chain, Some((detail, found)))
     }
 
     /// Returns the receipt of a run by its full id. It may be unreadable.
@@ -381,7 +384,7 @@ impl View<'_> {
 
     /// Verifies the chain of receipts from a ledger entry on (1 for all of it).
     pub fn verify(&self, from: u64) -> Result<Verification, QueueError> {
-        self.snapshot().verify(from)
+        self.snapshot().examine(Chain::From(from), None)
     }
 }
 
@@ -390,8 +393,7 @@ pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
     Checkpoint::from_document(document.clone()).ok()
 }
 
-/// The queue while it is locked. Everything that a method returns is durable, or [soon
-/// is](Store::begin_late).
+/// The queue while it is locked. Everything that a method returns is durable, or [soon is](Durability::Soon).
 pub struct LockedQueue<'a> {
     pub(crate) transaction: Box<dyn Transaction + 'a>,
     host: Arc<dyn Host>,
@@ -550,9 +552,7 @@ impl LockedQueue<'_> {
     /// # Errors
     /// Fails if the run has another receipt, or the store fails.
     pub fn record_attempt(&mut self, receipt: &Receipt) -> Result<StoredReceipt, QueueError> {
-        let (stored, known) = self.transaction.add_receipt(receipt, Taken::Refuse)?;
-        self.transaction.enter(&stored, known)?;
-        Ok(stored)
+        Ok(self.transaction.record(NewReceipt::Unstored(receipt, Taken::Refuse))?.receipt)
     }
 
     /// Records an answer to a checkpoint. Once all checkpoints of a call are approved, the call becomes resume-pending.
@@ -637,7 +637,11 @@ impl LockedQueue<'_> {
 
 /// Finds a stored call that is equivalent to a new one.
 pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
-    let candidates = snapshot.similar_calls(new)?;
+    let mut candidates = Vec::new();
+    snapshot.each_call(&CallQuery::Similar(new), &mut |stored| {
+        candidates.push(stored);
+        ControlFlow::Continue(())
+    })?;
     let found = match find_duplicate(candidates.iter().map(|stored| &stored.call), new) {
         Duplicate::No => return Ok(None),
         Duplicate::Queued(id) | Duplicate::Rejected(id) => id,
