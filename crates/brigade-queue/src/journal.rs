@@ -7,6 +7,7 @@ mod checkpoints;
 mod kind;
 mod layout;
 mod line;
+mod outcomes;
 mod receipts;
 mod reconcile;
 mod snapshot;
@@ -23,6 +24,8 @@ use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 pub use check::{Check, Compaction};
 pub use layout::TOOLS;
 pub(crate) use line::write_shown;
+pub use outcomes::{Reserved, left_outcomes};
+pub(crate) use outcomes::{forget_outcome, kept_outcome};
 
 use crate::error::QueueError;
 use crate::store::{

@@ -44,11 +44,11 @@ pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
 pub use host::{Host, ThisHost};
-pub use journal::{Check, Compaction, JournalStore, TOOLS};
+pub use journal::{Check, Compaction, JournalStore, Reserved, TOOLS, left_outcomes};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
-pub use outcome::{Outcome, Reserved, left_outcomes};
+pub use outcome::Outcome;
 pub use queue::{
     CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review, View,
 };
