@@ -115,7 +115,7 @@ impl Host for TestHost {
 /// A queue on files, with the operations that only files have.
 pub struct TestQueue {
     queue: Queue,
-    journal: Arc<JournalStore>,
+    pub journal: Arc<JournalStore>,
 }
 
 impl std::ops::Deref for TestQueue {
@@ -166,7 +166,7 @@ impl TestQueue {
 }
 
 /// Paths as they are.
-struct Here;
+pub struct Here;
 
 impl Paths for Here {
     fn target(&self) -> String {
