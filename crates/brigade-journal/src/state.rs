@@ -167,6 +167,7 @@ impl Journal {
         holder: &str,
         timeout: Duration,
     ) -> Result<Writer, JournalError> {
+        let _span = tracing::debug_span!("lock", file = %self.layout.lock()).entered();
         let waited = Instant::now();
         self.fs.create_dir_all(self.layout.directory())?;
         let lock = self.fs.lock(&self.layout.lock(), holder, timeout)?;

@@ -177,8 +177,6 @@ pub(crate) fn finish(
     let call = end_by(transaction, stored, &recorded, &created, now)?;
     let Recorded { receipt, chain, .. } = recorded;
     tracing::debug!(
-        call = %call.call.id,
-        run = %run,
         status = receipt.receipt.status().as_str(),
         checkpoints = created.len(),
         "the run was recorded"

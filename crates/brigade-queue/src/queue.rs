@@ -103,6 +103,20 @@ pub enum Review {
     Reopen(String),
 }
 
+impl Review {
+    /// Returns its name for the log.
+    fn word(&self) -> &'static str {
+        match self {
+            Review::Approve(..) => "approve",
+            Review::Withdraw(_) => "withdraw",
+            Review::Replan(_) => "replan",
+            Review::Reject(_) => "reject",
+            Review::Hold(_) => "hold",
+            Review::Reopen(_) => "reopen",
+        }
+    }
+}
+
 /// A recorded run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
@@ -155,6 +169,7 @@ impl Queue {
     }
 
     fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
+        let _span = tracing::debug_span!("begin", ?durability).entered();
         let mut transaction = self.store.begin(now, durability)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
@@ -415,6 +430,7 @@ impl LockedQueue<'_> {
         on_duplicate: OnDuplicate,
         make: &mut MakeCall<'_>,
     ) -> Result<Vec<Enqueued>, QueueError> {
+        let _span = tracing::debug_span!("enqueue", calls = count).entered();
         self.transaction.prepare()?;
         let snapshot = self.transaction.snapshot();
         let mut batch = Batch::default();
@@ -473,6 +489,7 @@ impl LockedQueue<'_> {
         review: Review,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
+        let _span = tracing::debug_span!("review", call = %id, decision = review.word()).entered();
         let mut stored = self.at_revision(id, revision)?;
         if let Review::Reject(reason) | Review::Withdraw(reason) = &review {
             self.void_checkpoints(&mut stored, reason, now);
@@ -500,6 +517,7 @@ impl LockedQueue<'_> {
         claim: Claim,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
+        let _span = tracing::debug_span!("claim", call = %id, run = %claim.run_id).entered();
         let stored = match self.at_revision(id, revision) {
             Err(changed @ QueueError::Changed { .. }) => {
                 let call = self.changeable(id)?.call;
@@ -524,7 +542,7 @@ impl LockedQueue<'_> {
             _ => call.claim(claim, now),
         };
         let stored = self.step(stored, step)?;
-        tracing::debug!(call = %id, run = %run, revision = stored.revision, "the call was claimed");
+        tracing::debug!(revision = stored.revision, "the call was claimed");
         Ok(stored)
     }
 
@@ -543,6 +561,7 @@ impl LockedQueue<'_> {
         receipt: &mut dyn FnMut(&[Checkpoint]) -> Receipt,
         now: Timestamp,
     ) -> Result<Finished, QueueError> {
+        let _span = tracing::debug_span!("finish", call = %id, run = %run).entered();
         let stored = self.changeable(id)?;
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
     }
@@ -566,6 +585,7 @@ impl LockedQueue<'_> {
         answer: &Answer,
         now: Timestamp,
     ) -> Result<(StoredCheckpoint, StoredCall), QueueError> {
+        let _span = tracing::debug_span!("answer", checkpoint = %id).entered();
         let found = self.known_checkpoint(id)?;
         let not_waiting =
             || QueueError::NotWaiting { id: id.clone(), call: found.checkpoint.call_id.clone() };
@@ -593,7 +613,7 @@ impl LockedQueue<'_> {
         let all_approved = finish::are_approved(&stored);
         let step = |call: Call| if all_approved { call.ready_to_resume(now) } else { Ok(call) };
         let stored = self.step(stored, step)?;
-        tracing::debug!(checkpoint = %id, call = %call_id, all_approved, "a checkpoint was answered");
+        tracing::debug!(call = %call_id, all_approved, "a checkpoint was answered");
         Ok((StoredCheckpoint { checkpoint: answered, differs: Vec::new(), ..found }, stored))
     }
 

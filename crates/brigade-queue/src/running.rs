@@ -57,6 +57,7 @@ impl LockedQueue<'_> {
         claim: Claim,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
+        let _span = tracing::debug_span!("claim", call = %call.id, run = %claim.run_id).entered();
         self.transaction.prepare()?;
         let snapshot = self.transaction.snapshot();
         if snapshot.call(&call.id)?.is_some() {
@@ -65,14 +66,13 @@ impl LockedQueue<'_> {
         if snapshot.receipt(claim.run_id.as_str())?.is_some() {
             return Err(QueueError::RunTaken(claim.run_id));
         }
-        let (id, run) = (call.id.clone(), claim.run_id.clone());
-        let call =
-            call.claim(claim, now).map_err(|reason| QueueError::WrongStep { id: id.clone(), reason })?;
+        let id = call.id.clone();
+        let call = call.claim(claim, now).map_err(|reason| QueueError::WrongStep { id, reason })?;
         let (version, checkpoints) = (RecordVersion::Current, Object::new());
         let mut calls = [StoredCall { call, version, sequence: 0, revision: 1, checkpoints }];
         self.transaction.put(&mut calls)?;
         let [stored] = calls;
-        tracing::debug!(call = %id, run = %run, "the call was queued and claimed");
+        tracing::debug!("the call was queued and claimed");
         Ok(stored)
     }
 }
