@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod enqueue;
 mod error;
 mod find;
 mod finish;
@@ -40,6 +41,7 @@ mod store;
 mod texts;
 
 pub use brigade_journal::{Damage, Mending};
+pub use enqueue::{Enqueued, MakeCall, OnDuplicate};
 pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
@@ -49,9 +51,7 @@ pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
 pub use outcome::Outcome;
-pub use queue::{
-    CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review, View,
-};
+pub use queue::{CANDIDATES, Calls, Finished, LockedQueue, Match, Queue, Review, View};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use brigade_call::{Call, CallStatus, RUNS};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
-use crate::queue::duplicate_of;
+use crate::enqueue::duplicate_of;
 use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 

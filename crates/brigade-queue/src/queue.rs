@@ -1,16 +1,12 @@
 //! The rules of the queue, independent of the store: which calls are duplicates, how decisions, runs and answers change
 //! a call, and what happens to runs whose runner is gone.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{
-    ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Duplicate, Receipt, RecordVersion, Replan,
-    WrongStep, find_duplicate,
-};
-use brigade_core::{CallId, CheckpointId, IdPrefix, Json, Object, RunId, Timestamp};
+use brigade_call::{ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Receipt, Replan, WrongStep};
+use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::finish::{self, as_it_stands, is_abandoned};
@@ -44,47 +40,6 @@ pub enum Calls {
     /// Calls with one status.
     Of(CallStatus),
 }
-
-/// Whether a call is queued if it is a duplicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDuplicate {
-    /// Do not queue it if an equivalent call is waiting for its decision or run, or was rejected.
-    Skip,
-    /// Queue it anyway, as for a replay.
-    Queue,
-}
-
-/// The result of queueing a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Enqueued {
-    /// The call is queued and durable.
-    Queued(Box<StoredCall>),
-    /// Nothing was stored, because this equivalent call is waiting for its decision or run.
-    Duplicate(Box<StoredCall>),
-    /// Nothing was stored, because this equivalent call was rejected.
-    Rejected(Box<StoredCall>),
-}
-
-impl Enqueued {
-    /// Returns the call, and why nothing was stored, if nothing was.
-    pub fn into_call(self) -> (StoredCall, Option<String>) {
-        match self {
-            Enqueued::Queued(call) => (*call, None),
-            Enqueued::Duplicate(call) => {
-                let reason = format!("a call that asks for the same is {}", call.call.status);
-                (*call, Some(reason))
-            }
-            Enqueued::Rejected(call) => {
-                let reason = "the same call was rejected; change its arguments or the tool's contract";
-                (*call, Some(reason.to_owned()))
-            }
-        }
-    }
-}
-
-/// Builds call number `n` of a batch. The given function returns whether an id is taken. Usually
-/// [`brigade_call::Plan::to_call`].
-pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
 
 /// A user's decision about a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -420,63 +375,6 @@ impl LockedQueue<'_> {
         View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host.clone() }
     }
 
-    /// Queues `count` calls in one durable write. Duplicates within the batch are found too.
-    ///
-    /// # Errors
-    /// Fails if an id is taken, or the store fails. No call of the batch is then acknowledged.
-    pub fn enqueue_all(
-        &mut self,
-        count: usize,
-        on_duplicate: OnDuplicate,
-        make: &mut MakeCall<'_>,
-    ) -> Result<Vec<Enqueued>, QueueError> {
-        let _span = tracing::debug_span!("enqueue", calls = count).entered();
-        self.transaction.prepare()?;
-        let snapshot = self.transaction.snapshot();
-        let mut batch = Batch::default();
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(count);
-        for number in 0..count {
-            let failed: RefCell<Option<QueueError>> = RefCell::new(None);
-            let is_taken = |id: &CallId| match snapshot.call(id) {
-                Ok(found) => found.is_some() || batch.by_id.contains_key(id),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    false
-                }
-            };
-            let call = make(number, &is_taken);
-            let is_id_taken = is_taken(&call.id);
-            if let Some(error) = failed.into_inner() {
-                return Err(error);
-            }
-            if on_duplicate == OnDuplicate::Skip {
-                let existing = match batch.same_as(&call) {
-                    Some(place) => Some(Outcome::SameAs(place)),
-                    None => duplicate_of(snapshot, &call)?.map(Outcome::Stored),
-                };
-                if let Some(existing) = existing {
-                    outcomes.push(existing);
-                    continue;
-                }
-            }
-            if is_id_taken {
-                return Err(QueueError::IdTaken(call.id));
-            }
-            outcomes.push(Outcome::New(batch.calls.len()));
-            let (version, checkpoints) = (RecordVersion::Current, Object::new());
-            batch.push(StoredCall { call, version, sequence: 0, revision: 1, checkpoints });
-        }
-        let mut calls = batch.calls;
-        self.transaction.put(&mut calls)?;
-        tracing::debug!(queued = calls.len(), asked = count, "calls were queued");
-        let enqueued = |outcome| match outcome {
-            Outcome::Stored(enqueued) => enqueued,
-            Outcome::SameAs(place) => duplicate(calls[place].clone()),
-            Outcome::New(place) => Enqueued::Queued(Box::new(calls[place].clone())),
-        };
-        Ok(outcomes.into_iter().map(enqueued).collect())
-    }
-
     /// Records a decision about the revision of a call that the user saw.
     ///
     /// # Errors
@@ -655,62 +553,7 @@ impl LockedQueue<'_> {
     }
 }
 
-/// Finds a stored call that is equivalent to a new one.
-pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
-    let mut candidates = Vec::new();
-    snapshot.each_call(&CallQuery::Similar(new), &mut |stored| {
-        candidates.push(stored);
-        ControlFlow::Continue(())
-    })?;
-    let found = match find_duplicate(candidates.iter().map(|stored| &stored.call), new) {
-        Duplicate::No => return Ok(None),
-        Duplicate::Queued(id) | Duplicate::Rejected(id) => id,
-    };
-    let stored = candidates.into_iter().find(|stored| stored.call.id == found);
-    Ok(stored.map(duplicate))
-}
-
 /// Returns whether a runner may claim calls with this status.
 fn may_run(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Approved | CallStatus::ResumePending)
-}
-
-fn duplicate(stored: StoredCall) -> Enqueued {
-    if stored.call.status == CallStatus::Rejected {
-        Enqueued::Rejected(Box::new(stored))
-    } else {
-        Enqueued::Duplicate(Box::new(stored))
-    }
-}
-
-/// The outcome for one call of a batch.
-enum Outcome {
-    /// An equivalent call is stored already.
-    Stored(Enqueued),
-    /// It is equivalent to the call at this index of the batch.
-    SameAs(usize),
-    /// It is the call at this index of the batch.
-    New(usize),
-}
-
-/// The calls of a batch that are not written yet.
-#[derive(Default)]
-struct Batch {
-    calls: Vec<StoredCall>,
-    by_id: HashMap<CallId, usize>,
-    by_fingerprint: HashMap<String, usize>,
-}
-
-impl Batch {
-    fn same_as(&self, new: &Call) -> Option<usize> {
-        self.by_fingerprint.get(new.call_fingerprint.as_ref()?).copied()
-    }
-
-    fn push(&mut self, stored: StoredCall) {
-        self.by_id.insert(stored.call.id.clone(), self.calls.len());
-        if let Some(fingerprint) = &stored.call.call_fingerprint {
-            self.by_fingerprint.entry(fingerprint.clone()).or_insert(self.calls.len());
-        }
-        self.calls.push(stored);
-    }
 }
