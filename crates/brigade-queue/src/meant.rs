@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, RUNS};
+use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
 use crate::enqueue::duplicate_of;
@@ -48,13 +48,12 @@ impl MeantRun {
         }
     }
 
-    /// Returns the path of a log, relative to the workspace. It lies beside the receipt, whatever the receipt says.
-    pub fn log(&self, stream: &str) -> String {
-        let name = match self {
-            MeantRun::Over(stored) => format!("{RUNS}/{}", stored.stored_id),
-            MeantRun::Running(run) | MeantRun::Abandoned(run) => format!("{RUNS}/{}", run.run_id),
-        };
-        format!("{name}.{stream}.log")
+    /// Returns the id that its receipt is or will be stored under, whatever the receipt says. Its logs have it, too.
+    pub fn stored_id(&self) -> &str {
+        match self {
+            MeantRun::Over(stored) => &stored.stored_id,
+            MeantRun::Running(run) | MeantRun::Abandoned(run) => &run.run_id,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The rules of the queue, independent of the store: which calls are duplicates, how decisions, runs and answers change
-//! a call, and what happens to runs whose runner is gone.
+//! The rules of the queue, independent of the store: how decisions, runs and answers change a call, and what happens to
+//! runs whose runner is gone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
