@@ -60,7 +60,7 @@ pub use error::{Error, ErrorKind};
 pub use history::{RunFilter, Runs};
 pub use import_mcp::{ImportMcpRequest, import_mcp};
 pub use live::{contracts_live, tool_live};
-pub use logs::LogReach;
+pub use logs::{LogReach, open_log};
 pub use observe::{Declare, observe};
 pub use pins::{Pinned, Pins, keep as keep_pin, pin_of_call, pin_store};
 pub use refusal::{Refusal, RunRefusal};

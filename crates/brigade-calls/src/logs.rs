@@ -5,8 +5,12 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use brigade_call::RUNS;
 use brigade_core::IdPrefix;
+use brigade_core::text::escape_terminal;
 use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
+use brigade_fs::{Fs, ReadFile, RelPath};
+use brigade_policy::Failure;
 use brigade_queue::MeantRun;
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
@@ -33,7 +37,7 @@ impl Runs {
     /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
     pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
         let run = meant_run(&self.seams, prefix)?;
-        let (path, file) = run.open_log(&*self.seams.fs, stream.as_str())?;
+        let (path, file) = open_log(&*self.seams.fs, &run, stream)?;
         let bytes = file.len()?;
         Ok(RunLogReport {
             schema: RunLogReport::SCHEMA,
@@ -64,7 +68,7 @@ impl Runs {
     ) -> Result<ControlFlow<io::Error>, Error> {
         let cancel = self.seams.cancel.as_ref();
         let run = meant_run(&self.seams, prefix)?;
-        let (_, file) = run.open_log(&*self.seams.fs, stream.as_str())?;
+        let (_, file) = open_log(&*self.seams.fs, &run, stream)?;
         match (reach, cancel, &run) {
             (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
                 Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map_continue(|_| ()))
@@ -77,6 +81,28 @@ impl Runs {
                 Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
             }
         }
+    }
+}
+
+/// Opens the log of a stream of a run, and returns its path.
+///
+/// # Errors
+/// Fails if the log is gone, or on a disk error.
+pub fn open_log(
+    fs: &dyn Fs,
+    run: &MeantRun,
+    stream: LogStream,
+) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
+    let path: RelPath = format!("{RUNS}/{}.{}.log", run.stored_id(), stream.as_str())
+        .parse()
+        .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))?;
+    match fs.open(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) if error.is_not_found() => {
+            let message = format!("the log of run {} is not there any more", escape_terminal(run.id()));
+            Err(Failure::new(ErrorKind::NotFound, message))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -174,6 +174,8 @@ fn verified(
 /// Returns the error of a call that may not run after all.
 pub fn refused(seams: &Seams, call: &Call, refusal: NotVerified) -> Error {
     let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
+    let codes = refusal.blockers.iter().map(|blocker| &*blocker.code);
+    tracing::debug!(call = %call.id, codes = ?codes.collect::<Vec<_>>(), ?changed, "the call may not run");
     let is_uncertain = refusal.blockers.iter().any(Blocker::is_of_invalid_policy);
     let message = match changed.as_slice() {
         _ if is_uncertain => format!("call {} cannot run", call.id),

@@ -4,7 +4,7 @@ use std::io;
 
 use brigade::core::Clock as _;
 use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
-use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::format::{FmtSpan, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -24,6 +24,8 @@ pub(crate) fn start(globals: &Globals, surroundings: &Surroundings) {
         (None, false) => return,
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).with_timer(Clock);
+    // The end of a span tells how long it took.
+    let lines = lines.with_span_events(FmtSpan::CLOSE);
     // Only the first command of a process can install the subscriber.
     let ours = filter_fn(|metadata| metadata.target().starts_with("brigade"));
     let _ = tracing_subscriber::registry().with(lines).with(targets).with(ours).try_init();

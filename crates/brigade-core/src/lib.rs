@@ -16,6 +16,7 @@
 pub mod codes;
 mod explained;
 mod fingerprint;
+pub mod front_matter;
 mod glob;
 mod id;
 mod issue;

@@ -1,5 +1,6 @@
 //! Reading skills and commands: front matter, and what their bodies would run.
 
+use brigade_core::front_matter;
 use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At};
 use brigade_core::{Fingerprint, IssueType, Json};
@@ -45,29 +46,13 @@ pub struct SkillFile<'s> {
     pub name: &'s str,
 }
 
-/// Front matter and what follows it.
-struct Split<'t> {
-    front: Option<&'t str>,
-    body: &'t str,
-}
-
-fn split(text: &str) -> Split<'_> {
+/// Splits a text into its front matter, if it has any, and what follows. A block that is never closed is all there is.
+fn split(text: &str) -> (Option<&str>, &str) {
     let text = text.trim_start_matches('\u{feff}');
-    let is_rule = |line: &str| line.trim_end() == "---";
-    let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| is_rule(line)) else {
-        return Split { front: None, body: text };
-    };
-    let start = first.len();
-    let mut end = start;
-    for line in lines {
-        if is_rule(line) {
-            return Split { front: Some(&text[start..end]), body: &text[end + line.len()..] };
-        }
-        end += line.len();
+    match front_matter::split(text) {
+        Some(found) => (Some(found.block), found.rest.unwrap_or_default()),
+        None => (None, text),
     }
-    // It never ends, so all of it is front matter.
-    Split { front: Some(&text[start..]), body: "" }
 }
 
 /// Reads a `SKILL.md`. A skill is listed even if its front matter cannot be read.
@@ -77,9 +62,9 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
         Err(refused) => return undecoded(file, &refused),
     };
     let mut reading = Reading::default();
-    let split = split(text);
-    let front = front_matter(file, split.front, &mut reading);
-    if split.front.is_none() {
+    let (block, body) = split(text);
+    let front = read_block(file, block, &mut reading);
+    if block.is_none() {
         let message = "the skill has no front matter, so it has no name and description of its own";
         reading.issues.push(file.source.issue(
             IssueType::FrontMatterInvalid,
@@ -103,7 +88,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
         }
     }
     let name = name.unwrap_or(file.name).to_owned();
-    push(file, &name, "skill", &front, split.body, bytes, &mut reading);
+    push(file, &name, "skill", &front, body, bytes, &mut reading);
     reading
 }
 
@@ -127,9 +112,9 @@ pub fn read_command(file: &SkillFile<'_>, is_toml: bool, bytes: &[u8]) -> Readin
         push(file, file.name, "slash-command", &front, &body, bytes, &mut reading);
         return reading;
     }
-    let split = split(text);
-    let front = front_matter(file, split.front, &mut reading);
-    push(file, file.name, "slash-command", &front, split.body, bytes, &mut reading);
+    let (block, body) = split(text);
+    let front = read_block(file, block, &mut reading);
+    push(file, file.name, "slash-command", &front, body, bytes, &mut reading);
     reading
 }
 
@@ -138,9 +123,9 @@ fn undecoded(file: &SkillFile<'_>, refused: &crate::Refused) -> Reading {
 }
 
 /// Reads front matter; what is no map is an issue.
-fn front_matter(file: &SkillFile<'_>, front: Option<&str>, reading: &mut Reading) -> Json {
-    let Some(front) = front else { return Json::Null };
-    let (at, message) = match yaml::parse(front) {
+fn read_block(file: &SkillFile<'_>, block: Option<&str>, reading: &mut Reading) -> Json {
+    let Some(block) = block else { return Json::Null };
+    let (at, message) = match yaml::parse(block) {
         Ok(Some(node)) => match node.to_json() {
             front @ Json::Object(_) => return front,
             _ => (node.at, "the front matter is not a map".to_owned()),

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use brigade_core::Timestamp;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -198,7 +198,7 @@ impl Fs for DiskFs {
 
     fn sync_dir(&self, path: &RelPath) -> Result<(), FsError> {
         let folder = self.open_fd("sync", path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        rustix::fs::fsync(folder).explain("sync", path.as_str())
+        synced(path.as_str(), || rustix::fs::fsync(folder)).explain("sync", path.as_str())
     }
 
     fn rename(&self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
@@ -467,6 +467,17 @@ struct DiskWriter {
     path: String,
 }
 
+/// Syncs a file or the names in a directory, and logs how long that took.
+fn synced<E>(path: &str, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    let started = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
+    let done = sync();
+    if let Some(started) = started {
+        let ok = done.is_ok();
+        tracing::debug!(file = path, ok, took_us = started.elapsed().as_micros(), "synced");
+    }
+    done
+}
+
 impl WriteFile for DiskWriter {
     fn hold(&mut self) -> Result<bool, FsError> {
         match self.file.try_lock() {
@@ -482,7 +493,7 @@ impl WriteFile for DiskWriter {
     }
 
     fn sync(&mut self) -> Result<(), FsError> {
-        self.file.sync_data().explain("sync", &self.path)
+        synced(&self.path, || self.file.sync_data()).explain("sync", &self.path)
     }
 
     fn length(&self) -> Result<u64, FsError> {

@@ -94,6 +94,7 @@ impl<'a> Output<'a> {
 pub(crate) fn rewrite(state: &mut State, ledger: u64, now: Timestamp) -> Result<Rewrite, JournalError> {
     let started = Instant::now();
     let place = state.place.clone();
+    let _span = tracing::debug_span!("compact", file = %place.layout.journal()).entered();
     let (fs, layout) = (&*place.fs, &place.layout);
     let mut report = Rewrite::default();
     fs.create_dir_all(&layout.segments())?;

@@ -282,6 +282,7 @@ impl<'f> Ledger<'f> {
         if new.is_empty() {
             return Ok(Appended { entries: Vec::new(), follows: true });
         }
+        let _span = tracing::debug_span!("append", file = %self.path(), entries = new.len()).entered();
         let mut last = None;
         let mut bytes = String::new();
         let known_end = end.take().filter(|end| self.ends_so(end));

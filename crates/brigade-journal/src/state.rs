@@ -167,6 +167,7 @@ impl Journal {
         holder: &str,
         timeout: Duration,
     ) -> Result<Writer, JournalError> {
+        let _span = tracing::debug_span!("lock", file = %self.layout.lock()).entered();
         let waited = Instant::now();
         let lock = || self.fs.lock(&self.layout.lock(), holder, timeout);
         let lock = in_directory(&*self.fs, self.layout.directory(), lock)?;

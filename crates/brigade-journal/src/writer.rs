@@ -156,6 +156,8 @@ impl Writer {
         self.is_stale = true;
         let started = Instant::now();
         let place = self.state.place().clone();
+        let _span =
+            tracing::debug_span!("append", file = %place.layout.journal(), bytes = bytes.len()).entered();
         match &self.late {
             Some(late) => late.append_durable(&place.layout.journal(), bytes)?,
             None => place.fs.append_durable(&place.layout.journal(), bytes)?,

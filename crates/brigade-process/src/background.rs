@@ -77,6 +77,7 @@ pub struct Ended {
 /// later, set a unique variable and pass it to [`kill_tree`]. The process that writes the logs is a copy of the caller.
 /// Memory that the caller changes afterwards stays in use twice while the program runs.
 pub fn spawn_detached(spec: &Spec, logs: Logs) -> Result<Detached, SpawnError> {
+    let _spawning = crate::spec::spawn_span(spec);
     let open = || {
         let (writer, [stdout, stderr]) = LogWriter::new(logs)?;
         Ok((writer, Streams { stdin: silent()?, stdout, stderr }))
@@ -116,7 +117,7 @@ fn silent() -> io::Result<OwnedFd> {
 /// ended, only the marker counts, because the number of the root may belong to another process. The caller is never
 /// signalled. Blocks until the tree has ended.
 pub fn kill_tree(identity: &ProcessIdentity, marker: Option<&str>, grace: Duration) -> Ended {
-    platform::kill_tree(identity, None, marker, grace, platform::Root::Checked)
+    end_tree(identity, None, marker, grace, platform::Root::Checked)
 }
 
 /// Ends a detached program like [`kill_tree`], and everything that its log writer has adopted: orphans of the program's
@@ -127,15 +128,7 @@ pub fn kill_detached(
     marker: Option<&str>,
     grace: Duration,
 ) -> Ended {
-    let ended = platform::kill_tree(program, writer, marker, grace, platform::Root::Checked);
-    tracing::debug!(
-        pid = program.pid(),
-        signalled = ended.signalled,
-        killed = ended.killed,
-        survivors = ended.survivors.len(),
-        "ended a detached program and everything it started"
-    );
-    ended
+    end_tree(program, writer, marker, grace, platform::Root::Checked)
 }
 
 /// Ends the rest of a tree whose root was just alive, so the number of its session is still valid.
@@ -144,5 +137,24 @@ pub(crate) fn kill_without_keeper(
     marker: Option<&str>,
     grace: Duration,
 ) -> Ended {
-    platform::kill_tree(identity, None, marker, grace, platform::Root::JustEnded)
+    end_tree(identity, None, marker, grace, platform::Root::JustEnded)
+}
+
+/// Ends a tree, and logs how that went.
+fn end_tree(
+    identity: &ProcessIdentity,
+    writer: Option<&ProcessIdentity>,
+    marker: Option<&str>,
+    grace: Duration,
+    root: platform::Root,
+) -> Ended {
+    let _span = tracing::debug_span!("end_tree", pid = identity.pid()).entered();
+    let ended = platform::kill_tree(identity, writer, marker, grace, root);
+    tracing::debug!(
+        signalled = ended.signalled,
+        killed = ended.killed,
+        survivors = ended.survivors.len(),
+        "ended a program and everything it started"
+    );
+    ended
 }

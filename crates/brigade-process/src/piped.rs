@@ -150,6 +150,7 @@ pub fn spawn_piped_checked(
     look: &mut dyn FnMut() -> io::Result<()>,
 ) -> Result<Child, SpawnError> {
     let started = Instant::now();
+    let _spawning = crate::spec::spawn_span(spec);
     let pipes = || -> io::Result<_> { Ok((pipe()?, pipe()?, pipe()?)) };
     let ((stdin_end, stdin), (stdout, stdout_end), (stderr, stderr_end)) =
         pipes().map_err(|source| SpawnError::at(Step::Pipes, source))?;

@@ -113,6 +113,7 @@ impl Default for Control {
 /// after the grace period. Blocks the calling thread. Other threads may run any number of programs.
 pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcome, RunError> {
     let started = Instant::now();
+    let spawning = crate::spec::spawn_span(spec);
     let (program_ends, ours) = open_streams(&spec.stdin)?;
     let mut image = Image::new(spec, program_ends, OnParentDeath::Kill)?;
     image.sandbox = prepare(spec, Keeping::Keeper).map_err(SpawnError::from)?;
@@ -134,6 +135,7 @@ pub fn run(spec: &Spec, sink: &mut dyn Sink, control: &Control) -> Result<Outcom
         feed: ours.stdin.map(|pipe| Feed { pipe, sent: 0 }),
     };
     crate::spec::trace_start(spec, keeper.identity());
+    drop(spawning);
     if let Err(error) = sink.started(keeper.identity()) {
         running.refuse(error, &keeper);
     }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tracing::span::EnteredSpan;
+
 use crate::regular::open_regular;
 use crate::{Disposal, ProcessIdentity, SandboxProfile};
 
@@ -122,6 +124,11 @@ impl Spec {
             held: None,
         }
     }
+}
+
+/// Begins the span of a start: its time is that of everything before the program runs.
+pub(crate) fn spawn_span(spec: &Spec) -> EnteredSpan {
+    tracing::debug_span!("spawn", program = ?spec.program.path()).entered()
 }
 
 /// Logs that a program was started, without its arguments.

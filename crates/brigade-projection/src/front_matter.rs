@@ -3,7 +3,7 @@
 //! Reads only what is needed: where the block ends, and the texts of its top-level keys. It is not a YAML parser; a key
 //! it cannot make out counts as present with an unknown value, so that nothing is added twice.
 
-use crate::text::first_line;
+use brigade_core::front_matter;
 
 /// A file's front matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,15 +30,8 @@ pub(crate) const OPENING: usize = 4;
 ///
 /// None unless line 1 is `---` and a later line is too.
 pub(crate) fn split(text: &str) -> Option<FrontMatter<'_>> {
-    let after = text.strip_prefix("---\n")?;
-    let mut offset = 0;
-    for line in after.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some(FrontMatter { block: &after[..offset], rest: &after[offset + line.len()..] });
-        }
-        offset += line.len();
-    }
-    None
+    let found = front_matter::split(text).filter(|found| found.opening.len() == OPENING)?;
+    Some(FrontMatter { block: found.block, rest: found.rest? })
 }
 
 impl FrontMatter<'_> {
@@ -237,11 +230,6 @@ pub(crate) fn replace(text: &str, key: &str, value: &str) -> Option<String> {
 /// Returns the rest of a text behind its front matter; the whole text when it has none.
 pub(crate) fn without(text: &str) -> &str {
     split(text).map_or(text, |front| front.rest)
-}
-
-/// Returns whether a line of a text is the opening marker.
-pub(crate) fn begins(text: &str) -> bool {
-    first_line(text).0.trim_end() == "---"
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! Reading accepts every comment in every file, so headers that v0.30 wrote (`<!-- -->` on line 1 of any
 //! file, `# …` inside front matter) are found. The fingerprints in it are of the file's text without the header line.
 
+use brigade_core::front_matter::{FrontMatter, split};
 use brigade_core::json::{compact_text, from_json};
 use brigade_core::{Json, StoredFingerprint};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -147,8 +148,8 @@ pub(crate) fn place(body: &str, comment: Comment) -> (usize, Comment) {
 
 /// Finds the header in a text with line feeds alone.
 pub(crate) fn find(text: &str) -> Option<Managed> {
-    if front_matter::begins(text) {
-        return find_in_front_matter(text);
+    if let Some(front) = split(text) {
+        return find_in_front_matter(&front);
     }
     let mut offset = 0;
     for index in 0..=PROLOGUE {
@@ -165,18 +166,14 @@ pub(crate) fn find(text: &str) -> Option<Managed> {
     None
 }
 
-fn find_in_front_matter(text: &str) -> Option<Managed> {
-    let (_, mut rest) = first_line(text);
-    while !rest.is_empty() {
-        let start = text.len() - rest.len();
-        let (line, after) = first_line(rest);
-        if line.trim_end() == "---" {
-            return None;
+fn find_in_front_matter(front: &FrontMatter<'_>) -> Option<Managed> {
+    let mut start = front.opening.len();
+    for line in front.block.split_inclusive('\n') {
+        let end = start + line.len();
+        if let Some((header, comment)) = parse_line(line.trim_end_matches('\n'), &[Comment::Hash]) {
+            return Some(Managed { header, comment, start, end });
         }
-        if let Some((header, comment)) = parse_line(line, &[Comment::Hash]) {
-            return Some(Managed { header, comment, start, end: text.len() - after.len() });
-        }
-        rest = after;
+        start = end;
     }
     None
 }

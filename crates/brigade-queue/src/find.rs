@@ -6,7 +6,6 @@ use brigade_call::{Call, Step};
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
 use brigade_core::{ErrorKind, IdPrefix, NextStep, RunId};
-use brigade_fs::{Fs, ReadFile, RelPath};
 use brigade_policy::Failure;
 
 use crate::{
@@ -82,25 +81,6 @@ impl View<'_> {
 }
 
 impl MeantRun {
-    /// Opens the log of a stream, and returns its path.
-    ///
-    /// # Errors
-    /// Fails if the log is gone, or on a disk error.
-    pub fn open_log(&self, fs: &dyn Fs, stream: &str) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
-        let path: RelPath = self
-            .log(stream)
-            .parse()
-            .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))?;
-        match fs.open(&path) {
-            Ok(file) => Ok((path, file)),
-            Err(error) if error.is_not_found() => {
-                let message = format!("the log of run {} is not there any more", escape_terminal(self.id()));
-                Err(Failure::new(ErrorKind::NotFound, message))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Returns the receipt.
     ///
     /// # Errors

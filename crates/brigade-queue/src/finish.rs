@@ -19,8 +19,8 @@ use crate::host::Host;
 use crate::outcome::Outcome;
 use crate::queue::{Finished, checkpoint_of};
 use crate::store::{
-    CallQuery, ChainEnd, Checkpoints, FoundReceipt, InLedger, Order, Snapshot, StoredCall, StoredCheckpoint,
-    StoredReceipt, Taken, Transaction, receipt_name,
+    CallQuery, Checkpoints, FoundReceipt, NewReceipt, Order, Recorded, Snapshot, StoredCall,
+    StoredCheckpoint, StoredReceipt, Taken, Transaction, receipt_name,
 };
 
 /// Returns the end of a run that its receipt describes.
@@ -103,8 +103,8 @@ pub(crate) fn kept_outcome(stored: &StoredCall, host: &dyn Host) -> Option<Outco
 /// Lists the stored calls whose runner is gone.
 pub(crate) fn abandoned(snapshot: &dyn Snapshot, host: &dyn Host) -> Result<Vec<StoredCall>, QueueError> {
     let mut found = Vec::new();
-    let query = CallQuery { status: Some(CallStatus::Running), order: Order::Oldest };
-    snapshot.calls(&query, &mut |stored| {
+    let query = CallQuery::List { status: Some(&CallStatus::Running), order: Order::Oldest };
+    snapshot.each_call(&query, &mut |stored| {
         if is_abandoned(&stored, host) {
             found.push(stored);
         }
@@ -173,11 +173,10 @@ pub(crate) fn finish(
     }
     // Validate the receipt before anything is stored.
     run_end(&receipt, String::new(), None, now).map_err(bad)?;
-    let (receipt, known) = transaction.add_receipt(&receipt, Taken::Refuse)?;
-    let (call, chain) = record(transaction, stored, &receipt, known, &created, now)?;
+    let recorded = transaction.record(NewReceipt::Unstored(&receipt, Taken::Refuse))?;
+    let call = end_by(transaction, stored, &recorded, &created, now)?;
+    let Recorded { receipt, chain, .. } = recorded;
     tracing::debug!(
-        call = %call.call.id,
-        run = %run,
         status = receipt.receipt.status().as_str(),
         checkpoints = created.len(),
         "the run was recorded"
@@ -185,24 +184,23 @@ pub(crate) fn finish(
     Ok(Finished { call, receipt, checkpoints: created, chain })
 }
 
-/// Records a stored receipt in the ledger and in the call.
-fn record(
+/// Ends a call by the receipt of its run.
+fn end_by(
     transaction: &mut dyn Transaction,
     stored: StoredCall,
-    receipt: &StoredReceipt,
-    known: InLedger,
+    recorded: &Recorded,
     created: &[StoredCheckpoint],
     now: Timestamp,
-) -> Result<(StoredCall, ChainEnd), QueueError> {
-    let (link, chain) = transaction.enter(receipt, known)?;
-    let run_end = run_end(&receipt.receipt, receipt.name(), Some(link), now).map_err(|reason| {
+) -> Result<StoredCall, QueueError> {
+    let Recorded { receipt, link, .. } = recorded;
+    let run_end = run_end(&receipt.receipt, receipt.name(), Some(link.clone()), now).map_err(|reason| {
         let run = stored.call.claim.as_ref().map(|claim| claim.run_id.clone());
         run.map_or(QueueError::NoSuchCall(stored.call.id.clone()), |run| QueueError::BadReceipt {
             run,
             reason,
         })
     })?;
-    Ok((end(transaction, stored, run_end, created)?, chain))
+    end(transaction, stored, run_end, created)
 }
 
 /// Writes the end of a run to its call. The receipt is already in the ledger.
@@ -249,8 +247,8 @@ pub(crate) fn from_receipt(
     let Some(receipt) = receipt.filter(of_call) else { return Ok(None) };
     run_again(&mut stored, run.clone(), receipt.receipt.started_at());
     let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
-    let (stored, _) = record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
-    Ok(Some(stored))
+    let recorded = transaction.record(NewReceipt::Stored(Box::new(receipt)))?;
+    end_by(transaction, stored, &recorded, &created, now).map(Some)
 }
 
 /// Marks the checkpoints that were approved before this run as resumed by it.
@@ -300,19 +298,25 @@ fn record_one(
     }
     let found = transaction.snapshot().receipt(run.as_str())?;
     let is_end = |found: &StoredReceipt| run_end(&found.receipt, String::new(), None, now).is_ok();
-    let receipt = match found.and_then(FoundReceipt::good).filter(is_end) {
-        Some(receipt) => receipt,
+    let recorded = match found.and_then(FoundReceipt::good).filter(is_end) {
+        Some(receipt) => transaction.record(NewReceipt::Stored(Box::new(receipt)))?,
         None => {
             let receipt = match kept_outcome(&stored, host) {
                 Some(outcome) => with_stored_checkpoints(transaction, outcome)?,
                 None => interrupted_receipt(host, &stored, &run, now),
             };
-            transaction.add_receipt(&receipt, Taken::SetAside)?.0
+            transaction.record(NewReceipt::Unstored(&receipt, Taken::SetAside))?
         }
     };
-    let created = checkpoints_of(transaction.snapshot(), &receipt.receipt)?;
-    tracing::info!(call = %stored.call.id, run = %run, status = receipt.receipt.status().as_str(), "a run without a runner is recorded");
-    record(transaction, stored, &receipt, InLedger::Perhaps, &created, now)?;
+    let receipt = &recorded.receipt.receipt;
+    let created = checkpoints_of(transaction.snapshot(), receipt)?;
+    tracing::info!(
+        call = %stored.call.id,
+        run = %run,
+        status = receipt.status().as_str(),
+        "a run without a runner is recorded"
+    );
+    end_by(transaction, stored, &recorded, &created, now)?;
     host.forget_outcome(&run);
     Ok(())
 }

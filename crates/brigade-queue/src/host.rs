@@ -8,6 +8,7 @@ use brigade_core::RunId;
 use brigade_fs::Fs;
 use brigade_process::ProcessIdentity;
 
+use crate::journal::{forget_outcome, kept_outcome};
 use crate::outcome::Outcome;
 use crate::running::this_runner;
 
@@ -71,10 +72,10 @@ impl Host for ThisHost {
     }
 
     fn outcome(&self, run: &RunId) -> Option<Outcome> {
-        Outcome::of_run(&*self.fs, run)
+        kept_outcome(&*self.fs, run)
     }
 
     fn forget_outcome(&self, run: &RunId) {
-        Outcome::forget(&*self.fs, run);
+        forget_outcome(&*self.fs, run);
     }
 }

@@ -7,6 +7,7 @@ mod checkpoints;
 mod kind;
 mod layout;
 mod line;
+mod outcomes;
 mod receipts;
 mod reconcile;
 mod snapshot;
@@ -15,18 +16,22 @@ mod verify;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brigade_call::{Checkpoint, LedgerLink, Receipt};
+use brigade_call::Checkpoint;
 use brigade_core::Timestamp;
 use brigade_fs::{Fs, Late};
 use brigade_journal::{BatchMark, Damage, Journal, LedgerEnd, State, Writer};
 
 pub use check::{Check, Compaction};
 pub use layout::TOOLS;
+pub(crate) use line::write_shown;
+pub use outcomes::{Reserved, left_outcomes};
+pub(crate) use outcomes::{forget_outcome, kept_outcome};
 
 use crate::error::QueueError;
 use crate::store::{
-    ChainEnd, InLedger, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
+    Durability, NewReceipt, Recorded, Snapshot, Store, StoredCall, StoredCheckpoint, Transaction,
 };
+use receipts::InLedger;
 
 /// The store of a workspace, in `.brigade/tools`.
 ///
@@ -58,7 +63,7 @@ impl JournalStore {
         JournalStore { journal, holder: holder.into(), lock_timeout, known: Mutex::default(), late: None }
     }
 
-    /// Sets what writes [what is synced later](Store::begin_late). The caller syncs it.
+    /// Sets what writes [what is durable soon](Durability::Soon). The caller syncs it.
     #[must_use]
     pub fn with_late(self, late: Arc<Late>) -> JournalStore {
         JournalStore { late: Some(late), ..self }
@@ -123,7 +128,7 @@ impl JournalStore {
     /// Fails on a disk error. The state is then unchanged.
     pub fn compact(&self, now: Timestamp) -> Result<Compaction, QueueError> {
         *self.known() = Known::default();
-        let mut transaction = self.transaction(now, None)?;
+        let mut transaction = self.transaction(now, Durability::AtOnce)?;
         let rewrite = transaction.writer().compact(now)?;
         Ok(Compaction {
             is_adoption: rewrite.is_adoption,
@@ -138,8 +143,9 @@ impl JournalStore {
     fn transaction(
         &self,
         now: Timestamp,
-        late: Option<&Arc<Late>>,
+        durability: Durability,
     ) -> Result<JournalTransaction<'_>, QueueError> {
+        let late = self.late.as_ref().filter(|_| durability == Durability::Soon);
         let holder = format!("{}, since {now}", self.holder);
         let (mut ledger, mut is_recovered) = (None, false);
         let known = || {
@@ -182,12 +188,8 @@ impl Store for JournalStore {
         Ok(self.load()?)
     }
 
-    fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
-        Ok(Box::new(self.transaction(now, None)?))
-    }
-
-    fn begin_late(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
-        Ok(Box::new(self.transaction(now, self.late.as_ref())?))
+    fn begin(&self, now: Timestamp, durability: Durability) -> Result<Box<dyn Transaction + '_>, QueueError> {
+        Ok(Box::new(self.transaction(now, durability)?))
     }
 }
 
@@ -276,22 +278,14 @@ impl Transaction for JournalTransaction<'_> {
         checkpoints::create(self.fs(), checkpoints)
     }
 
-    fn add_receipt(
-        &mut self,
-        receipt: &Receipt,
-        taken: Taken,
-    ) -> Result<(StoredReceipt, InLedger), QueueError> {
-        receipts::add(self.fs(), receipt, taken)
-    }
-
-    fn enter(
-        &mut self,
-        receipt: &StoredReceipt,
-        known: InLedger,
-    ) -> Result<(LedgerLink, ChainEnd), QueueError> {
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError> {
+        let (receipt, known) = match receipt {
+            NewReceipt::Unstored(receipt, taken) => receipts::add(self.fs(), receipt, taken)?,
+            NewReceipt::Stored(receipt) => (*receipt, InLedger::Perhaps),
+        };
         let mut end = self.ledger.take();
-        let entered = receipts::enter(self.state(), self.fs(), &mut end, receipt, known, self.now)?;
+        let (link, chain) = receipts::enter(self.state(), self.fs(), &mut end, &receipt, known, self.now)?;
         self.ledger = end;
-        Ok(entered)
+        Ok(Recorded { receipt, link, chain })
     }
 }

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod enqueue;
 mod error;
 mod find;
 mod finish;
@@ -40,23 +41,22 @@ mod store;
 mod texts;
 
 pub use brigade_journal::{Damage, Mending};
+pub use enqueue::{Enqueued, MakeCall, OnDuplicate};
 pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;
 pub use host::{Host, ThisHost};
-pub use journal::{Check, Compaction, JournalStore, TOOLS};
+pub use journal::{Check, Compaction, JournalStore, Reserved, TOOLS, left_outcomes};
 pub use listed::{CallFilter, ListedRun, RunFilter, RunPage};
 pub use meant::{MeantRun, OpenRun};
 pub use memory::MemoryStore;
-pub use outcome::{Outcome, Reserved, left_outcomes};
-pub use queue::{
-    CANDIDATES, Calls, Enqueued, Finished, LockedQueue, MakeCall, Match, OnDuplicate, Queue, Review, View,
-};
+pub use outcome::Outcome;
+pub use queue::{CANDIDATES, Calls, Finished, LockedQueue, Match, Queue, Review, View};
 pub use report::{Answer, BrokenReceipt, LedgerFinding};
 pub use running::this_runner;
 pub use store::{
-    BadCheckpoint, BadReceipt, CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt,
-    ExaminedRun, Finding, FoundCall, FoundListed, FoundReceipt, InLedger, ListedCall, Order, Records,
-    RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction,
-    Verification, receipt_name,
+    BadCheckpoint, BadReceipt, CallQuery, CallRecord, Chain, ChainEnd, CheckpointList, Checkpoints, Detail,
+    Durability, ExaminedReceipt, ExaminedRun, Finding, FoundCall, FoundReceipt, FoundRecord, NewReceipt,
+    Order, ReceiptQuery, Recorded, Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint,
+    StoredReceipt, Taken, Tampering, Transaction, Verification, receipt_name,
 };

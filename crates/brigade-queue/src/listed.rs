@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use brigade_call::{Call, CallStatus, Receipt, RunStatus};
 use brigade_core::IdPrefix;
 
-use crate::store::receipt_name;
+use crate::store::{Detail, ReceiptQuery, receipt_name};
 use crate::{BadReceipt, Calls, Chain, FoundCall, QueueError, View};
 
 /// Which calls to list.
@@ -60,9 +60,6 @@ pub struct RunFilter {
     /// Only those that come after this run in the list, so older ones: for the next page.
     pub before: Option<IdPrefix>,
 }
-
-/// What a list looks at in each receipt, besides what makes it one.
-const LISTED_KEYS: &[&str] = &["tool_id", "started_at", "completed_at"];
 
 /// A run of a list, before its receipt is read for it.
 #[derive(Clone, Debug)]
@@ -151,7 +148,7 @@ fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<Ba
     }
     // Keeps only the sort keys of a long history.
     let found: Mutex<(Vec<ListedRun>, Vec<BadReceipt>)> = Mutex::default();
-    view.examine_runs(LISTED_KEYS, Chain::Trust, &|receipt| {
+    view.examine_runs(Detail::Listed, Chain::Trust, &|receipt| {
         let listed = receipt.map(|found| ListedRun::of(&found.receipt, &found.stored_id));
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         match listed {
@@ -165,6 +162,6 @@ fn listed_runs(view: &View<'_>, wanted: usize) -> Result<(Vec<ListedRun>, Vec<Ba
         right.sort_key.cmp(&left.sort_key).then_with(|| name(left).cmp(&name(right)))
     });
     bad.sort_unstable_by(|left, right| left.place.cmp(&right.place));
-    bad.extend(view.snapshot().misplaced_receipts()?);
+    bad.extend(view.snapshot().receipts(&ReceiptQuery::Misplaced)?.errors);
     Ok((runs, bad))
 }

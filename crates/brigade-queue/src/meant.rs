@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use brigade_call::{Call, CallStatus, RUNS};
+use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Fingerprint, IdPrefix, Resolved};
 
-use crate::queue::duplicate_of;
+use crate::enqueue::duplicate_of;
+use crate::store::CallQuery;
 use crate::{CANDIDATES, Calls, FoundReceipt, Match, QueueError, Records, StoredCall, StoredReceipt, View};
 
 /// The maximum number of calls with a prefix that are examined for a step.
@@ -47,13 +48,12 @@ impl MeantRun {
         }
     }
 
-    /// Returns the path of a log, relative to the workspace. It lies beside the receipt, whatever the receipt says.
-    pub fn log(&self, stream: &str) -> String {
-        let name = match self {
-            MeantRun::Over(stored) => format!("{RUNS}/{}", stored.stored_id),
-            MeantRun::Running(run) | MeantRun::Abandoned(run) => format!("{RUNS}/{}", run.run_id),
-        };
-        format!("{name}.{stream}.log")
+    /// Returns the id that its receipt is or will be stored under, whatever the receipt says. Its logs have it, too.
+    pub fn stored_id(&self) -> &str {
+        match self {
+            MeantRun::Over(stored) => &stored.stored_id,
+            MeantRun::Running(run) | MeantRun::Abandoned(run) => &run.run_id,
+        }
     }
 }
 
@@ -192,10 +192,13 @@ impl View<'_> {
         let is_one = |stored: &StoredCall| {
             stored.call.tool_id == tool_id && stored.call.id != *except && stored.call.was_approved()
         };
-        for id in self.snapshot().last_approved(tool_id)? {
-            if let Some(stored) = self.call(&id)?.filter(is_one) {
-                return Ok(Some(stored));
-            }
+        let mut last = None;
+        self.each_as_it_stands(&CallQuery::LastApproved(tool_id), &mut |stored| {
+            last = Some(stored).filter(is_one);
+            if last.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if last.is_some() {
+            return Ok(last);
         }
         let recent = self.receipts(RECENT)?.receipts;
         for run in recent.iter().filter(|run| run.receipt.tool_id() == tool_id) {

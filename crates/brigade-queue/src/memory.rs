@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brigade_call::{ApprovedBy, Call, CallStatus, Checkpoint, LedgerLink, Receipt};
+use brigade_call::{ApprovedBy, CallStatus, Checkpoint, LedgerLink, Receipt};
 use brigade_core::{CallId, Fingerprint, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::queue::checkpoint_of;
 use crate::store::{
-    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedReceipt, ExaminedRun, Finding,
-    FoundCall, FoundReceipt, InLedger, Order, Records, RunList, Snapshot, Store, StoredCall,
-    StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
+    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedReceipt,
+    ExaminedRun, Finding, FoundRecord, NewReceipt, Order, ReceiptQuery, Recorded, Records, RunList, Snapshot,
+    Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Tampering, Transaction, Verification,
 };
 
 /// Keeps calls, receipts and checkpoints in memory. Clones share them.
@@ -61,7 +61,11 @@ impl Store for MemoryStore {
         Ok(Arc::new(Moment(self.kept())))
     }
 
-    fn begin(&self, _now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
+    fn begin(
+        &self,
+        _now: Timestamp,
+        _durability: Durability,
+    ) -> Result<Box<dyn Transaction + '_>, QueueError> {
         let writer = locked(&self.shared.writer);
         Ok(Box::new(MemoryTransaction { moment: Moment(self.kept()), shared: &self.shared, _writer: writer }))
     }
@@ -74,8 +78,8 @@ fn created(stored: &StoredCall) -> i64 {
     stored.call.created_at.map_or(i64::MAX, Timestamp::unix_micros)
 }
 
-fn some_members(receipt: &Receipt, members: &[&str]) -> Receipt {
-    let is_wanted = |key: &str| ["id", "call_id", "status"].contains(&key) || members.contains(&key);
+fn some_members(receipt: &Receipt, detail: Detail) -> Receipt {
+    let is_wanted = |key: &str| ["id", "call_id", "status"].contains(&key) || detail.members().contains(&key);
     let mut document = receipt.to_members();
     document.retain(|key, _| is_wanted(key));
     Receipt::from_json(Json::Object(document)).expect("it has the members that make it a receipt")
@@ -90,42 +94,75 @@ fn add_up(words: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
 }
 
 impl Snapshot for Moment {
-    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
-        Ok(self.0.calls.get(id).cloned())
-    }
-
-    fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
-        let is_wanted =
-            |stored: &&StoredCall| query.status.as_ref().is_none_or(|status| stored.call.status == *status);
-        let mut calls: Vec<&StoredCall> = self.0.calls.values().filter(is_wanted).collect();
-        match query.order {
-            Order::Queued => calls.sort_by_key(|stored| stored.sequence),
-            Order::Newest => calls.sort_by_key(|stored| Reverse(stored.sequence)),
-            Order::Oldest => calls.sort_by_key(|stored| (created(stored), stored.sequence)),
+    fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
+        let all = self.0.calls.values();
+        let mut calls: Vec<&StoredCall> = match *query {
+            CallQuery::Id(id) => self.0.calls.get(id).into_iter().collect(),
+            CallQuery::List { status: None, .. } | CallQuery::Shown => all.collect(),
+            CallQuery::List { status: Some(status), .. } => {
+                all.filter(|stored| stored.call.status == *status).collect()
+            }
+            CallQuery::Similar(call) => {
+                use CallStatus::{Approved, Pending, Rejected};
+                let may_count = |stored: &&StoredCall| {
+                    stored.call.tool_id == call.tool_id
+                        && matches!(stored.call.status, Pending | Approved | Rejected)
+                };
+                all.filter(may_count).collect()
+            }
+            CallQuery::LastApproved(tool_id) => {
+                let is_one = |stored: &&StoredCall| {
+                    let by = stored.call.approval.as_ref().map(|approval| &approval.by);
+                    stored.call.tool_id == tool_id && by.is_some_and(ApprovedBy::is_person)
+                };
+                all.filter(is_one).collect()
+            }
+        };
+        match *query {
+            CallQuery::List { order: Order::Newest, .. } => {
+                calls.sort_by_key(|stored| Reverse(stored.sequence));
+            }
+            CallQuery::List { order: Order::Oldest, .. } => {
+                calls.sort_by_key(|stored| (created(stored), stored.sequence));
+            }
+            CallQuery::LastApproved(_) => {
+                calls.sort_by_key(|stored| Reverse((stored.call.reviewed_at, stored.sequence)));
+            }
+            _ => calls.sort_by_key(|stored| stored.sequence),
         }
-        let _ = calls.into_iter().try_for_each(|stored| found(stored.clone()));
+        let _ = calls.into_iter().try_for_each(|stored| found(stored.clone().into()));
         Ok(())
     }
 
-    fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
-        let may_count = |stored: &&StoredCall| {
-            let status = &stored.call.status;
-            stored.call.tool_id == call.tool_id
-                && matches!(status, CallStatus::Pending | CallStatus::Approved | CallStatus::Rejected)
+    fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError> {
+        let of_memory = &self.0.receipts;
+        let receipts = match *query {
+            ReceiptQuery::Run(run) => of_memory.get(run).cloned().into_iter().collect(),
+            ReceiptQuery::Newest(limit) => {
+                let mut receipts: Vec<&StoredReceipt> = of_memory.values().collect();
+                receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
+                receipts.into_iter().take(limit).cloned().collect()
+            }
+            ReceiptQuery::Misplaced => Vec::new(),
         };
-        let mut similar: Vec<StoredCall> = self.0.calls.values().filter(may_count).cloned().collect();
-        similar.sort_by_key(|stored| stored.sequence);
-        Ok(similar)
+        Ok(RunList { receipts, errors: Vec::new() })
     }
 
-    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError> {
-        let is_one = |stored: &&StoredCall| {
-            let by = stored.call.approval.as_ref().map(|approval| &approval.by);
-            stored.call.tool_id == tool_id && by.is_some_and(ApprovedBy::is_person)
-        };
-        let mut approved: Vec<&StoredCall> = self.0.calls.values().filter(is_one).collect();
-        approved.sort_by_key(|stored| Reverse((stored.call.reviewed_at, stored.sequence)));
-        Ok(approved.into_iter().map(|stored| stored.call.id.clone()).collect())
+    fn examine(
+        &self,
+        chain: Chain,
+        found: Option<(Detail, &ExaminedRun<'_>)>,
+    ) -> Result<Verification, QueueError> {
+        if let Some((detail, found)) = found {
+            for stored in self.0.receipts.values() {
+                let receipt = some_members(&stored.receipt, detail);
+                found(Ok(ExaminedReceipt { receipt, stored_id: stored.stored_id.clone() }));
+            }
+        }
+        match chain {
+            Chain::From(first) => Ok(self.verify(first)),
+            Chain::Trust => Ok(Verification::default()),
+        }
     }
 
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
@@ -163,34 +200,24 @@ impl Snapshot for Moment {
         })
     }
 
-    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
-        Ok(self.0.receipts.get(run).cloned().map(|stored| FoundReceipt::Good(Box::new(stored))))
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
+        let recorded = self.0.calls.values().flat_map(|stored| stored.checkpoints.values());
+        let mut found: Vec<Checkpoint> = match which {
+            Checkpoints::Known => recorded.filter_map(checkpoint_of).collect(),
+            Checkpoints::AddedFor(run) => {
+                self.0.checkpoints.values().filter(|checkpoint| checkpoint.run_id == run).cloned().collect()
+            }
+        };
+        found.sort_by_key(|checkpoint| Reverse(checkpoint.created_at));
+        Ok(CheckpointList {
+            checkpoints: found.into_iter().map(StoredCheckpoint::recorded).collect(),
+            errors: Vec::new(),
+        })
     }
+}
 
-    fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
-        let mut receipts: Vec<&StoredReceipt> = self.0.receipts.values().collect();
-        receipts.sort_by_cached_key(|stored| Reverse(stored.receipt.sort_key()));
-        receipts.truncate(limit);
-        Ok(RunList { receipts: receipts.into_iter().cloned().collect(), errors: Vec::new() })
-    }
-
-    fn examine(
-        &self,
-        members: &[&str],
-        chain: Chain,
-        found: &ExaminedRun<'_>,
-    ) -> Result<Verification, QueueError> {
-        for stored in self.0.receipts.values() {
-            let receipt = some_members(&stored.receipt, members);
-            found(Ok(ExaminedReceipt { receipt, stored_id: stored.stored_id.clone() }));
-        }
-        match chain {
-            Chain::Check => self.verify(1),
-            Chain::Trust => Ok(Verification::default()),
-        }
-    }
-
-    fn verify(&self, from: u64) -> Result<Verification, QueueError> {
+impl Moment {
+    fn verify(&self, from: u64) -> Verification {
         let Kept { calls, receipts, ledger, .. } = &*self.0;
         // Only the writer changes memory, so a missing entry can only belong to a run that is just being recorded.
         let is_running = |run: &str| {
@@ -208,27 +235,12 @@ impl Snapshot for Moment {
             detail: "it has no ledger entry",
         });
         let last = ledger.len() as u64;
-        Ok(Verification {
+        Verification {
             checked: (last + 1).saturating_sub(from.max(1)),
             findings: findings.collect(),
             last,
             is_unadopted: false,
-        })
-    }
-
-    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
-        let recorded = self.0.calls.values().flat_map(|stored| stored.checkpoints.values());
-        let mut found: Vec<Checkpoint> = match which {
-            Checkpoints::Known => recorded.filter_map(checkpoint_of).collect(),
-            Checkpoints::AddedFor(run) => {
-                self.0.checkpoints.values().filter(|checkpoint| checkpoint.run_id == run).cloned().collect()
-            }
-        };
-        found.sort_by_key(|checkpoint| Reverse(checkpoint.created_at));
-        Ok(CheckpointList {
-            checkpoints: found.into_iter().map(StoredCheckpoint::recorded).collect(),
-            errors: Vec::new(),
-        })
+        }
     }
 }
 
@@ -244,6 +256,31 @@ impl MemoryTransaction<'_> {
         let changed = change(Arc::make_mut(&mut self.moment.0));
         *locked(&self.shared.kept) = self.moment.0.clone();
         changed
+    }
+
+    /// Stores a receipt, unless it is stored.
+    fn store(&mut self, receipt: &Receipt, taken: Taken) -> Result<StoredReceipt, QueueError> {
+        let run = receipt.id().to_owned();
+        let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());
+        if let Some(existing) = self.moment.0.receipts.get(&run) {
+            if existing.sha256 == sha256 {
+                return Ok(existing.clone());
+            }
+            if taken == Taken::Refuse {
+                let run: Result<RunId, _> = run.parse();
+                return Err(run.map_or_else(
+                    |_| QueueError::Store("a run's id is not an id".to_owned()),
+                    QueueError::RunTaken,
+                ));
+            }
+        }
+        let stored = StoredReceipt { receipt: receipt.clone(), stored_id: run.clone(), sha256 };
+        self.change(|kept| {
+            if let Some(other) = kept.receipts.insert(run.clone(), stored.clone()) {
+                kept.receipts.insert(format!("{run}.quarantine-{}", kept.receipts.len()), other);
+            }
+        });
+        Ok(stored)
     }
 }
 
@@ -283,39 +320,11 @@ impl Transaction for MemoryTransaction<'_> {
         }))
     }
 
-    fn add_receipt(
-        &mut self,
-        receipt: &Receipt,
-        taken: Taken,
-    ) -> Result<(StoredReceipt, InLedger), QueueError> {
-        let run = receipt.id().to_owned();
-        let sha256 = Fingerprint::of_bytes(&receipt.to_bytes());
-        if let Some(existing) = self.moment.0.receipts.get(&run) {
-            if existing.sha256 == sha256 {
-                return Ok((existing.clone(), InLedger::Perhaps));
-            }
-            if taken == Taken::Refuse {
-                let run: Result<RunId, _> = run.parse();
-                return Err(run.map_or_else(
-                    |_| QueueError::Store("a run's id is not an id".to_owned()),
-                    QueueError::RunTaken,
-                ));
-            }
-        }
-        let stored = StoredReceipt { receipt: receipt.clone(), stored_id: run.clone(), sha256 };
-        self.change(|kept| {
-            if let Some(other) = kept.receipts.insert(run.clone(), stored.clone()) {
-                kept.receipts.insert(format!("{run}.quarantine-{}", kept.receipts.len()), other);
-            }
-        });
-        Ok((stored, InLedger::No))
-    }
-
-    fn enter(
-        &mut self,
-        receipt: &StoredReceipt,
-        _known: InLedger,
-    ) -> Result<(LedgerLink, ChainEnd), QueueError> {
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError> {
+        let receipt = match receipt {
+            NewReceipt::Unstored(receipt, taken) => self.store(receipt, taken)?,
+            NewReceipt::Stored(receipt) => *receipt,
+        };
         let run = receipt.receipt.id();
         let known = self.moment.0.ledger.iter().position(|entered| entered == run);
         let place = match known {
@@ -325,6 +334,7 @@ impl Transaction for MemoryTransaction<'_> {
                 kept.ledger.len() - 1
             }),
         };
-        Ok((LedgerLink { sequence: place as u64 + 1, sha256: receipt.sha256 }, ChainEnd::Whole))
+        let link = LedgerLink { sequence: place as u64 + 1, sha256: receipt.sha256 };
+        Ok(Recorded { receipt, link, chain: ChainEnd::Whole })
     }
 }

@@ -1,25 +1,21 @@
-//! The rules of the queue, independent of the store: which calls are duplicates, how decisions, runs and answers change
-//! a call, and what happens to runs whose runner is gone.
+//! The rules of the queue, independent of the store: how decisions, runs and answers change a call, and what happens to
+//! runs whose runner is gone.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_call::{
-    ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Duplicate, Receipt, RecordVersion, Replan,
-    WrongStep, find_duplicate,
-};
-use brigade_core::{CallId, CheckpointId, IdPrefix, Json, Object, RunId, Timestamp};
+use brigade_call::{ApprovedBy, Binding, Call, CallStatus, Checkpoint, Claim, Receipt, Replan, WrongStep};
+use brigade_core::{CallId, CheckpointId, IdPrefix, Json, RunId, Timestamp};
 
 use crate::error::QueueError;
 use crate::finish::{self, as_it_stands, is_abandoned};
 use crate::host::Host;
 use crate::report::Answer;
 use crate::store::{
-    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundReceipt, Order,
-    Records, RunList, Snapshot, Store, StoredCall, StoredCheckpoint, StoredReceipt, Taken, Transaction,
-    Verification,
+    CallQuery, Chain, ChainEnd, CheckpointList, Checkpoints, Detail, Durability, ExaminedRun, FoundCall,
+    FoundReceipt, NewReceipt, Order, ReceiptQuery, Records, RunList, Snapshot, Store, StoredCall,
+    StoredCheckpoint, StoredReceipt, Taken, Transaction, Verification,
 };
 
 /// The maximum number of candidates listed for an ambiguous prefix.
@@ -45,47 +41,6 @@ pub enum Calls {
     Of(CallStatus),
 }
 
-/// Whether a call is queued if it is a duplicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDuplicate {
-    /// Do not queue it if an equivalent call is waiting for its decision or run, or was rejected.
-    Skip,
-    /// Queue it anyway, as for a replay.
-    Queue,
-}
-
-/// The result of queueing a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Enqueued {
-    /// The call is queued and durable.
-    Queued(Box<StoredCall>),
-    /// Nothing was stored, because this equivalent call is waiting for its decision or run.
-    Duplicate(Box<StoredCall>),
-    /// Nothing was stored, because this equivalent call was rejected.
-    Rejected(Box<StoredCall>),
-}
-
-impl Enqueued {
-    /// Returns the call, and why nothing was stored, if nothing was.
-    pub fn into_call(self) -> (StoredCall, Option<String>) {
-        match self {
-            Enqueued::Queued(call) => (*call, None),
-            Enqueued::Duplicate(call) => {
-                let reason = format!("a call that asks for the same is {}", call.call.status);
-                (*call, Some(reason))
-            }
-            Enqueued::Rejected(call) => {
-                let reason = "the same call was rejected; change its arguments or the tool's contract";
-                (*call, Some(reason.to_owned()))
-            }
-        }
-    }
-}
-
-/// Builds call number `n` of a batch. The given function returns whether an id is taken. Usually
-/// [`brigade_call::Plan::to_call`].
-pub type MakeCall<'a> = dyn FnMut(usize, &dyn Fn(&CallId) -> bool) -> Call + 'a;
-
 /// A user's decision about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Review {
@@ -101,6 +56,20 @@ pub enum Review {
     Hold(String),
     /// Takes an approval back, with a reason: somebody decides again.
     Reopen(String),
+}
+
+impl Review {
+    /// Returns its name for the log.
+    fn word(&self) -> &'static str {
+        match self {
+            Review::Approve(..) => "approve",
+            Review::Withdraw(_) => "withdraw",
+            Review::Replan(_) => "replan",
+            Review::Reject(_) => "reject",
+            Review::Hold(_) => "hold",
+            Review::Reopen(_) => "reopen",
+        }
+    }
 }
 
 /// A recorded run.
@@ -143,22 +112,20 @@ impl Queue {
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be written.
     pub fn lock(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
-        self.locked(self.store.begin(now)?, now)
+        self.locked(now, Durability::AtOnce)
     }
 
-    /// Like [`Queue::lock`], for records that [may be synced a little later](Store::begin_late).
+    /// Like [`Queue::lock`], for records that [may be synced a little later](Durability::Soon).
     ///
     /// # Errors
     /// Like [`Queue::lock`].
     pub fn lock_late(&self, now: Timestamp) -> Result<LockedQueue<'_>, QueueError> {
-        self.locked(self.store.begin_late(now)?, now)
+        self.locked(now, Durability::Soon)
     }
 
-    fn locked<'a>(
-        &'a self,
-        mut transaction: Box<dyn Transaction + 'a>,
-        now: Timestamp,
-    ) -> Result<LockedQueue<'a>, QueueError> {
+    fn locked(&self, now: Timestamp, durability: Durability) -> Result<LockedQueue<'_>, QueueError> {
+        let _span = tracing::debug_span!("begin", ?durability).entered();
+        let mut transaction = self.store.begin(now, durability)?;
         finish::record_abandoned(&mut *transaction, &*self.host, now)?;
         Ok(LockedQueue { transaction, host: self.host.clone() })
     }
@@ -224,21 +191,27 @@ impl View<'_> {
         self.hand_out(which, Order::Newest, found)
     }
 
+    /// Calls `found` with the current view of each call of a query until it breaks.
+    pub(crate) fn each_as_it_stands(
+        &self,
+        query: &CallQuery<'_>,
+        found: &mut FoundCall<'_>,
+    ) -> Result<(), QueueError> {
+        let mut trouble = None;
+        self.snapshot().each_call(query, &mut |stored| match self.as_it_stands(stored) {
+            Ok(stored) => found(stored),
+            Err(error) => {
+                trouble = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        trouble.map_or(Ok(()), Err)
+    }
+
     fn hand_out(&self, which: &Calls, order: Order, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
         let snapshot = self.snapshot();
         let Calls::Of(status) = which else {
-            let mut trouble = None;
-            snapshot.calls(
-                &CallQuery { status: None, order },
-                &mut |stored| match self.as_it_stands(stored) {
-                    Ok(stored) => found(stored),
-                    Err(error) => {
-                        trouble = Some(error);
-                        ControlFlow::Break(())
-                    }
-                },
-            )?;
-            return trouble.map_or(Ok(()), Err);
+            return self.each_as_it_stands(&CallQuery::List { status: None, order }, found);
         };
         let key = |stored: &StoredCall| match order {
             Order::Queued => (0, stored.sequence),
@@ -253,7 +226,7 @@ impl View<'_> {
         moved.sort_by_key(key);
         let mut moved = moved.into_iter().peekable();
         let mut is_over = false;
-        snapshot.calls(&CallQuery { status: Some(status.clone()), order }, &mut |stored| {
+        snapshot.each_call(&CallQuery::List { status: Some(status), order }, &mut |stored| {
             if is_abandoned(&stored, &*self.host) {
                 return ControlFlow::Continue(());
             }
@@ -289,18 +262,18 @@ impl View<'_> {
 
     /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
     pub fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
-        self.snapshot().receipts(limit)
+        self.snapshot().receipts(&ReceiptQuery::Newest(limit))
     }
 
-    /// Calls `found` with some members of every receipt, on several threads and in any order, and optionally checks the
-    /// chain.
+    /// Calls `found` with every receipt in this detail, on several threads and in any order, and optionally verifies
+    /// the chain.
     pub fn examine_runs(
         &self,
-        members: &[&str],
+        detail: Detail,
         chain: Chain,
         found: &ExaminedRun<'_>,
     ) -> Result<Verification, QueueError> {
-        self.snapshot().examine(members, chain, found)
+        self.snapshot().examine(chain, Some((detail, found)))
     }
 
     /// Returns the receipt of a run by its full id. It may be unreadable.
@@ -381,7 +354,7 @@ impl View<'_> {
 
     /// Verifies the chain of receipts from a ledger entry on (1 for all of it).
     pub fn verify(&self, from: u64) -> Result<Verification, QueueError> {
-        self.snapshot().verify(from)
+        self.snapshot().examine(Chain::From(from), None)
     }
 }
 
@@ -390,8 +363,7 @@ pub(crate) fn checkpoint_of(document: &Json) -> Option<Checkpoint> {
     Checkpoint::from_document(document.clone()).ok()
 }
 
-/// The queue while it is locked. Everything that a method returns is durable, or [soon
-/// is](Store::begin_late).
+/// The queue while it is locked. Everything that a method returns is durable, or [soon is](Durability::Soon).
 pub struct LockedQueue<'a> {
     pub(crate) transaction: Box<dyn Transaction + 'a>,
     host: Arc<dyn Host>,
@@ -401,62 +373,6 @@ impl LockedQueue<'_> {
     /// Reads the queue under the lock.
     pub fn view(&self) -> View<'_> {
         View { snapshot: Held::Lent(self.transaction.snapshot()), host: self.host.clone() }
-    }
-
-    /// Queues `count` calls in one durable write. Duplicates within the batch are found too.
-    ///
-    /// # Errors
-    /// Fails if an id is taken, or the store fails. No call of the batch is then acknowledged.
-    pub fn enqueue_all(
-        &mut self,
-        count: usize,
-        on_duplicate: OnDuplicate,
-        make: &mut MakeCall<'_>,
-    ) -> Result<Vec<Enqueued>, QueueError> {
-        self.transaction.prepare()?;
-        let snapshot = self.transaction.snapshot();
-        let mut batch = Batch::default();
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(count);
-        for number in 0..count {
-            let failed: RefCell<Option<QueueError>> = RefCell::new(None);
-            let is_taken = |id: &CallId| match snapshot.call(id) {
-                Ok(found) => found.is_some() || batch.by_id.contains_key(id),
-                Err(error) => {
-                    failed.replace(Some(error));
-                    false
-                }
-            };
-            let call = make(number, &is_taken);
-            let is_id_taken = is_taken(&call.id);
-            if let Some(error) = failed.into_inner() {
-                return Err(error);
-            }
-            if on_duplicate == OnDuplicate::Skip {
-                let existing = match batch.same_as(&call) {
-                    Some(place) => Some(Outcome::SameAs(place)),
-                    None => duplicate_of(snapshot, &call)?.map(Outcome::Stored),
-                };
-                if let Some(existing) = existing {
-                    outcomes.push(existing);
-                    continue;
-                }
-            }
-            if is_id_taken {
-                return Err(QueueError::IdTaken(call.id));
-            }
-            outcomes.push(Outcome::New(batch.calls.len()));
-            let (version, checkpoints) = (RecordVersion::Current, Object::new());
-            batch.push(StoredCall { call, version, sequence: 0, revision: 1, checkpoints });
-        }
-        let mut calls = batch.calls;
-        self.transaction.put(&mut calls)?;
-        tracing::debug!(queued = calls.len(), asked = count, "calls were queued");
-        let enqueued = |outcome| match outcome {
-            Outcome::Stored(enqueued) => enqueued,
-            Outcome::SameAs(place) => duplicate(calls[place].clone()),
-            Outcome::New(place) => Enqueued::Queued(Box::new(calls[place].clone())),
-        };
-        Ok(outcomes.into_iter().map(enqueued).collect())
     }
 
     /// Records a decision about the revision of a call that the user saw.
@@ -471,6 +387,7 @@ impl LockedQueue<'_> {
         review: Review,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
+        let _span = tracing::debug_span!("review", call = %id, decision = review.word()).entered();
         let mut stored = self.at_revision(id, revision)?;
         if let Review::Reject(reason) | Review::Withdraw(reason) = &review {
             self.void_checkpoints(&mut stored, reason, now);
@@ -498,6 +415,7 @@ impl LockedQueue<'_> {
         claim: Claim,
         now: Timestamp,
     ) -> Result<StoredCall, QueueError> {
+        let _span = tracing::debug_span!("claim", call = %id, run = %claim.run_id).entered();
         let stored = match self.at_revision(id, revision) {
             Err(changed @ QueueError::Changed { .. }) => {
                 let call = self.changeable(id)?.call;
@@ -522,7 +440,7 @@ impl LockedQueue<'_> {
             _ => call.claim(claim, now),
         };
         let stored = self.step(stored, step)?;
-        tracing::debug!(call = %id, run = %run, revision = stored.revision, "the call was claimed");
+        tracing::debug!(revision = stored.revision, "the call was claimed");
         Ok(stored)
     }
 
@@ -541,6 +459,7 @@ impl LockedQueue<'_> {
         receipt: &mut dyn FnMut(&[Checkpoint]) -> Receipt,
         now: Timestamp,
     ) -> Result<Finished, QueueError> {
+        let _span = tracing::debug_span!("finish", call = %id, run = %run).entered();
         let stored = self.changeable(id)?;
         finish::finish(&mut *self.transaction, stored, run, checkpoints, receipt, now)
     }
@@ -550,9 +469,7 @@ impl LockedQueue<'_> {
     /// # Errors
     /// Fails if the run has another receipt, or the store fails.
     pub fn record_attempt(&mut self, receipt: &Receipt) -> Result<StoredReceipt, QueueError> {
-        let (stored, known) = self.transaction.add_receipt(receipt, Taken::Refuse)?;
-        self.transaction.enter(&stored, known)?;
-        Ok(stored)
+        Ok(self.transaction.record(NewReceipt::Unstored(receipt, Taken::Refuse))?.receipt)
     }
 
     /// Records an answer to a checkpoint. Once all checkpoints of a call are approved, the call becomes resume-pending.
@@ -566,6 +483,7 @@ impl LockedQueue<'_> {
         answer: &Answer,
         now: Timestamp,
     ) -> Result<(StoredCheckpoint, StoredCall), QueueError> {
+        let _span = tracing::debug_span!("answer", checkpoint = %id).entered();
         let found = self.known_checkpoint(id)?;
         let not_waiting =
             || QueueError::NotWaiting { id: id.clone(), call: found.checkpoint.call_id.clone() };
@@ -593,7 +511,7 @@ impl LockedQueue<'_> {
         let all_approved = finish::are_approved(&stored);
         let step = |call: Call| if all_approved { call.ready_to_resume(now) } else { Ok(call) };
         let stored = self.step(stored, step)?;
-        tracing::debug!(checkpoint = %id, call = %call_id, all_approved, "a checkpoint was answered");
+        tracing::debug!(call = %call_id, all_approved, "a checkpoint was answered");
         Ok((StoredCheckpoint { checkpoint: answered, differs: Vec::new(), ..found }, stored))
     }
 
@@ -635,58 +553,7 @@ impl LockedQueue<'_> {
     }
 }
 
-/// Finds a stored call that is equivalent to a new one.
-pub(crate) fn duplicate_of(snapshot: &dyn Snapshot, new: &Call) -> Result<Option<Enqueued>, QueueError> {
-    let candidates = snapshot.similar_calls(new)?;
-    let found = match find_duplicate(candidates.iter().map(|stored| &stored.call), new) {
-        Duplicate::No => return Ok(None),
-        Duplicate::Queued(id) | Duplicate::Rejected(id) => id,
-    };
-    let stored = candidates.into_iter().find(|stored| stored.call.id == found);
-    Ok(stored.map(duplicate))
-}
-
 /// Returns whether a runner may claim calls with this status.
 fn may_run(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Approved | CallStatus::ResumePending)
-}
-
-fn duplicate(stored: StoredCall) -> Enqueued {
-    if stored.call.status == CallStatus::Rejected {
-        Enqueued::Rejected(Box::new(stored))
-    } else {
-        Enqueued::Duplicate(Box::new(stored))
-    }
-}
-
-/// The outcome for one call of a batch.
-enum Outcome {
-    /// An equivalent call is stored already.
-    Stored(Enqueued),
-    /// It is equivalent to the call at this index of the batch.
-    SameAs(usize),
-    /// It is the call at this index of the batch.
-    New(usize),
-}
-
-/// The calls of a batch that are not written yet.
-#[derive(Default)]
-struct Batch {
-    calls: Vec<StoredCall>,
-    by_id: HashMap<CallId, usize>,
-    by_fingerprint: HashMap<String, usize>,
-}
-
-impl Batch {
-    fn same_as(&self, new: &Call) -> Option<usize> {
-        self.by_fingerprint.get(new.call_fingerprint.as_ref()?).copied()
-    }
-
-    fn push(&mut self, stored: StoredCall) {
-        self.by_id.insert(stored.call.id.clone(), self.calls.len());
-        if let Some(fingerprint) = &stored.call.call_fingerprint {
-            self.by_fingerprint.entry(fingerprint.clone()).or_insert(self.calls.len());
-        }
-        self.calls.push(stored);
-    }
 }

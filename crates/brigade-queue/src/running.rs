@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use brigade_call::{Call, CallStatus, Claim, Receipt, RecordVersion, Runner, is_of_execution};
-use brigade_core::{ErrorKind, Hint, NextStep, Object, RunId, Timestamp};
+use brigade_call::{Call, CallStatus, Receipt, Runner, is_of_execution};
+use brigade_core::{ErrorKind, Hint, NextStep, RunId};
 use brigade_policy::Failure;
 use brigade_process::ProcessIdentity;
 
-use crate::{Calls, ChainEnd, LockedQueue, QueueError, StoredCall, View};
+use crate::{Calls, ChainEnd, QueueError, StoredCall, View};
 
 impl View<'_> {
     /// Returns the approved calls, oldest first.
@@ -43,37 +43,6 @@ impl View<'_> {
             ControlFlow::Continue(())
         })?;
         Ok(running < most.max(1) && !(writing && writes(call)))
-    }
-}
-
-impl LockedQueue<'_> {
-    /// Queues an approved call that is set to `running` at once, in one durable write before anything is started.
-    ///
-    /// # Errors
-    /// Fails if its id or its run is taken, the call has another status, or the store fails.
-    pub fn enqueue_claimed(
-        &mut self,
-        call: Call,
-        claim: Claim,
-        now: Timestamp,
-    ) -> Result<StoredCall, QueueError> {
-        self.transaction.prepare()?;
-        let snapshot = self.transaction.snapshot();
-        if snapshot.call(&call.id)?.is_some() {
-            return Err(QueueError::IdTaken(call.id));
-        }
-        if snapshot.receipt(claim.run_id.as_str())?.is_some() {
-            return Err(QueueError::RunTaken(claim.run_id));
-        }
-        let (id, run) = (call.id.clone(), claim.run_id.clone());
-        let call =
-            call.claim(claim, now).map_err(|reason| QueueError::WrongStep { id: id.clone(), reason })?;
-        let (version, checkpoints) = (RecordVersion::Current, Object::new());
-        let mut calls = [StoredCall { call, version, sequence: 0, revision: 1, checkpoints }];
-        self.transaction.put(&mut calls)?;
-        let [stored] = calls;
-        tracing::debug!(call = %id, run = %run, "the call was queued and claimed");
-        Ok(stored)
     }
 }
 

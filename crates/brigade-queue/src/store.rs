@@ -1,8 +1,8 @@
 //! The interface of a store for calls, receipts and checkpoints.
 //!
 //! A store keeps and finds records. It decides nothing: [`crate::Queue`] has the rules for calls, duplicates and
-//! interrupted runs. Eleven methods read and four write, and a table or two in a database can answer each.
-//! Two more have defaults, for what only a store of files has.
+//! interrupted runs. Its three traits have twelve methods: two of [`Store`] open it, six of [`Snapshot`] read, four of
+//! [`Transaction`] write. A table or two in a database can answer each. [`Transaction::prepare`] has a default.
 //! [`crate::JournalStore`] keeps records in files, [`crate::MemoryStore`] in memory.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct StoredReceipt {
     pub receipt: Receipt,
     /// The id that it is stored under, which may differ from what it says itself.
     pub stored_id: String,
-    /// The sha256 of the stored bytes.
+    /// The sha256 by which the chain of receipts knows it.
     pub sha256: Fingerprint,
 }
 
@@ -86,6 +86,23 @@ pub struct RunList {
     pub receipts: Vec<StoredReceipt>,
     /// The unreadable ones.
     pub errors: Vec<BadReceipt>,
+}
+
+impl RunList {
+    /// Returns the only one of the list, such as the receipt of one run.
+    pub(crate) fn only(mut self) -> Option<FoundReceipt> {
+        let good = self.receipts.pop().map(|stored| FoundReceipt::Good(Box::new(stored)));
+        good.or_else(|| self.errors.pop().map(FoundReceipt::Bad))
+    }
+}
+
+impl From<FoundReceipt> for RunList {
+    fn from(found: FoundReceipt) -> RunList {
+        match found {
+            FoundReceipt::Good(stored) => RunList { receipts: vec![*stored], errors: Vec::new() },
+            FoundReceipt::Bad(bad) => RunList { receipts: Vec::new(), errors: vec![bad] },
+        }
+    }
 }
 
 /// A stored checkpoint.
@@ -183,13 +200,70 @@ pub enum Order {
     Oldest,
 }
 
-/// Which calls to list, and in which order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallQuery {
-    /// Only calls stored with this status.
-    pub status: Option<CallStatus>,
-    /// The order.
-    pub order: Order,
+/// Which calls to read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CallQuery<'a> {
+    /// The call with this id.
+    Id(&'a CallId),
+    /// All calls, or those that are stored with a status.
+    List {
+        /// The status.
+        status: Option<&'a CallStatus>,
+        /// The order.
+        order: Order,
+    },
+    /// All calls in queue order, for a list as long as the history that only shows them.
+    Shown,
+    /// The pending, approved and rejected calls that may be equivalent to a new one, in queue order. Others may be
+    /// among them.
+    Similar(&'a Call),
+    /// The calls of a tool that a person approved last, the last first, as far as the store remembers them at a cost
+    /// that does not grow with the history.
+    LastApproved(&'a str),
+}
+
+/// Which receipts to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiptQuery<'a> {
+    /// The receipt of a run by its full id, or what stands in its place.
+    Run(&'a str),
+    /// At most so many, newest first; `usize::MAX` for all. Reads about as many as it returns.
+    Newest(usize),
+    /// What stands in the place of receipts and could never be one. A store without such places has none.
+    Misplaced,
+}
+
+/// How much of each receipt is looked at, besides its run, its call and its status. A store may pass on more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing else.
+    Status,
+    /// What a list needs: the tool and the times.
+    Listed,
+    /// What a diagnosis needs: how the run failed, with which arguments, and where its logs are.
+    Diagnosed,
+}
+
+impl Detail {
+    /// Lists the members of receipts that are looked at.
+    pub(crate) fn members(self) -> &'static [&'static str] {
+        match self {
+            Detail::Status => &[],
+            Detail::Listed => &["tool_id", "started_at", "completed_at"],
+            Detail::Diagnosed => &[
+                "tool_id",
+                "family",
+                "started_at",
+                "completed_at",
+                "timed_out",
+                "failure",
+                "mcp_error_kind",
+                "args",
+                "stdout_log_path",
+                "stderr_log_path",
+            ],
+        }
+    }
 }
 
 /// Which checkpoints to list.
@@ -201,22 +275,37 @@ pub enum Checkpoints<'a> {
     AddedFor(&'a str),
 }
 
-/// A call of a long list.
-#[derive(Debug)]
-pub enum ListedCall<'a> {
-    /// A record that a report shows as it is stored.
-    AsStored {
-        /// One line with a JSON object.
-        record: &'a [u8],
-        /// The members that the store adds for itself.
-        own: &'a [&'a str],
-    },
-    /// A call that is shown differently than stored: v0.30 wrote it, or it is running and its runner may be gone.
-    Parsed(Box<StoredCall>),
+/// A call that a store found. It is made from a [`StoredCall`].
+///
+/// The journal does not parse the records of [`CallQuery::Shown`], because they are shown as they are kept.
+pub struct CallRecord<'a>(pub(crate) Form<'a>);
+
+/// How a record is handed out.
+#[expect(clippy::large_enum_variant, reason = "it is handed on once, and the large one is the usual one")]
+pub(crate) enum Form<'a> {
+    Parsed(StoredCall),
+    /// A line of the journal that holds a record of this version, of a call that does not run.
+    Line(&'a [u8]),
 }
 
-/// Called with each call of a long list. Breaks to stop.
-pub type FoundListed<'a> = dyn FnMut(ListedCall<'_>) -> ControlFlow<()> + 'a;
+impl From<StoredCall> for CallRecord<'_> {
+    fn from(stored: StoredCall) -> Self {
+        CallRecord(Form::Parsed(stored))
+    }
+}
+
+impl CallRecord<'_> {
+    /// Returns the call. `None` if its record cannot be read.
+    pub(crate) fn into_stored(self) -> Option<StoredCall> {
+        match self.0 {
+            Form::Parsed(stored) => Some(stored),
+            Form::Line(line) => StoredCall::from_line(line, 0),
+        }
+    }
+}
+
+/// Called with each call that a store found. Breaks to stop.
+pub type FoundRecord<'a> = dyn FnMut(CallRecord<'_>) -> ControlFlow<()> + 'a;
 
 /// Called with each call. Breaks to stop.
 pub type FoundCall<'a> = dyn FnMut(StoredCall) -> ControlFlow<()> + 'a;
@@ -227,10 +316,20 @@ pub type ExaminedRun<'a> = dyn Fn(Result<ExaminedReceipt, BadReceipt>) + Sync + 
 /// Whether the chain of receipts is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
-    /// Verify it from the start.
-    Check,
+    /// Verify it from this ledger entry on (1 for all of it).
+    From(u64),
     /// Do not verify it, and report no findings.
     Trust,
+}
+
+/// When the records of a transaction are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Once they are written.
+    AtOnce,
+    /// Soon. A power loss may take them within the next moment, but no killed process: they are written at once and may
+    /// be synced a little later, in the order of their writing. A store may treat this like [`Durability::AtOnce`].
+    Soon,
 }
 
 /// Stores calls, receipts and checkpoints.
@@ -245,83 +344,71 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Fails if another writer does not finish in time, or the store cannot be reached.
-    fn begin(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError>;
-
-    /// Like [`Store::begin`], for records that a power loss may take within the next moment, but no killed process:
-    /// they are written at once and may be synced a little later, in the order of their writing.
-    ///
-    /// # Errors
-    /// Like [`Store::begin`].
-    fn begin_late(&self, now: Timestamp) -> Result<Box<dyn Transaction + '_>, QueueError> {
-        self.begin(now)
-    }
+    fn begin(&self, now: Timestamp, durability: Durability) -> Result<Box<dyn Transaction + '_>, QueueError>;
 }
 
 /// The stored records at one moment. Methods fail if the store cannot be read.
 #[expect(clippy::missing_errors_doc, reason = "all fail for the same reason")]
 pub trait Snapshot: Send + Sync {
-    /// Returns a call by its full id.
-    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError>;
-
     /// Calls `found` for one call after the other until it breaks, without holding many in memory.
-    fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError>;
+    fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError>;
 
-    /// Returns the pending, approved and rejected calls that may be equivalent to a new one, in queue order. The list
-    /// may contain others.
-    fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError>;
+    /// Lists receipts, newest first, and what stands in their place.
+    fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError>;
 
-    /// Lists the calls of a tool that a person approved last, the last first, as far as the store remembers them at a
-    /// cost that does not grow with the history. A call may be gone.
-    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError>;
+    /// Verifies the chain of receipts, and calls `found` with every receipt in the detail that is asked for, on several
+    /// threads and in any order. Both together read each receipt once.
+    fn examine(
+        &self,
+        chain: Chain,
+        found: Option<(Detail, &ExaminedRun<'_>)>,
+    ) -> Result<Verification, QueueError>;
+
+    /// Lists checkpoints, newest first.
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError>;
 
     /// Lists at most `limit` ids that start with a prefix, sorted.
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError>;
 
     /// Counts records by stored status. Statuses without records are omitted.
     fn counts(&self, of: Records) -> Result<BTreeMap<String, u64>, QueueError>;
+}
 
-    /// Returns the receipt of a run by its full id, or what stands in its place.
-    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError>;
-
-    /// Lists at most `limit` receipts, newest first; `usize::MAX` for all. Reads about as many as it returns.
-    fn receipts(&self, limit: usize) -> Result<RunList, QueueError>;
-
-    /// Calls `found` with some members of every receipt, on several threads and in any order, and optionally checks the
-    /// chain.
-    fn examine(
+impl dyn Snapshot + '_ {
+    /// Calls `found` for each call of a query until it breaks.
+    pub(crate) fn each_call(
         &self,
-        members: &[&str],
-        chain: Chain,
-        found: &ExaminedRun<'_>,
-    ) -> Result<Verification, QueueError>;
-
-    /// Verifies the chain of receipts from a ledger entry on (1 for all of it).
-    fn verify(&self, from: u64) -> Result<Verification, QueueError>;
-
-    /// Lists checkpoints, newest first.
-    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError>;
-
-    /// Lists what stands in the place of receipts and is not even a file. A store without such places has none.
-    fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
-        Ok(Vec::new())
+        query: &CallQuery<'_>,
+        found: &mut FoundCall<'_>,
+    ) -> Result<(), QueueError> {
+        self.calls(query, &mut |record| record.into_stored().map_or(ControlFlow::Continue(()), &mut *found))
     }
 
-    /// Calls `found` for all calls in queue order, as text where a report shows them as stored, for lists as long as
-    /// the history. Returns `false` if the store has no such texts, so that [`calls`](Snapshot::calls) lists them.
-    fn listed_calls(&self, found: &mut FoundListed<'_>) -> Result<bool, QueueError> {
-        let _ = found;
-        Ok(false)
+    /// Returns a call by its full id.
+    pub(crate) fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
+        let mut call = None;
+        self.each_call(&CallQuery::Id(id), &mut |stored| {
+            call = Some(stored);
+            ControlFlow::Break(())
+        })?;
+        Ok(call)
+    }
+
+    /// Returns the receipt of a run by its full id, or what stands in its place.
+    pub(crate) fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
+        Ok(self.receipts(&ReceiptQuery::Run(run))?.only())
     }
 }
 
-/// The store while one writer holds it. Everything that a method returns is durable, and each method takes effect
-/// completely or not at all. Methods fail if the store cannot be written.
+/// The store while one writer holds it. Everything that a method returns is durable, or [soon is](Durability::Soon),
+/// and each method takes effect completely or not at all. Methods fail if the store cannot be written.
 #[expect(clippy::missing_errors_doc, reason = "all fail for the same reason")]
 pub trait Transaction {
     /// Returns the content as seen in this transaction.
     fn snapshot(&self) -> &dyn Snapshot;
 
-    /// Prepares the store for writing. Called before reading anything that a change is based on.
+    /// Prepares the store for writing. Called before reading anything that a change is based on. A store that is always
+    /// ready need not implement it.
     fn prepare(&mut self) -> Result<(), QueueError> {
         Ok(())
     }
@@ -332,19 +419,17 @@ pub trait Transaction {
     /// Stores new checkpoints. A checkpoint whose id is taken gets another one.
     fn add_checkpoints(&mut self, checkpoints: Vec<Checkpoint>) -> Result<Vec<StoredCheckpoint>, QueueError>;
 
-    /// Stores the receipt of a run. Storing the same receipt again succeeds.
-    fn add_receipt(
-        &mut self,
-        receipt: &Receipt,
-        taken: Taken,
-    ) -> Result<(StoredReceipt, InLedger), QueueError>;
+    /// Stores the receipt of a run, unless it is stored, and then enters it into the ledger, unless it is there.
+    fn record(&mut self, receipt: NewReceipt<'_>) -> Result<Recorded, QueueError>;
+}
 
-    /// Adds a stored receipt to the ledger, unless it is already there.
-    fn enter(
-        &mut self,
-        receipt: &StoredReceipt,
-        known: InLedger,
-    ) -> Result<(LedgerLink, ChainEnd), QueueError>;
+/// A receipt to record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NewReceipt<'a> {
+    /// One that is not stored. Storing the same receipt again succeeds.
+    Unstored(&'a Receipt, Taken),
+    /// One that is stored and may be missing from the ledger.
+    Stored(Box<StoredReceipt>),
 }
 
 /// What to do if the run already has another receipt.
@@ -352,17 +437,19 @@ pub trait Transaction {
 pub enum Taken {
     /// Return [`QueueError::RunTaken`].
     Refuse,
-    /// Move the other receipt to a quarantine, because it is unusable.
+    /// Set the other receipt aside, because it is unusable.
     SetAside,
 }
 
-/// Whether the ledger may already contain a receipt. Searching for it may read the whole ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InLedger {
-    /// No, the receipt was just stored.
-    No,
-    /// Perhaps, from an earlier attempt.
-    Perhaps,
+/// A receipt that is stored and in the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The receipt.
+    pub receipt: StoredReceipt,
+    /// Its entry in the ledger.
+    pub link: LedgerLink,
+    /// Whether the ledger was complete before the entry was appended.
+    pub chain: ChainEnd,
 }
 
 /// The end of the ledger before an entry was appended.

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use brigade_call::Paths;
-use brigade_core::json::{Shown, reprint};
 use serde::Serialize as _;
 use serde_json::ser::{Formatter as _, PrettyFormatter};
 
-use crate::store::{ListedCall, StoredCall};
+use crate::journal::write_shown;
+use crate::store::{CallQuery, CallRecord, Form, StoredCall};
 use crate::{CallFilter, QueueError, View};
 
 /// The depth of a list element in a document.
@@ -25,29 +25,24 @@ impl View<'_> {
         paths: &impl Paths,
         found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<(), QueueError> {
-        let target = paths.target();
         let mut text = Vec::new();
         let write = |stored: StoredCall, text: &mut Vec<u8>| {
             let mut serializer = serde_json::Serializer::with_formatter(text, listed());
             stored.call.shown(paths).serialize(&mut serializer).expect("a call is JSON");
         };
+        if *filter != CallFilter::default() {
+            return self.list_calls(filter, &mut |stored| {
+                text.clear();
+                write(stored, &mut text);
+                found(&text)
+            });
+        }
         let mut trouble = None;
-        let is_whole = *filter == CallFilter::default();
-        let mut write_listed = |call: ListedCall<'_>| {
+        self.snapshot().calls(&CallQuery::Shown, &mut |CallRecord(form)| {
             text.clear();
-            match call {
-                ListedCall::AsStored { record, own } => {
-                    let reprinted =
-                        reprint(record, LISTED_DEPTH, &mut text, |key, value| match (key, value) {
-                            ("record_version", _) => Shown::No,
-                            (key, _) if own.contains(&key) => Shown::No,
-                            ("receipt_path", Some(path)) => Shown::Text(paths.absolute(path)),
-                            ("policy" | "projection_summary", _) => Shown::Beneath(target.clone()),
-                            _ => Shown::AsWritten,
-                        });
-                    reprinted.expect("the store passes on records that it has checked");
-                }
-                ListedCall::Parsed(stored) => match self.as_it_stands(*stored) {
+            match form {
+                Form::Line(line) => write_shown(line, LISTED_DEPTH, paths, &mut text),
+                Form::Parsed(stored) => match self.as_it_stands(stored) {
                     Ok(stored) => write(stored, &mut text),
                     Err(error) => {
                         trouble = Some(error);
@@ -56,15 +51,8 @@ impl View<'_> {
                 },
             }
             found(&text)
-        };
-        if is_whole && self.snapshot().listed_calls(&mut write_listed)? {
-            return trouble.map_or(Ok(()), Err);
-        }
-        self.list_calls(filter, &mut |stored| {
-            text.clear();
-            write(stored, &mut text);
-            found(&text)
-        })
+        })?;
+        trouble.map_or(Ok(()), Err)
     }
 }
 

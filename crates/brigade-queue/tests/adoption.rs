@@ -241,7 +241,7 @@ fn a_directory_in_the_place_of_the_journal_is_moved_only_by_a_compaction() {
     let queue = queue(fs.clone(), true);
     let view = queue.read().unwrap();
     let blocked = |error| assert!(matches!(error, QueueError::Blocked(_)), "{error}");
-    blocked(queue.list_calls(&mut |_| ControlFlow::Continue(())).unwrap_err());
+    blocked(queue.list_as_text(&mut |_| ControlFlow::Continue(())).unwrap_err());
     blocked(view.find_call(&IdPrefix::new("call-a"), &|_| true).unwrap_err());
     blocked(enqueue(&queue, "call-a", "x", 1).unwrap_err());
     assert!(fs.list_dir(&path(".brigade/tools/calls.jsonl")).is_ok(), "nothing is moved unasked");

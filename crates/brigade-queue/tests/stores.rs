@@ -9,11 +9,13 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use brigade_call::{ApprovedBy, CallStatus};
-use brigade_core::IdPrefix;
-use brigade_core::Number;
+use brigade_core::json::pretty_text;
+use brigade_core::{Dialect, IdPrefix, Json, Number};
 use brigade_fs::{Fs, MemoryFs};
 use brigade_queue::{
-    Answer, Calls, Enqueued, FoundReceipt, Match, MemoryStore, OnDuplicate, Queue, QueueError, Review, Store,
+    Answer, CallFilter, Calls, Chain, Detail, Durability, Enqueued, ExaminedReceipt, FoundReceipt, Match,
+    MemoryStore, NewReceipt, OnDuplicate, Queue, QueueError, ReceiptQuery, Review, Store, Taken,
+    Verification,
 };
 use common::*;
 use proptest::prelude::*;
@@ -22,6 +24,9 @@ use proptest::prelude::*;
 trait Kept {
     /// A queue on the store, whose runners are all alive or all gone.
     fn queue(&self, runners_live: bool) -> Queue;
+
+    /// The store itself.
+    fn store(&self) -> Arc<dyn Store>;
 
     /// Compacts the store.
     fn compact(&self) {}
@@ -48,6 +53,10 @@ impl InFiles {
 impl Kept for InFiles {
     fn queue(&self, runners_live: bool) -> Queue {
         self.test_queue(runners_live).clone()
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.test_queue(true).journal
     }
 
     fn compact(&self) {
@@ -82,6 +91,10 @@ impl Kept for InMemory {
     fn queue(&self, runners_live: bool) -> Queue {
         Queue::new(self.0.clone(), Arc::new(TestHost { runners_live, fs: None }))
     }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.0.clone()
+    }
 }
 
 macro_rules! suite {
@@ -105,6 +118,80 @@ suite! {
     a_run_whose_runner_is_gone_is_interrupted_for_every_reader_and_recorded_by_the_next_writer
     all_checkpoints_are_answered_before_a_call_resumes_and_none_is_overwritten
     the_last_approved_call_of_a_tool_is_found_however_many_runs_came_after_it
+    every_call_is_shown_as_text_as_it_is_listed
+    receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified
+    a_receipt_is_recorded_once_and_nothing_replaces_it_unasked
+}
+
+fn every_call_is_shown_as_text_as_it_is_listed(store: &dyn Kept) {
+    let queue = store.queue(true);
+    complete(&queue, "call-a", "run-a", 1);
+    store.compact();
+    complete(&queue, "call-b", "run-b", 2);
+    enqueue(&queue, "call-c", "c", 3).unwrap();
+    enqueue(&queue, "call-d", "d", 4).unwrap();
+    approve(&queue, "call-d", 4).unwrap();
+    start(&queue, "call-d", "run-d", 4).unwrap();
+    let view = store.queue(false).read().unwrap();
+    let mut listed = Vec::new();
+    view.for_each_call(&Calls::All, &mut |stored| {
+        let text = pretty_text(&stored.call.shown(&Here)).unwrap();
+        listed.push(Json::parse_bytes(text.as_bytes(), Dialect::Strict).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let mut shown = Vec::new();
+    let filter = CallFilter::default();
+    view.for_each_text(&filter, &Here, &mut |text| {
+        shown.push(Json::parse_bytes(text, Dialect::Strict).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(shown, listed);
+    assert_eq!(shown[3].get("status"), Some(&Json::from("interrupted")));
+}
+
+fn receipts_are_looked_at_in_the_requested_detail_while_the_chain_is_verified(store: &dyn Kept) {
+    let queue = store.queue(true);
+    for number in 0..3 {
+        complete(&queue, &format!("call-{number}"), &format!("run-{number}"), number);
+    }
+    let view = queue.read().unwrap();
+    let look = |detail, chain| {
+        let found = Mutex::new(Vec::new());
+        let verification = view.examine_runs(detail, chain, &|examined| {
+            let ExaminedReceipt { receipt, stored_id } = examined.unwrap();
+            found.lock().unwrap().push((stored_id, receipt.tool_id, receipt.exit_code.is_some()));
+        });
+        let mut found = found.into_inner().unwrap();
+        found.sort();
+        (found, verification.unwrap())
+    };
+    let runs = |tool: &str| (0..3).map(|n| (format!("run-{n}"), tool.to_owned(), false)).collect::<Vec<_>>();
+    let (found, verification) = look(Detail::Listed, Chain::From(1));
+    assert_eq!((found, verification.checked, verification.last), (runs("greet"), 3, 3));
+    assert_eq!(look(Detail::Listed, Chain::From(3)).1.checked, 1);
+    assert_eq!(look(Detail::Status, Chain::Trust), (runs(""), Verification::default()));
+    assert_eq!(view.verify(2).unwrap().checked, 2);
+}
+
+fn a_receipt_is_recorded_once_and_nothing_replaces_it_unasked(store: &dyn Kept) {
+    let store = store.store();
+    let mut transaction = store.begin(at(1), Durability::Soon).unwrap();
+    let mut record = |status: &str, taken| {
+        let receipt = receipt("call-a", "run-a", status, 1, &[]);
+        transaction.record(NewReceipt::Unstored(&receipt, taken))
+    };
+    let first = record("completed", Taken::Refuse).unwrap();
+    assert_eq!((first.link.sequence, first.link.sha256), (1, first.receipt.sha256));
+    assert_eq!(record("completed", Taken::Refuse).unwrap(), first, "a retry");
+    assert_eq!(record("failed", Taken::Refuse).unwrap_err(), QueueError::RunTaken(run_id("run-a")));
+    let again = transaction.record(NewReceipt::Stored(Box::new(first.receipt.clone()))).unwrap();
+    assert_eq!(again, first);
+    let other = receipt("call-a", "run-a", "failed", 1, &[]);
+    let other = transaction.record(NewReceipt::Unstored(&other, Taken::SetAside)).unwrap();
+    let found = transaction.snapshot().receipts(&ReceiptQuery::Run("run-a")).unwrap();
+    assert_eq!((found.receipts, found.errors), (vec![other.receipt], vec![]));
 }
 
 /// Issue 13: only the newest 32 runs were searched.

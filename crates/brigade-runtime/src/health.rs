@@ -100,6 +100,7 @@ impl Supervisor<'_> {
         timeout: Duration,
         cancel: Option<&CancelToken>,
     ) -> Probe {
+        let _span = tracing::debug_span!("health", pid = process.pid()).entered();
         let asked = Instant::now();
         let probe = match check {
             Check::Command(start) => self.run_command(start, timeout, cancel),
@@ -114,13 +115,7 @@ impl Supervisor<'_> {
             Check::None => "nothing",
         };
         let milliseconds = asked.elapsed().as_millis();
-        tracing::debug!(
-            pid = process.pid(),
-            by,
-            ok = probe.ok,
-            milliseconds,
-            "looked at the health of a runtime"
-        );
+        tracing::debug!(by, ok = probe.ok, milliseconds, "looked at the health of a runtime");
         probe
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use brigade_core::NextStep;
-use brigade_queue::{BadReceipt, Chain, Check, Mending, QueueError, View};
+use brigade_queue::{BadReceipt, Chain, Check, Detail, Mending, QueueError, View};
 
 use crate::error::UpkeepError;
 use crate::incoming::left_incoming;
@@ -94,7 +94,7 @@ pub fn check_state(site: &Site<'_>) -> Result<StateCheck, UpkeepError> {
 /// Finds invalid and missing receipts, with the problem of each.
 fn bad_receipts(view: &View<'_>, gone: Vec<String>) -> Result<BTreeMap<String, String>, QueueError> {
     let bad = Mutex::new(BTreeMap::new());
-    view.examine_runs(&[], Chain::Trust, &|found| {
+    view.examine_runs(Detail::Status, Chain::Trust, &|found| {
         if let Err(BadReceipt { place, problem }) = found {
             bad.lock().unwrap_or_else(PoisonError::into_inner).insert(place, problem);
         }

@@ -14,7 +14,7 @@ use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
 use brigade_facts::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
 use brigade_fs::{FileKind, Lines, RelPath};
 use brigade_queue::{
-    Calls, Chain, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
+    Calls, Chain, Detail, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
     receipt_name,
 };
 
@@ -351,20 +351,6 @@ fn keep_little(call: &mut Call) {
     call.extra.retain(|name, _| name == ADOPTED_STATUS);
 }
 
-/// Members of a receipt that are read, besides the required ones.
-const LOOKED_INTO: &[&str] = &[
-    "tool_id",
-    "family",
-    "started_at",
-    "completed_at",
-    "timed_out",
-    "failure",
-    "mcp_error_kind",
-    "args",
-    "stdout_log_path",
-    "stderr_log_path",
-];
-
 /// The part of a receipt that is kept.
 struct LookedRun {
     run: RunState,
@@ -413,10 +399,10 @@ fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, U
     let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
     let read = Mutex::new(Read::default());
     let chain = match ledger {
-        Ledger::Check => Chain::Check,
+        Ledger::Check => Chain::From(1),
         Ledger::Trust => Chain::Trust,
     };
-    let verification = view.examine_runs(LOOKED_INTO, chain, &|receipt| {
+    let verification = view.examine_runs(Detail::Diagnosed, chain, &|receipt| {
         let looked = receipt.map(|found| LookedRun::of(found, &files));
         let mut read = read.lock().expect("no thread panics while it holds this");
         match looked {

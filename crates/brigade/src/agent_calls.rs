@@ -430,7 +430,7 @@ impl AgentCalls {
             return Ok(None);
         }
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = meant.open_log(&*self.room.fs, stream.as_str())?;
+        let (_, file) = brigade_calls::open_log(&*self.room.fs, &meant, stream)?;
         let text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
         let (from, to) =
             (text.floor_char_boundary(offset), text.floor_char_boundary(offset.saturating_add(limit)));
@@ -463,7 +463,7 @@ impl AgentCalls {
             return Ok(None);
         }
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = meant.open_log(&*self.room.fs, LogStream::Stdout.as_str())?;
+        let (_, file) = brigade_calls::open_log(&*self.room.fs, &meant, LogStream::Stdout)?;
         let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
         let redactor = Redactor::new(&gather::secrets(&self.room));
         Ok(match request {

@@ -51,6 +51,18 @@ fn the_log_tells_what_is_done_and_no_value() {
         "brigade_mcp",
         "the server listed its tools",
         "compared the tool with its pin",
+        "the server answered a request",
+        // Spans, which tell what took how long.
+        "claim{call=",
+        "append{file=.brigade/tools/calls.jsonl",
+        "synced",
+        "finish{call=",
+        "append{file=.brigade/tools/runs/ledger.jsonl",
+        "run{run=",
+        "spawn{program=",
+        "mcp{purpose=\"call\"}",
+        "health{pid=",
+        "close time.busy=",
     ] {
         assert!(log.contains(told), "{told}\n{log}");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use brigade_catalog::Reads;
 use brigade_core::Json;
@@ -33,6 +34,17 @@ pub(super) enum Goal<'a> {
     Read { reads: Reads, arguments: &'a Json, listener: Option<&'a Listener> },
     /// To call one.
     Call { tool_name: &'a str, arguments: &'a Json, pin: PinRule<'a>, listener: Option<&'a Listener> },
+}
+
+impl Goal<'_> {
+    /// Returns its name for the log.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Goal::List => "list",
+            Goal::Read { .. } => "read",
+            Goal::Call { .. } => "call",
+        }
+    }
 }
 
 /// The result of a complete conversation.
@@ -179,6 +191,7 @@ fn spoken_here(greeted: Greeted) -> Result<Greeted, Failure> {
         known.server = Some(server_name(&peer));
     }
     if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
+        tracing::debug!(revision = version.as_str(), "the server speaks a known revision of the protocol");
         return Ok(greeted);
     }
     let message = format!("the server speaks revision {version} of the protocol, which is not known here");
@@ -298,12 +311,17 @@ impl Greeted {
         let ended = || {
             Failure::new(McpErrorKind::ServerEnded, format!("the server ended before it answered {method}"))
         };
+        let started = tracing::enabled!(tracing::Level::DEBUG).then(Instant::now);
         let handle = self.service.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = handle.map_err(|_| ended())?;
         let RequestId::Number(id) = handle.id else {
             return Err(ended());
         };
         let outcome = handle.await_response().await;
+        if let Some(started) = started {
+            let (ok, took_ms) = (outcome.is_ok(), started.elapsed().as_millis());
+            tracing::debug!(method, ok, took_ms, "the server answered a request");
+        }
         match self.link.answer(id.saturating_add(self.first_id)) {
             Some(response) => Ok(response),
             None if matches!(

@@ -180,6 +180,7 @@ pub(super) fn keep(
     begun: &OnceLock<Weak<Session>>,
 ) -> ServerEnd {
     let ServerStart { spec, mut sink, output_cap, patience, capabilities, redactor, mut watcher } = start;
+    let _span = tracing::debug_span!("mcp_server").entered();
     let mut end = ServerEnd::default();
     let not_started =
         |message: String| McpFault { kind: McpErrorKind::NotStarted, message: clean(&message, &redactor) };

@@ -11,6 +11,7 @@ use brigade_process::{
 use brigade_redact::Redactor;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use super::conversation::{Failure, answered, compare, pin_of, the_tool};
 use super::flight::Flight;
@@ -175,6 +176,7 @@ impl Server {
         sink: &mut dyn Sink,
         redactor: &Redactor,
     ) -> Exchange {
+        let _span = tracing::debug_span!("mcp_call", tool = request.tool_name).entered();
         let mut telling = Telling::new(self, terms, redactor);
         let mut call = || -> Result<Json, Failure> {
             if request.reads.is_some() {
@@ -222,6 +224,7 @@ impl Server {
         sink: &mut dyn Sink,
         redactor: &Redactor,
     ) -> (Exchange, Option<Json>) {
+        let _span = tracing::debug_span!("mcp_request", method = request.method).entered();
         let mut telling = Telling::new(self, terms, redactor);
         let flight = Flight::new(request.method, request.params);
         let sent = self.send(&mut telling, flight, None, sink);
@@ -385,12 +388,15 @@ impl Server {
         let (deadline, cancel) = (telling.deadline, telling.terms.cancel.clone());
         self.uses.begin();
         let _counted = Counted(self.uses.clone());
+        // What happens on the other thread belongs to the request.
+        let span = tracing::debug_span!("ask");
         let job: Job = Box::new(move |session| {
-            Box::pin(async move {
+            let work = async move {
                 let done = session.limited(deadline, cancel.as_ref(), work(session.clone())).await;
                 // The caller waits for it.
                 let _ = tell.send(done);
-            })
+            };
+            Box::pin(work.instrument(span))
         });
         let gone = || self.gone();
         self.jobs.send(job).map_err(|_| gone())?;

@@ -63,6 +63,7 @@ fn speak(
     goal: Goal<'_>,
     redactor: &Redactor,
 ) -> Exchange {
+    let _span = tracing::debug_span!("mcp", purpose = goal.word()).entered();
     let started = Instant::now();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
         Ok(runtime) => runtime,

@@ -25,6 +25,11 @@ pub(crate) fn checkpoints() -> RelPath {
     path(brigade_call::CHECKPOINTS)
 }
 
+/// The directory of room for outcomes.
+pub(crate) fn outcomes() -> RelPath {
+    path(&format!("{TOOLS}/outcomes"))
+}
+
 /// The cache of approved calls.
 pub(crate) fn approved() -> RelPath {
     path(&format!("{TOOLS}/approved.json"))

@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 use super::layout;
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, InLedger, RunList, StoredReceipt, Taken,
+    BadReceipt, ChainEnd, ExaminedReceipt, ExaminedRun, FoundReceipt, RunList, StoredReceipt, Taken,
 };
 
 /// The maximum size of a receipt, in bytes.
@@ -207,6 +207,15 @@ pub(crate) fn ids(state: &State, prefix: &str, limit: usize) -> Result<Vec<Strin
     Ok(ids)
 }
 
+/// Whether the ledger may already contain a receipt. Searching for it may read the whole ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InLedger {
+    /// No, the receipt was just stored.
+    No,
+    /// Perhaps, from an earlier attempt.
+    Perhaps,
+}
+
 /// Writes the receipt of a run.
 pub(crate) fn add(
     fs: &dyn Fs,
@@ -219,7 +228,11 @@ pub(crate) fn add(
     let path = receipt_path(run.as_str()).expect("a run id is a file name");
     fs.create_dir_all(&layout::runs())?;
     let known = match fs.create_new_durable(&path, &bytes) {
-        Ok(()) => InLedger::No,
+        Ok(()) => match taken {
+            Taken::Refuse => InLedger::No,
+            // Its runner is gone, and may have entered it before the file was lost.
+            Taken::SetAside => InLedger::Perhaps,
+        },
         Err(error) if error.is_exists() => match (fs.read(&path, RECEIPT_LIMIT), taken) {
             // A retry after the disk failed halfway.
             (Ok(existing), _) if existing == bytes => InLedger::Perhaps,

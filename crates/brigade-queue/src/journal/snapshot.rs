@@ -9,13 +9,13 @@ use brigade_call::{Call, CallStatus};
 use brigade_core::{CallId, Json};
 use brigade_journal::{Found, Listed, Log, Merge, State, StatusCode};
 
-use super::kind::{OWN_MEMBERS, code_of, content_key, duplicate_key, status_of};
+use super::kind::{code_of, content_key, duplicate_key, status_of};
 use super::receipts::Hashes;
 use super::{approved, checkpoints, receipts, verify};
 use crate::error::QueueError;
 use crate::store::{
-    BadReceipt, CallQuery, Chain, CheckpointList, Checkpoints, ExaminedRun, FoundCall, FoundListed,
-    FoundReceipt, ListedCall, Order, Records, RunList, Snapshot, StoredCall, Verification,
+    CallQuery, CallRecord, Chain, CheckpointList, Checkpoints, Detail, ExaminedRun, Form, FoundRecord, Order,
+    ReceiptQuery, Records, RunList, Snapshot, StoredCall, Verification,
 };
 
 /// Returns the code of a status. All statuses of other programs share one.
@@ -94,12 +94,12 @@ fn read_listed(state: &State, log: &Log, listed: &Listed) -> Result<StoredCall, 
 /// Passes on all calls in order of sequence, merging journal and segments.
 ///
 /// A long list is read and parsed in a separate thread while the caller handles earlier calls.
-fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
+fn in_order(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
     let mut merge = Merge::new(state)?;
     let first = batch(&mut merge)?;
     let is_all = first.len() < BATCH;
     for stored in first {
-        if found(stored).is_break() {
+        if found(stored.into()).is_break() {
             return Ok(());
         }
     }
@@ -121,7 +121,7 @@ fn in_order(state: &State, found: &mut FoundCall<'_>) -> Result<(), QueueError> 
         });
         for batch in receiver {
             for stored in batch? {
-                if found(stored).is_break() {
+                if found(stored.into()).is_break() {
                     return Ok(());
                 }
             }
@@ -165,62 +165,125 @@ fn candidates<'s>(
     Ok(listed)
 }
 
+/// Passes on the calls with a status, or all.
+fn list(
+    state: &State,
+    status: Option<&CallStatus>,
+    order: Order,
+    found: &mut FoundRecord<'_>,
+) -> Result<(), QueueError> {
+    if order == Order::Newest {
+        state.require_journal()?;
+    }
+    if (status, order) == (None, Order::Queued) {
+        return in_order(state, found);
+    }
+    let mut listed = candidates(state, status)?;
+    // The sorts are stable and the journal's lines come first, so the newer of two copies is found first.
+    match order {
+        Order::Queued => listed.sort_by_key(|(_, item)| item.sequence),
+        Order::Newest => listed.sort_by_key(|(_, item)| Reverse(item.sequence)),
+        Order::Oldest => listed.sort_by_key(|(_, item)| (item.created, item.sequence)),
+    }
+    let mut last: Option<CallId> = None;
+    for (log, item) in listed {
+        let stored = read_listed(state, log, &item)?;
+        let is_other = status.is_some_and(|status| stored.call.status != *status);
+        if is_other || last.as_ref() == Some(&stored.call.id) {
+            continue;
+        }
+        last = Some(stored.call.id.clone());
+        if found(stored.into()).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the calls with the duplicate keys of a new one, in queue order.
+fn similar(state: &State, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
+    let args = call.args.to_compact();
+    let arguments: Json =
+        Json::object(call.arguments.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))));
+    let arguments = arguments.to_compact();
+    let (args, arguments) = (args.as_bytes(), arguments.as_bytes());
+    let own = duplicate_key(call.call_fingerprint.as_deref(), &call.tool_id, args, arguments);
+    // Calls of v0.30 are matched by content, because their fingerprints differ.
+    let by_content = content_key(&call.tool_id, args, arguments);
+    let mut found = Vec::new();
+    for key in [own, by_content] {
+        for line in state.find_key(key)? {
+            found.push(parse(&line, state)?);
+        }
+    }
+    found.sort_by_key(|stored| stored.sequence);
+    Ok(found)
+}
+
 impl Snapshot for State {
-    fn call(&self, id: &CallId) -> Result<Option<StoredCall>, QueueError> {
-        stored(self, id)
-    }
-
-    fn calls(&self, query: &CallQuery, found: &mut FoundCall<'_>) -> Result<(), QueueError> {
-        if query.order == Order::Newest {
-            self.require_journal()?;
-        }
-        if (query.status.as_ref(), query.order) == (None, Order::Queued) {
-            return in_order(self, found);
-        }
-        let mut listed = candidates(self, query.status.as_ref())?;
-        // The sorts are stable and the journal's lines come first, so the newer of two copies is found first.
-        match query.order {
-            Order::Queued => listed.sort_by_key(|(_, item)| item.sequence),
-            Order::Newest => listed.sort_by_key(|(_, item)| Reverse(item.sequence)),
-            Order::Oldest => listed.sort_by_key(|(_, item)| (item.created, item.sequence)),
-        }
-        let mut last: Option<CallId> = None;
-        for (log, item) in listed {
-            let stored = read_listed(self, log, &item)?;
-            let is_other = query.status.as_ref().is_some_and(|status| stored.call.status != *status);
-            if is_other || last.as_ref() == Some(&stored.call.id) {
-                continue;
+    fn calls(&self, query: &CallQuery<'_>, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
+        match *query {
+            CallQuery::List { status, order } => list(self, status, order, found),
+            CallQuery::Shown => shown(self, found),
+            CallQuery::Id(id) => {
+                if let Some(stored) = stored(self, id)? {
+                    let _ = found(stored.into());
+                }
+                Ok(())
             }
-            last = Some(stored.call.id.clone());
-            if found(stored).is_break() {
-                break;
+            CallQuery::Similar(call) => {
+                let _ = similar(self, call)?.into_iter().try_for_each(|stored| found(stored.into()));
+                Ok(())
+            }
+            CallQuery::LastApproved(tool_id) => {
+                for id in approved::last(&**self.place().fs(), tool_id) {
+                    if let Some(stored) = stored(self, &id)?
+                        && found(stored.into()).is_break()
+                    {
+                        break;
+                    }
+                }
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    fn similar_calls(&self, call: &Call) -> Result<Vec<StoredCall>, QueueError> {
-        let args = call.args.to_compact();
-        let arguments: Json = Json::object(
-            call.arguments.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))),
-        );
-        let arguments = arguments.to_compact();
-        let (args, arguments) = (args.as_bytes(), arguments.as_bytes());
-        let own = duplicate_key(call.call_fingerprint.as_deref(), &call.tool_id, args, arguments);
-        // Calls of v0.30 are matched by content, because their fingerprints differ.
-        let by_content = content_key(&call.tool_id, args, arguments);
-        let mut found = Vec::new();
-        for key in [own, by_content] {
-            for line in self.find_key(key)? {
-                found.push(parse(&line, self)?);
+    fn receipts(&self, query: &ReceiptQuery<'_>) -> Result<RunList, QueueError> {
+        let fs = &**self.place().fs();
+        Ok(match *query {
+            ReceiptQuery::Run(run) => {
+                receipts::read_one(fs, run)?.map_or_else(RunList::default, RunList::from)
             }
-        }
-        found.sort_by_key(|stored| stored.sequence);
-        Ok(found)
+            ReceiptQuery::Newest(limit) => receipts::list(self, limit)?,
+            ReceiptQuery::Misplaced => RunList { receipts: Vec::new(), errors: receipts::misplaced(fs)? },
+        })
     }
 
-    fn last_approved(&self, tool_id: &str) -> Result<Vec<CallId>, QueueError> {
-        Ok(approved::last(&**self.place().fs(), tool_id))
+    fn examine(
+        &self,
+        chain: Chain,
+        found: Option<(Detail, &ExaminedRun<'_>)>,
+    ) -> Result<Verification, QueueError> {
+        let read = match found {
+            Some((detail, found)) => {
+                let has_ledger = !matches!(self.place().ledger().open(), Ok(None));
+                let is_hashed = chain != Chain::Trust && has_ledger;
+                let hashes = if is_hashed { Hashes::Compute } else { Hashes::Skip };
+                Some(receipts::examine(&**self.place().fs(), detail.members(), hashes, found)?)
+            }
+            None => None,
+        };
+        match chain {
+            Chain::From(first) => verify::verify(self, first, read.as_ref()),
+            Chain::Trust => Ok(Verification::default()),
+        }
+    }
+
+    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
+        match which {
+            Checkpoints::Known => checkpoints::list(self),
+            Checkpoints::AddedFor(run) => Ok(checkpoints::added_for(&**self.place().fs(), run)?),
+        }
     }
 
     fn ids(&self, of: Records, prefix: &str, limit: usize) -> Result<Vec<String>, QueueError> {
@@ -238,51 +301,6 @@ impl Snapshot for State {
             Records::Calls => call_counts(self),
             Records::Runs => receipts::counts(self),
         }
-    }
-
-    fn receipt(&self, run: &str) -> Result<Option<FoundReceipt>, QueueError> {
-        Ok(receipts::read_one(&**self.place().fs(), run)?)
-    }
-
-    fn receipts(&self, limit: usize) -> Result<RunList, QueueError> {
-        Ok(receipts::list(self, limit)?)
-    }
-
-    fn examine(
-        &self,
-        members: &[&str],
-        chain: Chain,
-        found: &ExaminedRun<'_>,
-    ) -> Result<Verification, QueueError> {
-        let fs = &**self.place().fs();
-        let has_ledger = !matches!(self.place().ledger().open(), Ok(None));
-        let is_hashed = chain == Chain::Check && has_ledger;
-        let hashes = if is_hashed { Hashes::Compute } else { Hashes::Skip };
-        let read = receipts::examine(fs, members, hashes, found)?;
-        match chain {
-            Chain::Check => verify::verify_read(self, &read),
-            Chain::Trust => Ok(Verification::default()),
-        }
-    }
-
-    fn verify(&self, from: u64) -> Result<Verification, QueueError> {
-        verify::verify(self, from)
-    }
-
-    fn checkpoints(&self, which: Checkpoints<'_>) -> Result<CheckpointList, QueueError> {
-        match which {
-            Checkpoints::Known => checkpoints::list(self),
-            Checkpoints::AddedFor(run) => Ok(checkpoints::added_for(&**self.place().fs(), run)?),
-        }
-    }
-
-    fn misplaced_receipts(&self) -> Result<Vec<BadReceipt>, QueueError> {
-        Ok(receipts::misplaced(&**self.place().fs())?)
-    }
-
-    fn listed_calls(&self, found: &mut FoundListed<'_>) -> Result<bool, QueueError> {
-        export(self, found)?;
-        Ok(true)
     }
 }
 
@@ -310,23 +328,23 @@ fn call_counts(state: &State) -> Result<BTreeMap<String, u64>, QueueError> {
     Ok(counts)
 }
 
-/// Passes on all calls in queue order, as text if they are shown as stored.
-fn export(state: &State, found: &mut FoundListed<'_>) -> Result<(), QueueError> {
+/// Passes on all calls in queue order. Those that are shown as they are stored are not parsed.
+fn shown(state: &State, found: &mut FoundRecord<'_>) -> Result<(), QueueError> {
     state.require_journal()?;
     let running = code(state, &CallStatus::Running);
     let mut merge = Merge::new(state)?;
     let mut line = Vec::new();
     while let Some((sequence, peeked)) = merge.next_record(&mut line)? {
         // Only records of our own format have a sequence.
-        let listed = if peeked.sequence.is_some() && peeked.facts.status != running {
-            ListedCall::AsStored { record: &line, own: &OWN_MEMBERS }
+        let record = if peeked.sequence.is_some() && peeked.facts.status != running {
+            CallRecord(Form::Line(&line))
         } else {
             match StoredCall::from_line(&line, sequence) {
-                Some(stored) => ListedCall::Parsed(Box::new(stored)),
+                Some(stored) => stored.into(),
                 None => continue,
             }
         };
-        if found(listed).is_break() {
+        if found(record).is_break() {
             break;
         }
     }
@@ -342,12 +360,13 @@ mod tests {
 
     use super::*;
     use crate::journal::{JournalStore, JournalTransaction};
-    use crate::store::Transaction as _;
+    use crate::store::{Durability, Transaction as _};
 
     #[test]
     fn a_running_call_is_not_parsed_again_until_it_is_written_anew() {
         let store = JournalStore::new(Arc::new(MemoryFs::new()), "test", Duration::from_secs(1));
-        let mut transaction = store.transaction(Timestamp::from_unix_micros(1_000_000), None).unwrap();
+        let mut transaction =
+            store.transaction(Timestamp::from_unix_micros(1_000_000), Durability::AtOnce).unwrap();
         let read_before = |transaction: &JournalTransaction<'_>| {
             let journal = transaction.state().journal().unwrap();
             let listed = journal.known("call-1").unwrap().unwrap();

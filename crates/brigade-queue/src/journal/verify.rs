@@ -20,16 +20,12 @@ struct Link {
     run_id: String,
 }
 
-pub(crate) fn verify(state: &State, from: u64) -> Result<Verification, QueueError> {
-    verify_by(state, from, None)
-}
-
-/// Verifies the whole chain with what was just read of the receipts.
-pub(crate) fn verify_read(state: &State, read: &ReadReceipts) -> Result<Verification, QueueError> {
-    verify_by(state, 1, Some(read))
-}
-
-fn verify_by(state: &State, from: u64, read: Option<&ReadReceipts>) -> Result<Verification, QueueError> {
+/// Verifies the chain from a ledger entry on. What was just read of the receipts is not read again.
+pub(crate) fn verify(
+    state: &State,
+    from: u64,
+    read: Option<&ReadReceipts>,
+) -> Result<Verification, QueueError> {
     let mut findings = Vec::new();
     let lines = match state.place().ledger().lines() {
         Ok(Some(mut lines)) => {

@@ -7,12 +7,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, Claim, Receipt, Runner};
-use brigade_core::json::{Shown, reprint};
+use brigade_call::{ApprovedBy, Binding, Call, Caller, Checkpoint, Claim, Paths, Receipt, Runner};
 use brigade_core::{CallId, Dialect, Fingerprint, IdPrefix, Json, RunId, Timestamp};
 use brigade_fs::{Fs, RelPath};
 use brigade_queue::{
-    Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, ListedCall, LockedQueue, Match,
+    CallFilter, Calls, Check, Compaction, Damage, Enqueued, Finished, Host, JournalStore, LockedQueue, Match,
     OnDuplicate, Outcome, Queue, QueueError, Review, StoredCall, ThisHost, View,
 };
 
@@ -116,7 +115,7 @@ impl Host for TestHost {
 /// A queue on files, with the operations that only files have.
 pub struct TestQueue {
     queue: Queue,
-    journal: Arc<JournalStore>,
+    pub journal: Arc<JournalStore>,
 }
 
 impl std::ops::Deref for TestQueue {
@@ -148,35 +147,34 @@ impl TestQueue {
         self.journal.check()
     }
 
-    pub fn list_calls(
-        &self,
-        found: &mut dyn FnMut(ListedCall<'_>) -> ControlFlow<()>,
-    ) -> Result<(), QueueError> {
-        use brigade_queue::Store as _;
-        self.journal.read()?.listed_calls(found).map(drop)
+    pub fn list_as_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), QueueError> {
+        self.queue.read()?.for_each_text(&CallFilter::default(), &Here, found)
     }
 
     /// All calls as `id status`, read from the text of the records.
     pub fn listed_as_text(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let view = self.queue.read().unwrap();
-        self.list_calls(&mut |listed| {
-            let record = match listed {
-                ListedCall::Parsed(stored) => {
-                    Json::Object(view.as_it_stands(*stored).unwrap().call.to_record())
-                }
-                ListedCall::AsStored { record, .. } => {
-                    let mut text = Vec::new();
-                    reprint(record, 1, &mut text, |_, _| Shown::AsWritten).unwrap();
-                    Json::parse_bytes(&text, Dialect::Strict).unwrap()
-                }
-            };
+        self.list_as_text(&mut |text: &[u8]| {
+            let record = Json::parse_bytes(text, Dialect::Strict).unwrap();
             let text = |key: &str| record.get(key).and_then(Json::as_str).unwrap().to_owned();
             found.push(format!("{} {}", text("id"), text("status")));
             ControlFlow::Continue(())
         })
         .unwrap();
         found
+    }
+}
+
+/// Paths as they are.
+pub struct Here;
+
+impl Paths for Here {
+    fn target(&self) -> String {
+        String::new()
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        path.to_owned()
     }
 }
 

@@ -1,0 +1,252 @@
+//! The files of outcomes: room that is reserved before a run starts, and what is kept there until somebody records it.
+//!
+//! Each running call has an empty file in `.brigade/tools/outcomes`, with room for its outcome. The runner writes it
+//! through the open file, so a full disk or a directory that cannot be written keeps no outcome out. With the record of
+//! the run the file is given back as a spare one, which the next run takes: file systems are slow to make a file where
+//! others were just removed. If the runner was killed, the next run or repair removes the file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use brigade_call::{Checkpoint, Receipt};
+use brigade_core::json::{from_json, pretty_text};
+use brigade_core::{Dialect, Json, RunId, Timestamp};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
+use serde::Serialize;
+
+use super::{layout, receipts};
+use crate::outcome::Outcome;
+use crate::running::Kept;
+
+/// The room that each run reserves, in bytes. A receipt with all that an observed run may list is longer.
+const ROOM: u64 = 256 << 10;
+
+/// The largest outcome that is read, in bytes: a receipt, and the checkpoints that a run may drop.
+const OUTCOME_LIMIT: u64 = 64 << 20;
+
+/// A run has certainly been claimed this long after its file was created.
+const STARTS_WITHIN: Duration = Duration::from_secs(60 * 60);
+
+/// The form of the file.
+const SCHEMA: &str = "brigade.outcome.v1";
+
+/// The file of an outcome.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    receipt: &'a Receipt,
+    checkpoints: &'a [Checkpoint],
+}
+
+fn to_bytes(outcome: &Outcome) -> Vec<u8> {
+    let Outcome { receipt, checkpoints } = outcome;
+    let document = pretty_text(&Document { schema: SCHEMA, receipt, checkpoints });
+    document.expect("an outcome is JSON").into_bytes()
+}
+
+fn from_bytes(bytes: &[u8]) -> Option<Outcome> {
+    let document = Json::parse_bytes(bytes, Dialect::Lenient).ok()?;
+    let mut outcome: Outcome = from_json(&document).ok()?;
+    outcome.checkpoints.iter_mut().for_each(|checkpoint| checkpoint.extra.complete());
+    Some(outcome)
+}
+
+/// Returns what is kept of a run. What was not written completely is not there.
+pub(crate) fn kept_outcome(fs: &dyn Fs, run: &RunId) -> Option<Outcome> {
+    let read = || {
+        let bytes = fs.read(&path(run.as_str())?, OUTCOME_LIMIT).ok().filter(|bytes| !bytes.is_empty())?;
+        from_bytes(&bytes).filter(|outcome| outcome.receipt.id() == run.as_str())
+    };
+    read().or_else(|| unwritten().get(&(fs.root().to_owned(), run.clone())).cloned())
+}
+
+/// Removes what is kept of a run that is recorded.
+pub(crate) fn forget_outcome(fs: &dyn Fs, run: &RunId) {
+    unwritten().remove(&(fs.root().to_owned(), run.clone()));
+    if let Some(path) = path(run.as_str()) {
+        // The next run tries again.
+        let _ = fs.remove(&path);
+    }
+}
+
+/// Outcomes of runs of this process that could not be written at all. Only this process knows of them.
+static UNWRITTEN: Mutex<Unwritten> = Mutex::new(Unwritten::new());
+
+/// Outcomes by the root of their workspace and their run.
+type Unwritten = BTreeMap<(PathBuf, RunId), Outcome>;
+
+fn unwritten() -> MutexGuard<'static, Unwritten> {
+    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Room for the outcome of one run. It is given back when it is dropped before the run is claimed.
+pub struct Reserved {
+    file: Box<dyn WriteFile>,
+    fs: Arc<dyn Fs>,
+    path: RelPath,
+    /// Whether the file was made here, and belongs to no claimed run yet.
+    is_spare: bool,
+}
+
+impl Reserved {
+    /// Reserves room for the outcome of a run, before it is claimed. Also removes files of recorded runs.
+    ///
+    /// # Errors
+    /// Fails if there is not enough room, and on a file error.
+    pub fn make(fs: Arc<dyn Fs>, run: &RunId) -> Result<Reserved, FsError> {
+        let (left, spare): (Vec<RelPath>, Vec<RelPath>) =
+            files(&*fs).partition(|left| run_of(left).is_some());
+        for left in left.iter().filter(|left| is_over(&*fs, left)) {
+            let _ = fs.remove(left);
+        }
+        let path = path(run.as_str()).expect("a run id is a file name");
+        let is_new = !left.contains(&path);
+        // The first process that renames it has it.
+        if spare.iter().any(|spare| is_new && fs.rename(spare, &path).is_ok()) {
+            let file = fs.open_append(&path)?;
+            let mut reserved = Reserved { file, fs, path, is_spare: true };
+            match reserved.file.length()? {
+                // It is not an old one any more. Its room may still be reserved.
+                0 => reserved.file.touch()?,
+                _ => reserved.file.truncate(0)?,
+            }
+            reserved.file.reserve(ROOM)?;
+            return Ok(reserved);
+        }
+        let create = || fs.create(&path, 0o600);
+        let created = match create() {
+            Err(error) if error.is_not_found() => fs.create_dir_all(&path.parent()).and_then(|()| create()),
+            created => created,
+        };
+        let (file, is_spare) = match created {
+            Ok(file) => (file, true),
+            // It is of an attempt that was killed before it claimed the call, or of another that claims it now.
+            Err(error) if error.is_exists() => (fs.open_append(&path)?, false),
+            Err(error) => return Err(error),
+        };
+        let mut reserved = Reserved { file, fs, path, is_spare };
+        reserved.file.reserve(ROOM)?;
+        Ok(reserved)
+    }
+
+    /// Keeps the room from now on: the run is claimed.
+    #[must_use]
+    pub fn claimed(mut self) -> Reserved {
+        self.is_spare = false;
+        self
+    }
+
+    /// Makes the file a spare one, because the run is recorded or not claimed. There are sixteen at most.
+    pub(crate) fn give_back(&self) {
+        let digit = run_of(&self.path).and_then(|run| run.chars().next_back()).unwrap_or('0');
+        let spare = layout::outcomes().join(&format!("spare-{digit}"));
+        if !spare.is_ok_and(|spare| self.fs.rename(&self.path, &spare).is_ok()) {
+            // The next run tries again.
+            let _ = self.fs.remove(&self.path);
+        }
+    }
+
+    /// Keeps the outcome until it is recorded: in its file, or in the memory of this process if that fails.
+    pub(crate) fn keep(&mut self, outcome: &Outcome) -> Kept {
+        if self.write(outcome).is_ok() {
+            return Kept::Outcome;
+        }
+        if let Ok(run) = outcome.receipt.id().parse() {
+            unwritten().insert((self.fs.root().to_owned(), run), outcome.clone());
+        }
+        Kept::Here
+    }
+
+    /// Writes the outcome. If there is no room for all of it, its lists are left out, and the arguments, which its call
+    /// has.
+    fn write(&mut self, outcome: &Outcome) -> Result<(), FsError> {
+        if 0 < self.file.length()? {
+            self.file.truncate(0)?;
+        }
+        let mut bytes = to_bytes(outcome);
+        if ROOM < bytes.len() as u64 && self.file.reserve(bytes.len() as u64).is_err() {
+            bytes = to_bytes(&outcome.without_lists());
+        }
+        if let Err(error) = self.file.write(&bytes).and_then(|()| self.file.sync()) {
+            let _ = self.file.truncate(0);
+            return Err(error);
+        }
+        // The name was not synced when it was made. It may have been removed since.
+        let _ = self.fs.sync_dir(&self.path.parent());
+        match self.fs.read(&self.path, bytes.len() as u64)? == bytes {
+            true => Ok(()),
+            false => Err(FsError::new("read", self.path.as_str(), FsErrorKind::NotFound)),
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if self.is_spare {
+            self.give_back();
+        }
+    }
+}
+
+/// Lists the files of runs that are recorded or never started. One that holds an outcome which is not recorded stays.
+pub fn left_outcomes(fs: &dyn Fs, now: Timestamp, is_running: &dyn Fn(&str) -> bool) -> Vec<RelPath> {
+    let is_old = |path: &RelPath| {
+        fs.link_metadata(path).is_ok_and(|found| found.len == 0 && STARTS_WITHIN < now.since(found.modified))
+    };
+    files(fs)
+        .filter(|path| !run_of(path).is_some_and(is_running) && (is_over(fs, path) || is_old(path)))
+        .collect()
+}
+
+/// Lists the files of all runs.
+fn files(fs: &dyn Fs) -> impl Iterator<Item = RelPath> {
+    let folder = layout::outcomes();
+    let entries = fs.list_dir(&folder).unwrap_or_default().into_iter();
+    entries
+        .filter(|entry| entry.kind == FileKind::File)
+        .filter_map(move |entry| folder.join(&entry.name).ok())
+}
+
+fn run_of(path: &RelPath) -> Option<&str> {
+    path.name().strip_suffix(".json")
+}
+
+/// Returns whether the run of a file has a receipt.
+fn is_over(fs: &dyn Fs, path: &RelPath) -> bool {
+    let receipt = run_of(path).and_then(receipts::receipt_path);
+    receipt.is_some_and(|receipt| fs.exists(&receipt).unwrap_or(false))
+}
+
+/// Returns the path of a run's file. The run id may come from another program.
+fn path(run: &str) -> Option<RelPath> {
+    layout::outcomes().join(&format!("{run}.json")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_call::RunStatus;
+
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_read_as_it_was_written() {
+        let checkpoint =
+            r#"{"id": "checkpoint-1", "status": "waiting", "call_id": "call-1", "theirs": 1.50}"#;
+        let checkpoint = Checkpoint::from_document(Json::parse(checkpoint).unwrap()).unwrap();
+        let receipt = Receipt::new("run-1", "call-1", RunStatus::Completed);
+        let outcome = Outcome { receipt, checkpoints: vec![checkpoint.clone()] };
+        let expect = Json::object([
+            ("checkpoints", Json::Array(vec![Json::Object(checkpoint.to_document())])),
+            ("receipt", Json::Object(outcome.receipt.to_members())),
+            ("schema", Json::from("brigade.outcome.v1")),
+        ]);
+        let bytes = to_bytes(&outcome);
+        assert_eq!(String::from_utf8(bytes.clone()).unwrap(), expect.to_pretty());
+        assert_eq!(from_bytes(&bytes), Some(outcome));
+        for damaged in ["", "[]", "{}", r#"{"receipt": {}}"#, r#"{"receipt": {}, "checkpoints": [{}]}"#] {
+            assert_eq!(from_bytes(damaged.as_bytes()), None, "{damaged}");
+        }
+    }
+}
