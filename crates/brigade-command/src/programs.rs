@@ -6,6 +6,7 @@
 
 mod code_names;
 mod container;
+mod logins;
 mod options;
 mod password;
 mod row;
