@@ -247,6 +247,9 @@ const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", 
 impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
+        if !may_be_name(last_part(word)) {
+            return None;
+        }
         let name = base_name(word);
         // A file of the workspace that happens to be called `r` is no such program.
         if name.len() == 1 && word.contains('/') && !word.starts_with('/') {
@@ -281,9 +284,8 @@ impl Program {
     /// assert!(Program::that_takes_passwords("make").is_none() && Program::that_takes_passwords("").is_none());
     /// ```
     pub fn that_takes_passwords(word: &str) -> Option<Program> {
-        let name = &word.as_bytes()[word.rfind(['/', '\\']).map_or(0, |at| at + 1)..];
-        let (first, second) = (*name.first()?, *name.get(1)?);
-        let may_be_one = TAKERS[usize::from(first & LETTER)] & 1 << (second & LETTER) != 0;
+        let name = last_part(word);
+        let may_be_one = 1 < name.len() && begins_one(&TAKERS, name);
         if may_be_one { Program::of(word).filter(|program| !program.passwords().is_empty()) } else { None }
     }
 
@@ -453,6 +455,33 @@ pub(crate) fn is_long(word: &str, name: &str) -> bool {
     2 < word.len() && has_dashes && name.starts_with(word)
 }
 
+/// Returns the last part of a path, of one for any system.
+fn last_part(word: &str) -> &[u8] {
+    let bytes = word.as_bytes();
+    let from = bytes.iter().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    &bytes[from.map_or(0, |at| at + 1)..]
+}
+
+/// Returns whether a name may be one of the table, in any case, with a version, or as the end of a compiler's name. Most
+/// words are told by two letters.
+fn may_be_name(name: &[u8]) -> bool {
+    let is_plain = match name {
+        [] => false,
+        [_] => true,
+        // `c++`, `r4.3`
+        [first, second, ..] if first.is_ascii_alphabetic() && !second.is_ascii_alphabetic() => true,
+        [..] => begins_one(&NAMED, name),
+    };
+    is_plain
+        || name.iter().enumerate().any(|(at, byte)| *byte == b'-' && begins_one(&COMPILERS, &name[at + 1..]))
+}
+
+/// Returns whether some letters have a bit for the first two of a name.
+fn begins_one(letters: &[u32; 32], name: &[u8]) -> bool {
+    let [first, second, ..] = name else { return false };
+    letters[usize::from(first & LETTER)] & 1 << (second & LETTER) != 0
+}
+
 /// Returns the last part of a program's path, in lower case and without `.exe`.
 pub(crate) fn base_name(program: &str) -> Cow<'_, str> {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
@@ -525,20 +554,42 @@ static FIRST: [u16; 257] = first_bytes();
 /// The bits that tell letters apart, in either case.
 const LETTER: u8 = 31;
 
-/// By the first letter of programs that take passwords, a bit for each second one.
-static TAKERS: [u32; 32] = letters_of_takers();
+/// By the first letter of programs, a bit for each second one.
+static NAMED: [u32; 32] = letters_of(Which::All);
 
-const fn letters_of_takers() -> [u32; 32] {
+/// The same of programs that take passwords.
+static TAKERS: [u32; 32] = letters_of(Which::Takers);
+
+/// The same of compilers.
+static COMPILERS: [u32; 32] = letters_of(Which::Compilers);
+
+/// Rows of the table.
+#[derive(Clone, Copy)]
+enum Which {
+    All,
+    Takers,
+    Compilers,
+}
+
+const fn letters_of(which: Which) -> [u32; 32] {
     let mut letters = [0; 32];
-    let mut row = 0;
-    while row < table::ROWS.len() {
+    let mut index = 0;
+    while index < table::ROWS.len() {
+        let row = &table::ROWS[index];
+        let is_one = match which {
+            Which::All => true,
+            Which::Takers => !row.passwords.is_empty(),
+            Which::Compilers => matches!(row.finds, Finds::Compiler),
+        };
         let mut nth = 0;
-        while nth < table::ROWS[row].names.len() && !table::ROWS[row].passwords.is_empty() {
-            let name = table::ROWS[row].names[nth].as_bytes();
-            letters[(name[0] & LETTER) as usize] |= 1 << (name[1] & LETTER);
+        while nth < row.names.len() && is_one {
+            let name = row.names[nth].as_bytes();
+            if 1 < name.len() {
+                letters[(name[0] & LETTER) as usize] |= 1 << (name[1] & LETTER);
+            }
             nth += 1;
         }
-        row += 1;
+        index += 1;
     }
     letters
 }
