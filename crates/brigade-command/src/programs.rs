@@ -247,9 +247,10 @@ const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", 
 impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
-        if !may_be_name(last_part(word)) {
-            return None;
-        }
+        if may_be_name(last_part(word)) { Program::find(word) } else { None }
+    }
+
+    fn find(word: &str) -> Option<Program> {
         let name = base_name(word);
         // A file of the workspace that happens to be called `r` is no such program.
         if name.len() == 1 && word.contains('/') && !word.starts_with('/') {
@@ -467,7 +468,7 @@ fn last_part(word: &str) -> &[u8] {
 fn may_be_name(name: &[u8]) -> bool {
     let is_plain = match name {
         [] => false,
-        [_] => true,
+        [_] | [b'.', ..] => true,
         // `c++`, `r4.3`
         [first, second, ..] if first.is_ascii_alphabetic() && !second.is_ascii_alphabetic() => true,
         [..] => begins_one(&NAMED, name),
@@ -675,6 +676,34 @@ mod tests {
         }
         for other in ["", "-", "é", "\u{7f}", "zzzz", "A"] {
             assert!(exactly(other).is_none(), "{other}");
+        }
+    }
+
+    /// The letters that tell most words change no answer.
+    #[test]
+    fn words_are_told_by_two_letters_as_by_the_whole_table() {
+        let check = |word: &str| {
+            let name = |found: Option<Program>| found.map(|program| program.name);
+            assert_eq!(name(Program::of(word)), name(Program::find(word)), "{word}");
+        };
+        for program in all() {
+            for name in [program.name.to_owned(), program.name.to_uppercase()] {
+                for before in ["", "/usr/bin/", "C:\\x\\", "x86_64-linux-gnu-", "@a/", "-", "my"] {
+                    for behind in ["", "3", "3.11", "-12", ".exe", ".EXE", "x", "-x", "/"] {
+                        check(&format!("{before}{name}{behind}"));
+                    }
+                }
+            }
+        }
+        for first in ' '..='~' {
+            for second in ' '..='~' {
+                check(&format!("{first}{second}"));
+                check(&format!("{first}{second}-gcc"));
+                check(&format!("{first}-{second}"));
+            }
+        }
+        for word in ["", ".", "..", "ü", "üx", "ld-linux-x86-64.so.2", "/lib/LD-musl.so.1", "x-é"] {
+            check(word);
         }
     }
 
