@@ -6,8 +6,8 @@ pub struct Password {
     /// Subcommands behind which it takes one, each with the words before it: `secret set`. `*` stands for any rest of a
     /// word. With no subcommand, it takes one everywhere. A name with a dash is an option, which may stand anywhere.
     pub behind: &'static [&'static str],
-    /// Words that may stand in its place and are none, as `public` is in `snmpget -c public`. `*` stands for any rest or
-    /// beginning of a word.
+    /// Words that may stand in its place and are none, as `public` is in `snmpget -c public`. `*` stands for any rest
+    /// or beginning of a word.
     pub except: &'static [&'static str],
     /// Where it stands there.
     pub place: Place,
