@@ -6,6 +6,8 @@
 
 mod code_names;
 mod container;
+mod index;
+mod logins;
 mod options;
 mod password;
 mod row;
@@ -15,6 +17,9 @@ use std::borrow::Cow;
 
 pub use code_names::{PACKAGE_FILES, is_code_name, is_found_beside, is_loaded_from};
 pub use container::ContainerOptions;
+#[cfg(test)]
+pub(crate) use index::ASKED;
+use index::{TAKERS, begins_one, exactly, last_part, may_be_name};
 pub(crate) use options::DOWNLOADERS;
 pub(crate) use options::SQLITE_VALUED;
 pub use password::{Operands, Password, Place};
@@ -246,6 +251,10 @@ const RUNNING: &[&str] = &["attach", "create", "debug", "enter", "exec", "run", 
 impl Program {
     /// Finds the program for a word; `None` if the table does not have it.
     pub fn of(word: &str) -> Option<Program> {
+        if may_be_name(last_part(word)) { Program::find(word) } else { None }
+    }
+
+    fn find(word: &str) -> Option<Program> {
         let name = base_name(word);
         // A file of the workspace that happens to be called `r` is no such program.
         if name.len() == 1 && word.contains('/') && !word.starts_with('/') {
@@ -280,9 +289,8 @@ impl Program {
     /// assert!(Program::that_takes_passwords("make").is_none() && Program::that_takes_passwords("").is_none());
     /// ```
     pub fn that_takes_passwords(word: &str) -> Option<Program> {
-        let name = &word.as_bytes()[word.rfind(['/', '\\']).map_or(0, |at| at + 1)..];
-        let (first, second) = (*name.first()?, *name.get(1)?);
-        let may_be_one = TAKERS[usize::from(first & LETTER)] & 1 << (second & LETTER) != 0;
+        let name = last_part(word);
+        let may_be_one = 1 < name.len() && begins_one(&TAKERS, name);
         if may_be_one { Program::of(word).filter(|program| !program.passwords().is_empty()) } else { None }
     }
 
@@ -504,106 +512,6 @@ pub fn near_program(word: &str) -> Option<&'static str> {
     brigade_core::closest(word, names.chain(["python3"]))
 }
 
-fn exactly(name: &str) -> Option<Program> {
-    #[cfg(test)]
-    ASKED.with(|asked| asked.set(asked.get() + 1));
-    // Most words are no programs, and of many, the first byte tells.
-    let first = usize::from(*name.as_bytes().first()?);
-    let alike = &NAMES[usize::from(FIRST[first])..usize::from(FIRST[first + 1])];
-    let (name, row) = alike[alike.binary_search_by(|(known, _)| known.cmp(&name)).ok()?];
-    Some(Program { name, row: &table::ROWS[usize::from(row)] })
-}
-
-/// The names in the table and their rows, by name. It is made by the compiler: most commands ask for a program or two,
-/// and making it would take longer than all else that they do with them.
-static NAMES: [(&str, u16); count_names()] = sort_names();
-
-/// Where the names begin that begin with a byte.
-static FIRST: [u16; 257] = first_bytes();
-
-/// The bits that tell letters apart, in either case.
-const LETTER: u8 = 31;
-
-/// By the first letter of programs that take passwords, a bit for each second one.
-static TAKERS: [u32; 32] = letters_of_takers();
-
-const fn letters_of_takers() -> [u32; 32] {
-    let mut letters = [0; 32];
-    let mut row = 0;
-    while row < table::ROWS.len() {
-        let mut nth = 0;
-        while nth < table::ROWS[row].names.len() && !table::ROWS[row].passwords.is_empty() {
-            let name = table::ROWS[row].names[nth].as_bytes();
-            letters[(name[0] & LETTER) as usize] |= 1 << (name[1] & LETTER);
-            nth += 1;
-        }
-        row += 1;
-    }
-    letters
-}
-
-const fn count_names() -> usize {
-    let (mut count, mut row) = (0, 0);
-    while row < table::ROWS.len() {
-        count += table::ROWS[row].names.len();
-        row += 1;
-    }
-    count
-}
-
-const fn sort_names() -> [(&'static str, u16); count_names()] {
-    let mut names = [("", 0); count_names()];
-    let (mut count, mut row) = (0, 0);
-    while row < table::ROWS.len() {
-        let mut nth = 0;
-        while nth < table::ROWS[row].names.len() {
-            let name = table::ROWS[row].names[nth];
-            let mut at = count;
-            while 0 < at && is_before(name, names[at - 1].0) {
-                names[at] = names[at - 1];
-                at -= 1;
-            }
-            names[at] = (name, row as u16);
-            count += 1;
-            nth += 1;
-        }
-        row += 1;
-    }
-    names
-}
-
-const fn first_bytes() -> [u16; 257] {
-    let names = sort_names();
-    let mut first = [0; 257];
-    let (mut byte, mut at) = (0, 0);
-    while byte < first.len() {
-        while at < names.len() && (names[at].0.as_bytes()[0] as usize) < byte {
-            at += 1;
-        }
-        first[byte] = at as u16;
-        byte += 1;
-    }
-    first
-}
-
-const fn is_before(left: &str, right: &str) -> bool {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
-    let mut at = 0;
-    while at < left.len() && at < right.len() {
-        if left[at] != right[at] {
-            return left[at] < right[at];
-        }
-        at += 1;
-    }
-    left.len() < right.len()
-}
-
-#[cfg(test)]
-thread_local! {
-    /// How often a name was looked up.
-    pub(crate) static ASKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
 /// Lists every program of the table, by each of its names.
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = Program> {
@@ -613,18 +521,6 @@ pub(crate) fn all() -> impl Iterator<Item = Program> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_name_of_the_table_is_found_and_no_other_is() {
-        for program in all() {
-            let found = exactly(program.name).map(|found| (found.name, std::ptr::from_ref(found.row)));
-            assert_eq!(found, Some((program.name, std::ptr::from_ref(program.row))));
-            assert!(exactly(&format!("{}\u{1}", program.name)).is_none(), "{}", program.name);
-        }
-        for other in ["", "-", "é", "\u{7f}", "zzzz", "A"] {
-            assert!(exactly(other).is_none(), "{other}");
-        }
-    }
 
     #[test]
     fn programs_that_take_passwords_are_found_under_each_name() {

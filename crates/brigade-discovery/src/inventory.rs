@@ -1,11 +1,11 @@
 //! One view of many files: entries with several origins, and names with several definitions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brigade_core::{Fingerprint, IssueType, closest};
 
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, changed_members, plain_id};
-use crate::harness::{Extent, Harness};
+use crate::harness::{Extent, Harness, harnesses};
 use crate::launch::{Launch, Launches};
 
 /// What all files say, file by file, until it is [finished](Inventory::finish).
@@ -72,31 +72,60 @@ impl Inventory {
             self.by_id.into_iter().filter(|(_, places)| 1 < places.len()).collect();
         several.sort_unstable();
         for (id, places) in several {
-            for place in &places {
-                if let Some(origin) = self.entries[*place].origins.first() {
-                    self.entries[*place].id = origin.reference.clone();
-                }
-            }
-            let entries = || places.iter().map(|place| &self.entries[*place]);
-            let refs: Vec<String> =
-                entries().flat_map(|entry| &entry.origins).map(|origin| origin.reference.clone()).collect();
-            let first = entries().next().and_then(|entry| entry.origins.first());
-            let fields = differing(&entries().collect::<Vec<_>>());
-            let message = format!("the name has {} definitions, which differ in {fields}", places.len());
-            issues.push(DiscoveryIssue {
-                harness: first.map(|origin| origin.harness.clone()),
-                path: first.map(|origin| origin.path.clone()),
-                line: first.and_then(|origin| origin.line),
-                entry_id: Some(id),
-                refs,
-                ..DiscoveryIssue::new(IssueType::DefinitionsDiffer, message)
-            });
+            issues.push(tell_apart(id, &mut self.entries, &places));
         }
         self.entries.sort_by(|left, right| {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
         });
         (self.entries, issues)
     }
+}
+
+/// Names the definitions of an id by their first origins, and says in what they differ.
+fn tell_apart(id: String, entries: &mut [DiscoveredEntry], places: &[usize]) -> DiscoveryIssue {
+    for place in places {
+        if let Some(origin) = entries[*place].origins.first() {
+            entries[*place].id = origin.reference.clone();
+        }
+    }
+    let entries = || places.iter().map(|place| &entries[*place]);
+    let refs = entries().flat_map(|entry| &entry.origins).map(|origin| origin.reference.clone()).collect();
+    let first = entries().next().and_then(|entry| entry.origins.first());
+    let fields = differing(&entries().collect::<Vec<_>>());
+    let message = format!("the name has {} definitions, which differ in {fields}", places.len());
+    DiscoveryIssue {
+        harness: first.map(|origin| origin.harness.clone()),
+        path: first.map(|origin| origin.path.clone()),
+        line: first.and_then(|origin| origin.line),
+        entry_id: Some(id),
+        refs,
+        ..DiscoveryIssue::new(IssueType::DefinitionsDiffer, message)
+    }
+}
+
+/// Names entries anew after some were added to a finished list, and says again which definitions differ.
+pub(crate) fn name_again(entries: &mut [DiscoveredEntry], issues: &mut Vec<DiscoveryIssue>) {
+    issues.retain(|issue| issue.code != IssueType::DefinitionsDiffer);
+    let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, entry) in entries.iter_mut().enumerate() {
+        // The tools of each harness have names of their own.
+        if entry.source != EntrySource::Harness {
+            entry.id = plain_id(entry.source, &entry.name);
+        }
+        by_id.entry(entry.id.clone()).or_default().push(at);
+    }
+    // As discovery finds them: harness by harness.
+    let place_of = |entry: &DiscoveredEntry| {
+        let label = entry.origins.first().map(|origin| origin.harness.as_str());
+        harnesses().iter().position(|harness| Some(harness.label()) == label)
+    };
+    let mut told = Vec::new();
+    for (id, mut places) in by_id.into_iter().filter(|(_, places)| 1 < places.len()) {
+        places.sort_by_key(|place| place_of(&entries[*place]));
+        told.push(tell_apart(id, entries, &places));
+    }
+    name_entries(entries, issues);
+    issues.extend(told);
 }
 
 /// Gives issues of files the ids that their entries have, now that all definitions of a name are known.

@@ -78,7 +78,7 @@ impl Source<'_> {
     ) -> EntryOrigin {
         let (harness, scope) = (self.harness.label(), self.extent);
         EntryOrigin {
-            reference: format!("{id}@{harness}/{scope}"),
+            reference: [id, "@", harness, "/", scope.as_str()].concat(),
             harness: harness.to_owned(),
             scope,
             path: self.path.to_owned(),
@@ -284,8 +284,8 @@ struct Lines<'t> {
 
 impl<'t> Lines<'t> {
     fn of(text: &'t str) -> Lines<'t> {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Lines { text, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        Lines { text, starts: std::iter::once(0).chain(ends.map(|at| at + 1)).collect() }
     }
 
     fn at(&self, byte: usize) -> At {

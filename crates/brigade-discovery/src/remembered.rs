@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members};
+use crate::inventory::name_again;
 
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.discovered.v1";
@@ -150,15 +151,22 @@ impl Remembered {
     }
 
     /// Puts what was remembered of files that cannot be read now back into what is found, and returns their paths.
-    /// `is_unread` takes paths.
+    /// `is_unread` takes paths. Names whose definitions differ with them are told again.
     ///
     /// A skill is found by its directory even if its file cannot be read. It then stays what it was.
-    pub fn keep(&self, is_unread: impl Fn(&str) -> bool, now: &mut Vec<DiscoveredEntry>) -> Vec<String> {
+    pub fn keep(
+        &self,
+        is_unread: impl Fn(&str) -> bool,
+        now: &mut Vec<DiscoveredEntry>,
+        issues: &mut Vec<DiscoveryIssue>,
+    ) -> Vec<String> {
         let mut kept = Vec::new();
         for entry in &self.entries {
             let origins: Vec<EntryOrigin> =
                 entry.origins.iter().filter(|origin| is_unread(&origin.path)).cloned().collect();
-            let Some(first) = origins.first() else { continue };
+            if origins.is_empty() {
+                continue;
+            }
             let is_known = |all: &[EntryOrigin], one: &EntryOrigin| {
                 all.iter().any(|known| known.reference == one.reference && known.path == one.path)
             };
@@ -178,11 +186,12 @@ impl Remembered {
                 same.origins.extend(new);
                 continue;
             }
-            let is_taken = now.iter().any(|other| other.id == entry.id);
-            let id = if is_taken { first.reference.clone() } else { entry.id.clone() };
             let enabled = origins.iter().any(|origin| origin.enabled);
             kept.extend(origins.iter().map(|origin| origin.path.clone()));
-            now.push(DiscoveredEntry { id, enabled, origins, ..entry.clone() });
+            now.push(DiscoveredEntry { enabled, origins, ..entry.clone() });
+        }
+        if !kept.is_empty() {
+            name_again(now, issues);
         }
         now.sort_by(|left, right| {
             (&left.source, &left.name, &left.id).cmp(&(&right.source, &right.name, &right.id))
@@ -225,7 +234,7 @@ fn size_of(record: &impl Serialize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{harness, natives};
+    use crate::{Extent, Inventory, Source, harness, natives, read_config};
 
     fn remembered() -> Remembered {
         let entries = natives(harness("gemini").unwrap(), "/bin/gemini");
@@ -247,19 +256,48 @@ mod tests {
     fn what_a_file_said_stays_while_it_cannot_be_read() {
         let before = remembered();
         let mut now = before.entries[1..].to_vec();
-        assert_eq!(before.keep(|path| path == "/bin/other", &mut now), [""; 0]);
+        let keep =
+            |path: &str, now: &mut Vec<DiscoveredEntry>| before.keep(|of| of == path, now, &mut Vec::new());
+        assert_eq!(keep("/bin/other", &mut now), [""; 0]);
         assert_eq!(now.len(), 7);
-        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), ["/bin/gemini"]);
+        assert_eq!(keep("/bin/gemini", &mut now), ["/bin/gemini"]);
         assert_eq!(now, before.entries);
-        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), [""; 0]);
+        assert_eq!(keep("/bin/gemini", &mut now), [""; 0]);
         // What is found of the file without reading it is what it was, issue 15.
         now[2].description = None;
         now[2].fingerprint = now[3].fingerprint;
-        assert_eq!(before.keep(|path| path == "/bin/gemini", &mut now), ["/bin/gemini"]);
+        assert_eq!(keep("/bin/gemini", &mut now), ["/bin/gemini"]);
         assert_eq!(now, before.entries);
         let mut moved = before.entries.clone();
         moved[0].origins[0].line = Some(7);
         assert_eq!(before.compare(&moved), Difference { unchanged: 8, ..Difference::default() });
+    }
+
+    /// Issue 15: an entry of another file keeps its name while a file with another definition cannot be read.
+    #[test]
+    fn definitions_differ_while_the_file_of_one_cannot_be_read() {
+        let read = |label: &str, path: &str, word: &str| {
+            let text = format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{word}\"}}}}}}");
+            let harness = harness(label).unwrap();
+            let configs = harness.configs();
+            let source = Source { harness, extent: Extent::User, path, workspace: "/w" };
+            read_config(&source, &configs[0], text.as_bytes())
+        };
+        let found = |files: &[(&str, &str, &str)]| {
+            let mut inventory = Inventory::default();
+            for (label, path, word) in files {
+                let read = read(label, path, word);
+                inventory.add_all(read.entries, read.launches);
+            }
+            inventory.finish()
+        };
+        let (one, other) = (("cursor", "/c.json", "x"), ("gemini", "/g.json", "y"));
+        let (entries, issues) = found(&[one, other]);
+        let before = Remembered::new(Timestamp::from_unix_micros(0), entries.clone(), issues.clone());
+        let (mut now, mut told) = found(&[other]);
+        assert_eq!(now[0].id, "mcp:a");
+        assert_eq!(before.keep(|path| path == "/c.json", &mut now, &mut told), ["/c.json"]);
+        assert_eq!((now, told), (entries, issues));
     }
 
     #[test]

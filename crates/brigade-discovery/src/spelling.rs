@@ -3,6 +3,8 @@
 mod table;
 mod text;
 
+use std::borrow::Cow;
+
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
 use brigade_redact::{
@@ -17,7 +19,7 @@ use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_un
 use crate::values::{Held, values};
 use crate::variables::{References, references};
 use table::{Remote, Typed, Unit};
-use text::{common_form, cut, dedup, sorted};
+use text::{common_form, cut, cut_own, dedup, sorted};
 
 pub(crate) use table::{
     AMP, CLAUDE, CLINE, CODEX, COMMON, CONTINUE, COPILOT, CRUSH, GEMINI, GOOSE, OPENCODE, Spelling, VSCODE,
@@ -356,7 +358,11 @@ impl Reader<'_> {
     /// which have a secret.
     fn shown_words(&mut self, words: &[String], held: &[Option<Held>]) -> (Vec<String>, Vec<bool>) {
         let found: Vec<References> = words.iter().map(|word| references(word)).collect();
-        let written: Vec<String> = found.iter().map(|found| found.shown.clone().into_owned()).collect();
+        let is_as_written = found.iter().all(|found| matches!(found.shown, Cow::Borrowed(_)));
+        let written: Cow<'_, [String]> = match is_as_written {
+            true => Cow::Borrowed(words),
+            false => found.iter().map(|found| found.shown.clone().into_owned()).collect(),
+        };
         let masked = self.redactor.redact_command(&written);
         let mut is_secret_word = vec![false; words.len()];
         let mut mentioned = Vec::new();
@@ -380,15 +386,16 @@ impl Reader<'_> {
         let shown = if held.iter().all(Option::is_none) {
             masked
         } else {
-            let without_value = |(held, word): (&Option<Held>, String)| {
-                held.as_ref().map_or(word, |held| references(&held.shown).shown.into_owned())
+            let without_value = |(held, word): (&Option<Held>, &String)| match held {
+                Some(held) => references(&held.shown).shown.into_owned(),
+                None => word.clone(),
             };
-            let plain: Vec<String> = held.iter().zip(written).map(without_value).collect();
+            let plain: Vec<String> = held.iter().zip(written.iter()).map(without_value).collect();
             self.redactor.redact_command(&plain)
         };
         let is_shown = |(index, name): &(usize, String)| shown[*index].as_str().contains(name.as_str());
         self.note(mentioned.into_iter().filter(is_shown).map(|(_, name)| name).collect());
-        (shown.iter().map(|word| cut(word.as_str())).collect(), is_secret_word)
+        (shown.into_iter().map(|word| cut_own(word.into_string())).collect(), is_secret_word)
     }
 
     fn env_labels(&mut self) -> Vec<String> {

@@ -29,6 +29,8 @@ pub(super) enum Anchor {
     Pem,
     /// The first line of an SSH2 key.
     Ssh2,
+    /// The `fied` of `identified by`.
+    Identified,
     /// A header with cookies.
     Cookie,
     /// The signature of a URL, which grants access.
@@ -56,6 +58,7 @@ const FOLDED: &[(&[u8; ANCHOR_LENGTH], Anchor)] = &[
     (b"uth=", Anchor::AuthField),
     (b"uth:", Anchor::AuthField),
     (b"?://", Anchor::Url),
+    (b"fied", Anchor::Identified),
     (b"ooki", Anchor::Cookie),
     (b"?sig", Anchor::Signature),
 ];

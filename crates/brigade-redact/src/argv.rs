@@ -5,10 +5,10 @@ use brigade_command::{Program, Role, Starts};
 use super::{MARK, is_secret_field, looks_secret_value};
 use crate::beside::is_variable;
 use crate::line::{Part, secret_parts};
-use crate::option::names_a_way;
+use crate::option::{is_harmless_word, names_a_way};
 use crate::rules::is_placeholder;
 use crate::taker::Taker;
-use crate::words::{HARMLESS_WORDS, SWITCHES};
+use crate::words::SWITCHES;
 
 /// Lists the indexes of words that look secret, either on their own or because of the words before them.
 ///
@@ -96,8 +96,8 @@ impl<'w> ArgvReader<'w> {
         let flag = self.flag.take();
         let is_value = !word.starts_with('-') && !word.is_empty();
         let is_named = || {
-            let name = flag.map(|flag| flag.trim_start_matches('-'));
-            is_value && !is_harmless(word) && name.is_some_and(|name| is_secret_field(name, word))
+            let name = flag.filter(|_| is_value).map(|flag| flag.trim_start_matches('-'));
+            name.is_some_and(|name| is_secret_field(name, word)) && !is_harmless(word)
         };
         let hidden = match &self.taker {
             Some(taker) => taker.hidden(flag, word, self.has_bearer),
@@ -172,7 +172,7 @@ const NAMES_OF_CONTAINERS: &[&str] = &["--hostname", "--name", "--network-alias"
 
 /// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.
 fn is_harmless(word: &str) -> bool {
-    HARMLESS_WORDS.contains(&word.to_ascii_lowercase().as_str()) || names_a_way(word)
+    is_harmless_word(word) || names_a_way(word)
 }
 
 /// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.

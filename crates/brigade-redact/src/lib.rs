@@ -13,8 +13,8 @@
 //!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
 //! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords in `.netrc`;
 //! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs,
-//!   passwords after `curl --user`, tokens with a well-known prefix, JSON web tokens, and PEM private keys, including
-//!   the line `BEGIN`;
+//!   passwords after `curl --user` and behind `IDENTIFIED BY` in statements for databases, tokens with a well-known
+//!   prefix, JSON web tokens, and PEM private keys, including the line `BEGIN`;
 //! * bound values ([`SecretValue`]), plain or encoded in base64, hexadecimal or URL encoding. Hexadecimal may have `:`
 //!   or a space between bytes, base64 may be broken into lines of 64 or 76 characters. Characters may be escaped with
 //!   backslashes, as in JSON and shells, in any mixture and up to twice.

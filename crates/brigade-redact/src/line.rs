@@ -11,9 +11,9 @@ use super::option::{
 };
 use super::rules::is_placeholder;
 use super::tokens::{ShellToken, shell_tokens};
-use super::words::{SETTING, WITHOUT_LOGIN};
+use super::words::{BEHIND_VALUES, DETERMINERS, PROSE, SETTING, WITHOUT_LOGIN};
 use super::{MARK, Redacted, Redactor, looks_secret_value};
-use brigade_command::{Program, Role, Starts};
+use brigade_command::{Place, Program, Role, Starts};
 use code::is_expression;
 use refers::{References, is_code};
 
@@ -203,8 +203,8 @@ pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
     if at == 0 || !word.contains(char::is_whitespace) {
         return None;
     }
-    let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    let start = name.map_or(0, |end| end + 1);
+    let of_program = program_of_commands(words, at);
+    let start = of_program.map_or_else(|| behind_name(word), |(_, start)| start);
     let tokens = shell_tokens(&word[start..])?;
     // What runs commands gets one, and in any word is one whose program takes a password. Others are texts.
     let starts = |program: Program| program.starts() != Starts::Nothing;
@@ -215,11 +215,14 @@ pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
         !next.starts || word[start + token.range.end..start + next.range.start].contains(['<', '>'])
     };
     let hidden = tokens.chunk_by(goes_on).find_map(|command| {
-        let inner: Vec<String> = command.iter().map(|token| token.text.clone()).collect();
-        if !is_command && !takes_password(&inner) {
+        let program = of_program.map(|(program, _)| program.name.to_owned());
+        let added = usize::from(program.is_some());
+        let inner: Vec<String> =
+            program.into_iter().chain(command.iter().map(|token| token.text.clone())).collect();
+        if added == 0 && !is_command && (!takes_password(&inner) || reads_as_prose(&inner)) {
             return None;
         }
-        secret_parts(&inner).into_iter().zip(command).find_map(|(part, token)| match part {
+        secret_parts(&inner).into_iter().skip(added).zip(command).find_map(|(part, token)| match part {
             Part::Plain(Hidden::Whole) => Some(token.range.start),
             // Quotes may stand before it.
             Part::Plain(Hidden::From(from)) => Some(token.range.start + from),
@@ -231,6 +234,40 @@ pub fn secret_of_inner(words: &[&str], at: usize) -> Option<usize> {
         at -= 1;
     }
     (&word[at..] != MARK).then_some(at)
+}
+
+/// Returns where the value of a word begins that may have a name before it: `ProxyCommand=ssh x`.
+fn behind_name(word: &str) -> usize {
+    let name = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    name.map_or(0, |end| end + 1)
+}
+
+/// Returns the program whose own commands a word holds, and where these begin: `lftp -e 'open -u bob,q1 h'`.
+fn program_of_commands(words: &[&str], at: usize) -> Option<(Program, usize)> {
+    let takes = |program: Program, letter: char| {
+        let is_one = |place: Place| matches!(place, Place::Commands(letters) if letters.contains(letter));
+        program.passwords().iter().any(|password| is_one(password.place))
+    };
+    words[..at].iter().filter_map(|word| Program::that_takes_passwords(word)).find_map(|program| {
+        let value = |word: &str| program.short_value(word).filter(|(letter, _)| takes(program, *letter));
+        let is_next = || value(words[at - 1]).is_some_and(|(_, from)| from == words[at - 1].len());
+        match value(words[at]) {
+            Some((_, from)) => Some((program, from)),
+            None => is_next().then_some((program, 0)),
+        }
+    })
+}
+
+/// Returns whether a text says something about a program: `bw login is easy`. A command has no such words, and a
+/// password is one word that people do not say.
+fn reads_as_prose(words: &[String]) -> bool {
+    let is_plain = |word: &String| !word.starts_with('-') && texts::has_words(word);
+    let joins = |word: &String| {
+        let word = word.to_ascii_lowercase();
+        [PROSE, DETERMINERS, BEHIND_VALUES].iter().any(|known| known.contains(&word.as_str()))
+    };
+    let behind = words.get(1..).unwrap_or_default();
+    behind.iter().all(is_plain) && behind.iter().any(joins)
 }
 
 /// Returns whether a command runs a program that takes a password.

@@ -206,7 +206,10 @@ pub(crate) fn spaced_words(name: &str) -> String {
             {
                 spaced.push(' ');
             }
-            spaced.extend(c.to_lowercase());
+            match c.is_ascii() {
+                true => spaced.push(c.to_ascii_lowercase()),
+                false => spaced.extend(c.to_lowercase()),
+            }
         } else if c.is_alphanumeric() {
             spaced.push(c);
         } else {

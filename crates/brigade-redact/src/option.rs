@@ -31,7 +31,8 @@ enum Sureness {
 /// Names of which [`is_secret_name`] knows are left to a [`Redactor`](crate::Redactor).
 pub(crate) fn secret_of_option(before: &str, word: &str) -> Option<usize> {
     let behind = || {
-        let is_value = !word.starts_with('-') && !before.contains(['=', ':']);
+        let is_behind = before.starts_with('-') && !word.starts_with('-');
+        let is_value = is_behind && !before.contains(['=', ':']);
         Some((0, is_value.then(|| sureness_of(before, " "))??))
     };
     let attached = || {
@@ -208,7 +209,12 @@ fn may_be_secret(value: &str) -> bool {
         && value != MARK
         && !is_placeholder(value)
         && !is_reference(value)
-        && !HARMLESS_WORDS.contains(&value.to_ascii_lowercase().as_str())
+        && !is_harmless_word(value)
+}
+
+/// Returns whether a word says in any case that there is no secret.
+pub(crate) fn is_harmless_word(word: &str) -> bool {
+    HARMLESS_WORDS.iter().any(|harmless| harmless.eq_ignore_ascii_case(word))
 }
 
 fn is_known_word(value: &str) -> bool {
@@ -268,6 +274,9 @@ fn reads_like_a_word(part: &str) -> bool {
 /// Returns where the password begins in a word behind an option that takes a name and a password, or in the word of
 /// one: `--user me:q1`, `--proxy-user=me:q1`, `-ume:q1`. A user and its group are no password.
 pub(crate) fn password_of_user(before: &str, word: &str) -> Option<usize> {
+    if !word.contains(':') {
+        return None;
+    }
     let takes_login = |option: &str| {
         let long = option.strip_prefix("--").or_else(|| option.strip_prefix('-')).unwrap_or_default();
         let last = long.rsplit('-').next().unwrap_or_default();
@@ -310,9 +319,13 @@ pub(crate) fn is_password_behind_user(option: &str, user: &str, word: &str) -> b
 /// Returns whether a word is a token behind the name of its scheme: `Bearer q1`, and `Authorization: Bearer q1` in any
 /// number of words.
 pub(crate) fn is_token_of_scheme(before: &str, word: &str) -> bool {
-    let scheme = before.rsplit([' ', ':', '=']).next().unwrap_or_default();
-    let is_scheme = ["bearer", "basic"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    is_scheme
+    let names = |scheme: &str| {
+        let Some(start) = before.len().checked_sub(scheme.len()) else { return false };
+        let (head, end) = before.as_bytes().split_at(start);
+        end.eq_ignore_ascii_case(scheme.as_bytes())
+            && head.last().is_none_or(|byte| matches!(byte, b' ' | b':' | b'='))
+    };
+    (names("bearer") || names("basic"))
         && !word.starts_with('-')
         && may_be_secret(word)
         && (before.to_ascii_lowercase().contains("authorization") || !reads_like_words(word))

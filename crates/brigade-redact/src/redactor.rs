@@ -70,6 +70,11 @@ impl Redacted {
         &self.0
     }
 
+    /// Unwraps the text.
+    pub fn into_string(self) -> String {
+        self.0.into_owned()
+    }
+
     /// Shortens the text as [`short`](brigade_core::text::short) does.
     pub fn short(&self, limit: usize) -> Redacted {
         Redacted(Cow::Owned(brigade_core::text::short(&self.0, limit)))

@@ -6,6 +6,7 @@
 mod method;
 mod prefixes;
 mod prose;
+mod statement;
 mod user;
 mod value;
 mod web;
@@ -65,6 +66,7 @@ pub(super) fn find(anchor: Anchor, window: Window<'_>, at: usize) -> Result<Opti
             let swallow = Swallow::pem();
             Ok(found.then_some(Found { start, swallow, kind: SecretKind::PrivateKey }))
         }
+        Anchor::Identified => statement::identified(window, at),
         Anchor::Cookie => web::cookie(window, at),
         Anchor::Signature => web::signature(window, at),
         Anchor::Prefix(index) => PREFIXES[index].find(window, at),

@@ -57,7 +57,8 @@ impl<'w> Taker<'w> {
         };
         let is_next = |letters| flag.is_some_and(|flag| self.takes_next(letters, flag));
         let in_place = |bit: u8, place: Place| match place {
-            Place::Nowhere => None,
+            // A line of its own, which the reader of inner command lines reads.
+            Place::Nowhere | Place::Commands(_) => None,
             Place::User(letters, sign) => {
                 let is_behind = || flag.is_some_and(|flag| USER_OPTIONS.contains(&flag)) || is_next(letters);
                 let of_long = || {
@@ -94,7 +95,10 @@ impl<'w> Taker<'w> {
             }
         };
         let mut open = self.passwords().filter(|(bit, _)| self.open & bit != 0);
-        match open.find_map(|(bit, password)| in_place(bit, password.place)) {
+        let in_password = |(bit, password): (u8, &Password)| {
+            in_place(bit, password.place).filter(|from| !password.is_except(&word[*from..]))
+        };
+        match open.find_map(in_password) {
             None => Hidden::Nothing,
             Some(0) => Hidden::Whole,
             Some(from) => Hidden::From(from),
@@ -112,6 +116,11 @@ impl<'w> Taker<'w> {
         if word.starts_with('-') {
             self.is_past |= word == "--";
             self.note_option(word);
+            let opened = self.opened_by(word);
+            if opened != 0 {
+                self.open |= opened;
+                self.operands = 0;
+            }
         } else if !self.is_past && self.opens(flag, word) {
             self.operands = 0;
         } else if !self.is_value(flag, &[]) {
@@ -135,8 +144,7 @@ impl<'w> Taker<'w> {
         if word.starts_with('+') {
             return false;
         }
-        let behind = self.passwords().filter(|(_, password)| password.is_behind(self.group, word));
-        let opened = behind.map(|(bit, _)| bit).fold(0, |all, bit| all | bit);
+        let opened = self.opened_by(word);
         self.open |= opened;
         if opened != 0 {
             self.is_past = true;
@@ -147,13 +155,20 @@ impl<'w> Taker<'w> {
         opened != 0
     }
 
+    /// Returns which passwords may stand behind a word, a bit each.
+    fn opened_by(&self, word: &str) -> u8 {
+        let behind = self.passwords().filter(|(_, password)| password.is_behind(self.group, word));
+        behind.map(|(bit, _)| bit).fold(0, |all, bit| all | bit)
+    }
+
     fn passwords(&self) -> impl Iterator<Item = (u8, &'static Password)> + use<> {
         self.program.passwords().iter().enumerate().map(|(index, password)| (1 << index, password))
     }
 
     /// Returns whether an operand that stands here is a password.
     fn is_one_of(&self, bit: u8, operands: Operands) -> bool {
-        operands.skipped <= self.operands && (operands.with.is_none() || self.given & bit != 0)
+        let is_in = operands.skipped <= self.operands && self.operands - operands.skipped < operands.most;
+        is_in && (operands.with.is_none() || self.given & bit != 0)
     }
 
     /// Returns whether a word behind an option is its value, as far as the table says. These options are named without

@@ -419,6 +419,8 @@ fn fragment() -> impl Strategy<Value = String> {
         "---- END SSH2 PRIVATE KEY ----",
         "https://hooks.slack.com/services/",
         "machine h login u ",
+        "user a IDENTIFIED BY '",
+        " identified with x by ",
         "\x1b[K",
         "${",
         "\"\"\"",

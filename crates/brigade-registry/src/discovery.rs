@@ -73,7 +73,7 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
                 of_user.insert(origin.path.as_str());
             }
         }
-        before.keep(|path| of_user.contains(path), &mut entries);
+        before.keep(|path| of_user.contains(path), &mut entries, &mut issues);
     }
     let now = seams.now();
     let mut found = Remembered::new(now, entries, issues);
@@ -131,20 +131,18 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
 }
 
 /// Keeps what was known of files that cannot be read now, and says so.
-fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut [DiscoveryIssue]) {
-    let codes = [IssueType::ClientFileInvalid, IssueType::ClientFileUnreadable];
-    let mut unread: Vec<&mut DiscoveryIssue> =
-        issues.iter_mut().filter(|issue| codes.contains(&issue.code) && issue.path.is_some()).collect();
-    if unread.is_empty() {
-        return;
-    }
-    let is_of = |issue: &DiscoveryIssue, path: &str| {
-        let rest = issue.path.as_deref().and_then(|folder| path.strip_prefix(folder));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+fn keep_unread(before: &Remembered, entries: &mut Vec<DiscoveredEntry>, issues: &mut Vec<DiscoveryIssue>) {
+    let is_of_unread = |issue: &DiscoveryIssue| {
+        matches!(issue.code, IssueType::ClientFileInvalid | IssueType::ClientFileUnreadable)
     };
-    let kept = before.keep(|path| unread.iter().any(|issue| is_of(issue, path)), entries);
-    for issue in &mut unread {
-        if kept.iter().any(|path| is_of(issue, path)) {
+    let unread: Vec<String> =
+        issues.iter().filter(|issue| is_of_unread(issue)).filter_map(|issue| issue.path.clone()).collect();
+    let is_of = |folder: &str, path: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let kept = before.keep(|path| unread.iter().any(|folder| is_of(folder, path)), entries, issues);
+    for issue in issues.iter_mut().filter(|issue| is_of_unread(issue)) {
+        if issue.path.as_deref().is_some_and(|folder| kept.iter().any(|path| is_of(folder, path))) {
             issue.message.push_str("; what it said before is kept");
         }
     }

@@ -3,13 +3,19 @@
 //! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
 //! runs is the [script](Tool::installation) that the entry of the tool describes.
 
-use brigade_call::{Blocked, CALLS, Call, CallStatus, InstallRun, Plan, RunStatus, entry_blocker};
+use std::collections::BTreeSet;
+
+use brigade_call::{
+    Blocked, CALLS, Call, CallStatus, DeniedUse, InstallRun, PYTHON_CACHE, Plan, Receipt, RunStatus,
+    entry_blocker,
+};
 use brigade_catalog::{Presence, Tool, ToolState, docs};
 use brigade_command::{Argv, risk};
 use brigade_core::codes::ErrorCode;
+use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
 use brigade_exec::Finished;
-use brigade_facts::{Config, FactReader, errors_of_tool};
+use brigade_facts::{Config, FactReader, POLICY, errors_of_tool};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
 use brigade_queue::OnDuplicate;
 use brigade_redact::Redactor;
@@ -225,7 +231,7 @@ fn choose<'t>(
         let programs = install.command.iter().filter_map(|line| Argv::parse(line).ok());
         let programs: Vec<String> = programs.map(|argv| format!("`{}`", named(argv.program()))).collect();
         let programs = Redactor::new(&[]).redact_str(&programs.join(", "));
-        let programs = brigade_core::text::escape_terminal(&programs).into_owned();
+        let programs = escape_terminal(&programs).into_owned();
         match with {
             Some(_) => {
                 let blocker =
@@ -323,8 +329,41 @@ impl Installing {
             finished.failure = Some(failure);
         }
         finished.receipt.install = Some(install);
+        if finished.status != RunStatus::Completed
+            && let Some(warning) = closed_to(&finished.receipt)
+        {
+            finished.receipt.warnings.get_or_insert_default().push(warning.clone());
+            finished.warnings.push(warning);
+        }
         finished
     }
+}
+
+/// Says what the sandbox kept from an installation that failed, as far as that was seen, and where more is allowed.
+fn closed_to(receipt: &Receipt) -> Option<String> {
+    const MOST: usize = 3;
+    let sandbox = receipt.sandbox.as_ref()?;
+    // Without a sandbox, nothing says what may be written.
+    sandbox.write.as_ref()?;
+    let is_noise = |path: &str| path.starts_with("/dev/") || path.split('/').any(|part| part == PYTHON_CACHE);
+    let denied = receipt.observed.iter().flat_map(|observed| observed.denied.iter().flatten());
+    let denied = denied.filter(|denied| denied.what == DeniedUse::Write && denied.path.starts_with('/'));
+    let paths: BTreeSet<&str> =
+        denied.map(|denied| denied.path.as_str()).filter(|path| !is_noise(path)).collect();
+    let shown: Vec<String> = paths.iter().take(MOST).map(|path| escape_terminal(path).into_owned()).collect();
+    let more = match paths.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let said = match shown.is_empty() {
+        true => {
+            "the sandbox let the installation write only the workspace and what the policy names".to_owned()
+        }
+        false => format!("denied: writing {}{more}", shown.join(", ")),
+    };
+    Some(format!(
+        "{said}; what it needs outside of the workspace belongs in write_paths of [sandbox.install] in {POLICY}"
+    ))
 }
 
 /// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.

@@ -432,7 +432,7 @@ fn put_all(
             report.errors.push(refusal(
                 registering::ALIAS_TAKEN,
                 format!("{id}.aliases"),
-                "another tool has this name",
+                "another tool has this name; give this one another alias",
             ));
         }
         for (index, _) in tool.aliases.iter().enumerate().filter(|(_, alias)| is_taken(alias)) {
@@ -451,7 +451,7 @@ fn put_all(
             report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
         }
         if is_id_taken {
-            let message = "another tool has this id as an alias";
+            let message = "another tool has this id as an alias; give this one another id";
             report.errors.push(refusal(registering::ALIAS_TAKEN, format!("{id}.id"), message));
         }
         let of_id =

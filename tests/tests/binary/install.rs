@@ -329,6 +329,13 @@ fn writing_elsewhere_needs_its_paths_in_the_policy() {
         let id = call_of(&site.json(["install", "yq"]).expect(0));
         let receipt = run(&site, &id, if after == "available" { 0 } else { 1 });
         assert_eq!(receipt["install"]["after"], after, "{receipt:#}");
+        let told = (after == "missing").then(|| {
+            json!([format!(
+                "denied: writing {target}; what it needs outside of the workspace belongs in write_paths of \
+                 [sandbox.install] in .brigade/tools/policy.toml"
+            )])
+        });
+        assert_eq!(receipt["warnings"], told.unwrap_or_default(), "{receipt:#}");
         let _ = fs::remove_dir_all(elsewhere);
     }
 }

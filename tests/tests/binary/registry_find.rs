@@ -232,6 +232,8 @@ fn what_was_discovered_is_suggested_and_never_callable() {
         "{ids_of}"
     );
     assert_eq!(listed["discovered_at"], found["discovered_at"]);
+    let text = site.tools(["list", "--level", "discovered", "--category", "no-such"]).stdout_text();
+    assert_eq!(text, "no discovered entry fits\n");
     assert!(site.json(["list"]).expect(0).get("discovered_at").is_none());
     // It is no tool: nothing plans, checks or installs it.
     for words in [
@@ -336,6 +338,9 @@ fn the_list_is_filtered_by_what_entries_say() {
     assert_eq!(list(&["--level", "project", "--available"]), "shout read-yaml");
     assert_eq!(list(&["--level", "user"]), "");
     assert_eq!(site.json(["list", "--level", "discovered"]).expect(0)["discovered"], json!([]));
+    let text = site.tools(["list", "--level", "discovered"]);
+    assert_eq!(text.stdout_text(), "nothing was discovered yet\n");
+    assert!(text.stderr_text().contains("brigade tools sync"), "{text}");
     assert!(site.json(["list"]).expect(0).get("discovered").is_none());
     let text = site.tools(["list", "--category", "data"]).stdout_text();
     assert!(text.contains("yq") && !text.contains("shout"), "{text}");

@@ -125,6 +125,11 @@ fn a_file_of_the_user_that_is_unsafe_or_broken_takes_nothing_down() {
     let types = site.json(["runtime", "doctor"]).expect(0)["issues"].to_string();
     assert!(types.contains("user_catalog_unsafe") && !types.contains("runtime_config"), "{types}");
     assert!(types.contains(&format!("\"fix\":\"chmod o-w {}\"", runtimes.display())), "{types}");
+    let note = format!("note: {}: other users can write the file, so it is ignored\n", runtimes.display());
+    for words in [["runtime", "list"], ["runtime", "status"]] {
+        let text = site.tools(words).stderr_text();
+        assert!(text.contains(&note) && !text.contains("issue"), "{text}");
+    }
     fs::remove_file(&runtimes).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(ids(&site.json(["list"]).expect(0)["tools"]), ["tool", "mine"]);

@@ -4,8 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Password {
     /// Subcommands behind which it takes one, each with the words before it: `secret set`. `*` stands for any rest of a
-    /// word. With no subcommand, it takes one everywhere.
+    /// word. With no subcommand, it takes one everywhere. A name with a dash is an option, which may stand anywhere.
     pub behind: &'static [&'static str],
+    /// Words that may stand in its place and are none, as `public` is in `snmpget -c public`. `*` stands for any rest
+    /// or beginning of a word.
+    pub except: &'static [&'static str],
     /// Where it stands there.
     pub place: Place,
 }
@@ -27,6 +30,8 @@ pub enum Place {
     Operands(Operands),
     /// Behind a name and this sign, in an operand: `name/password@host`.
     Pair(char),
+    /// In the value of one of these letters, which is commands of the program itself: `-e 'open -u name,password'`.
+    Commands(&'static str),
     /// Nowhere, also not where the program before takes one: `sshpass … ssh -p 22`.
     Nowhere,
 }
@@ -36,6 +41,8 @@ pub enum Place {
 pub struct Operands {
     /// How many operands before are none.
     pub skipped: usize,
+    /// How many follow these at most. Others are none.
+    pub most: usize,
     /// The short option without which none is.
     pub with: Option<char>,
     /// Options that take the next word, without dashes, besides those that the row has.
@@ -46,7 +53,10 @@ impl Password {
     /// Returns the letters of the short options that take the password.
     pub fn letters(self) -> &'static str {
         match self.place {
-            Place::User(letters, _) | Place::Short(letters) | Place::ShortAttached(letters) => letters,
+            Place::User(letters, _)
+            | Place::Short(letters)
+            | Place::ShortAttached(letters)
+            | Place::Commands(letters) => letters,
             Place::Words(_) | Place::Operands(_) | Place::Pair(_) | Place::Nowhere => "",
         }
     }
@@ -54,7 +64,8 @@ impl Password {
     /// Returns whether there is none in a command without an option.
     pub fn needs_option(self) -> bool {
         match self.place {
-            Place::User(..) | Place::Short(_) | Place::ShortAttached(_) | Place::Nowhere => true,
+            Place::User(..) | Place::Short(_) | Place::ShortAttached(_) => true,
+            Place::Commands(_) | Place::Nowhere => true,
             Place::Operands(operands) => operands.with.is_some(),
             Place::Words(_) | Place::Pair(_) => false,
         }
@@ -70,9 +81,19 @@ impl Password {
     /// ```
     pub fn is_behind(self, group: Option<&str>, word: &str) -> bool {
         self.behind.iter().any(|names| match names.split_once(' ') {
-            None => group.is_none() && is_like(names, word),
+            None => (group.is_none() || names.starts_with('-')) && is_like(names, word),
             Some((before, name)) => group.is_some_and(|group| is_like(before, group)) && is_like(name, word),
         })
+    }
+
+    /// Returns whether a word in its place is none.
+    pub fn is_except(self, word: &str) -> bool {
+        self.except.iter().any(|name| is_like(name, word))
+    }
+
+    /// Words that are none.
+    pub(super) const fn but(self, except: &'static [&'static str]) -> Password {
+        Password { except, ..self }
     }
 
     pub(super) const fn behind(self, behind: &'static [&'static str]) -> Password {
@@ -81,14 +102,15 @@ impl Password {
 }
 
 fn is_like(name: &str, word: &str) -> bool {
-    match name.strip_suffix('*') {
-        Some(start) => word.starts_with(start),
-        None => name.eq_ignore_ascii_case(word),
+    match (name.strip_suffix('*'), name.strip_prefix('*')) {
+        (Some(start), _) => word.starts_with(start),
+        (None, Some(end)) => word.ends_with(end),
+        (None, None) => name.eq_ignore_ascii_case(word),
     }
 }
 
 const fn at(place: Place) -> Password {
-    Password { behind: &[], place }
+    Password { behind: &[], except: &[], place }
 }
 
 pub(super) const fn short(letters: &'static str) -> Password {
@@ -107,19 +129,31 @@ pub(super) const fn words(words: &'static [&'static str]) -> Password {
     at(Place::Words(words))
 }
 
+const ALL: Operands = Operands { skipped: 0, most: usize::MAX, with: None, valued: &[] };
+
 /// All operands but the first.
 pub(super) const fn operands(skipped: usize) -> Password {
-    at(Place::Operands(Operands { skipped, with: None, valued: &[] }))
+    at(Place::Operands(Operands { skipped, ..ALL }))
+}
+
+/// The first operands.
+pub(super) const fn first_operands(most: usize) -> Password {
+    at(Place::Operands(Operands { most, ..ALL }))
 }
 
 /// All operands but the first, if this option stands before them.
 pub(super) const fn operands_with(letter: char, skipped: usize) -> Password {
-    at(Place::Operands(Operands { skipped, with: Some(letter), valued: &[] }))
+    at(Place::Operands(Operands { skipped, with: Some(letter), ..ALL }))
 }
 
 /// All operands. These options take the next word.
 pub(super) const fn operands_beside(valued: &'static [&'static str]) -> Password {
-    at(Place::Operands(Operands { skipped: 0, with: None, valued }))
+    at(Place::Operands(Operands { valued, ..ALL }))
+}
+
+/// What the commands hold that are the value of one of these options.
+pub(super) const fn commands(letters: &'static str) -> Password {
+    at(Place::Commands(letters))
 }
 
 pub(super) const fn pair(sign: char) -> Password {

@@ -51,7 +51,7 @@ impl<'a> PlacedObject<'a> {
     pub fn parse(bytes: &'a [u8], dialect: Dialect) -> Result<PlacedObject<'a>, JsonError> {
         let text = text(bytes)?;
         let mut tokens = Tokens::new(text, dialect);
-        let read = object(&mut tokens, 0).map_err(|kind| locate(bytes, tokens.at(), kind))?;
+        let read = object(&mut tokens, 0, Tokens::skip).map_err(|kind| locate(bytes, tokens.at(), kind))?;
         let has_trailing_comma = tokens.has_trailing_comma();
         Ok(PlacedObject { text, dialect, range: read.0, members: read.1, has_trailing_comma })
     }
@@ -60,7 +60,7 @@ impl<'a> PlacedObject<'a> {
     pub fn inner(&self, member: &PlacedMember<'a>) -> Option<PlacedObject<'a>> {
         let text = &self.text[member.value_at.clone()];
         let mut tokens = Tokens::new(text, self.dialect);
-        let (range, members) = object(&mut tokens, member.value_at.start).ok()?;
+        let (range, members) = object(&mut tokens, member.value_at.start, Tokens::skip_checked).ok()?;
         let has_trailing_comma = tokens.has_trailing_comma();
         Some(PlacedObject { text: self.text, dialect: self.dialect, range, members, has_trailing_comma })
     }
@@ -73,8 +73,11 @@ impl<'a> PlacedObject<'a> {
 
 type Placed<'a> = (Range<usize>, Vec<PlacedMember<'a>>);
 
+/// Passes a value that begins with a token.
+type Skip<'a> = fn(&mut Tokens<'a>, Token<'a>) -> Result<(), JsonErrorKind>;
+
 /// Reads an object that is the whole text. `offset` is added to every place.
-fn object<'a>(tokens: &mut Tokens<'a>, offset: usize) -> Result<Placed<'a>, JsonErrorKind> {
+fn object<'a>(tokens: &mut Tokens<'a>, offset: usize, skip: Skip<'a>) -> Result<Placed<'a>, JsonErrorKind> {
     if tokens.next()? != Token::BeginObject {
         tokens.blame(tokens.start());
         return Err(JsonErrorKind::ExpectedObject);
@@ -92,7 +95,7 @@ fn object<'a>(tokens: &mut Tokens<'a>, offset: usize) -> Result<Placed<'a>, Json
         let key_at = key_start + offset..key_start + key.raw().len() + 2 + offset;
         let first = tokens.next()?;
         let value_start = tokens.start();
-        tokens.skip(first)?;
+        skip(tokens, first)?;
         let value_at = value_start + offset..tokens.at() + offset;
         members.push(PlacedMember { key: key.decode(), key_at, value_at, comma: None });
     }
@@ -147,6 +150,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_inside_is_read_as_a_document_of_its_own(
+            text in r#"\{"a":\{"b":([\[\]{}:,"0-9e\-a-z/* ]|"/\*[\[,"]\*/"|"\\\\\""){0,16}\}\}"#,
+        ) {
+            for dialect in [Dialect::WithComments, Dialect::Strict] {
+                let Ok(outer) = PlacedObject::parse(text.as_bytes(), dialect) else { continue };
+                let Some(inner) = outer.inner(&outer.members[0]) else { continue };
+                let start = outer.members[0].value_at.start;
+                let own = PlacedObject::parse(&text.as_bytes()[outer.members[0].value_at.clone()], dialect).unwrap();
+                let places = |object: &PlacedObject<'_>, offset: usize| {
+                    let place = |member: &PlacedMember<'_>| {
+                        let comma = member.comma.map(|comma| comma + offset);
+                        (member.key.to_string(), member.value_at.start + offset, member.value_at.end + offset, comma)
+                    };
+                    (object.members.iter().map(place).collect::<Vec<_>>(), object.has_trailing_comma)
+                };
+                prop_assert_eq!(places(&inner, 0), places(&own, start));
+            }
+        }
+
         #[test]
         fn places_and_parsing_agree(text in r#"\{"a":[\[\]{}:,"0-9.eE+\-a-z/* ]{0,24}\}?"#) {
             let placed = PlacedObject::parse(text.as_bytes(), Dialect::WithComments);

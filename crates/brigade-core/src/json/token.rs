@@ -204,6 +204,60 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
+    /// Skips the rest of the value that started with this token, in a text that was read before. There, only quotes and
+    /// brackets tell where it ends.
+    pub(super) fn skip_checked(&mut self, first: Token<'a>) -> Scanned<()> {
+        if !matches!(first, Token::BeginArray | Token::BeginObject) {
+            return Ok(());
+        }
+        let mut open = 1_usize;
+        let mut is_behind_comma = false;
+        loop {
+            match self.peek()? {
+                b' ' | b'\n' | b'\t' | b'\r' => {}
+                b'/' if self.dialect == Dialect::WithComments => {
+                    self.skip_comment()?;
+                    continue;
+                }
+                b'"' => {
+                    self.skip_string()?;
+                    is_behind_comma = false;
+                    continue;
+                }
+                b',' => is_behind_comma = true,
+                b'[' | b'{' => {
+                    open += 1;
+                    is_behind_comma = false;
+                }
+                b']' | b'}' => {
+                    self.has_trailing_comma |= is_behind_comma;
+                    is_behind_comma = false;
+                    open -= 1;
+                    if open == 0 {
+                        self.close();
+                        return Ok(());
+                    }
+                }
+                _ => is_behind_comma = false,
+            }
+            self.at += 1;
+        }
+    }
+
+    fn skip_string(&mut self) -> Scanned<()> {
+        self.at += 1;
+        loop {
+            let rest = self.text.as_bytes().get(self.at..).ok_or(JsonErrorKind::UnexpectedEnd)?;
+            let run = memchr2(b'"', b'\\', rest).ok_or(JsonErrorKind::UnexpectedEnd)?;
+            self.at += run + 1;
+            if rest[run] == b'"' {
+                return Ok(());
+            }
+            // The character behind a backslash.
+            self.at += 1;
+        }
+    }
+
     fn is_in_object(&self) -> bool {
         self.objects & 1 == 1
     }

@@ -1,26 +1,36 @@
 //! Texts and names of a server as they are kept.
 
+use std::borrow::Cow;
+
 /// The longest text that is taken from a file.
 const LONGEST: usize = 2_000;
 
 /// Shortens a text that is taken from a file.
 pub(super) fn cut(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-/// Returns a word with the references of all harnesses in one form.
-pub(super) fn common_form(word: &str) -> String {
-    if !word.contains('{') {
-        return word.to_owned();
-    }
-    word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${")
+/// Shortens a text that is ours.
+pub(super) fn cut_own(text: String) -> String {
+    if text.len() <= LONGEST { text } else { cut(&text) }
 }
 
-pub(super) fn sorted(names: &[String]) -> Vec<String> {
-    let mut names = names.to_vec();
+/// Returns a word with the references of all harnesses in one form.
+pub(super) fn common_form(word: &str) -> Cow<'_, str> {
+    if !word.contains('{') {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(word.replace("${env:", "${").replace("{env:", "${").replace("$${", "${"))
+}
+
+pub(super) fn sorted(names: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.sort_unstable();
     names
 }

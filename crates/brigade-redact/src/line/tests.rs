@@ -236,6 +236,23 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         ),
         ("security unlock-keychain -p V9", "security unlock-keychain -p [redacted]"),
         ("zkCli.sh addauth digest bob:V9", "zkCli.sh addauth digest bob:[redacted]"),
+        ("snmpwalk -v2c -c V9 h", "snmpwalk -v2c -c [redacted] h"),
+        ("snmpget -v 1 -cV9 h oid", "snmpget -v 1 -c[redacted] h oid"),
+        ("qpdf --encrypt V8 V9 256 -- in out", "qpdf --encrypt [redacted] [redacted] 256 -- in out"),
+        ("qpdf in out --encrypt V8 V9 256 --", "qpdf in out --encrypt [redacted] [redacted] 256 --"),
+        ("iwconfig wlan0 essid x key s:V9", "iwconfig wlan0 essid x key [redacted]"),
+        ("iwconfig wlan0 key restricted V9", "iwconfig wlan0 key restricted [redacted]"),
+        (r"net use z: \\h\s V9 /user:bob", r"net use z: \\h\s [redacted] /user:bob"),
+        (r"net use \\h\s /user:bob V9", r"net use \\h\s /user:bob [redacted]"),
+        ("net user bob V9 /add", "net user bob [redacted] /add"),
+        ("snowsql -a x -u bob -m 123456", "snowsql -a x -u bob -m [redacted]"),
+        ("airflow users create -u a -p V9 -r Admin", "airflow users create -u a -p [redacted] -r Admin"),
+        ("airflow users reset-password -u a -pV9", "airflow users reset-password -u a -p[redacted]"),
+        ("dscl . -passwd /Users/bob V9", "dscl . -passwd /Users/bob [redacted]"),
+        (
+            "dscl -u bob -P V9 /LDAPv3/h passwd x V9",
+            "dscl -u bob -P [redacted] /LDAPv3/h passwd x [redacted]",
+        ),
     ] {
         check(line, shown);
         assert!(is_secret_command(line), "{line}");
@@ -276,6 +293,19 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         "curl -E a1.pem https://h:8080/x1",
         "security find-generic-password -w x1",
         "mc alias list m1",
+        "snmpwalk -v2c -c public h .1",
+        "qpdf --linearize in1 out1",
+        "qpdf --pages a1 1-3 -- in1 out1",
+        "iwconfig wlan0 essid home1",
+        "iwconfig wlan0 key off mode a1",
+        r"net use z: \\h\s1 /user:bob",
+        "net use z: /delete",
+        "net user bob /delete",
+        "net ads join -U bob",
+        "snowsql -a x1 -u bob -D a=b1 -q x1",
+        "airflow webserver -p 8080 -D x1",
+        "airflow dags list -p x1",
+        "dscl . -read /Users/bob UserShell1",
     ] {
         check(line, line);
         assert!(!is_secret_command(line), "{line}");
@@ -296,6 +326,10 @@ fn a_command_in_any_word_is_read_by_the_same_rules() {
         ("script -qc", "cd x && mysql -pV9", "cd x && mysql -p[redacted]"),
         ("hyperfine", "curl -sSu a:V9 h", "curl -sSu a:[redacted]"),
         ("mytool --run", "x; docker exec db mysql -pV9", "x; docker exec db mysql -p[redacted]"),
+        ("lftp -e", "open -u bob,V9 h", "open -u bob,[redacted]"),
+        ("sudo lftp h -c", "cd x; user bob V9", "cd x; user bob [redacted]"),
+        ("smbclient //h/s -Nc", "logon bob V9", "logon bob [redacted]"),
+        ("git commit -m", "bw login bob V9", "bw login bob [redacted]"),
     ] {
         let mut words: Vec<String> = program.split(' ').map(str::to_owned).collect();
         words.push(text.to_owned());
@@ -305,7 +339,15 @@ fn a_command_in_any_word_is_read_by_the_same_rules() {
         let line = format!("{program} \"{text}\"");
         assert!(!shown_command(&line).contains("V9"), "{line}");
     }
-    for line in ["git commit -m 'say how mysql -pX works'", "ssh h 'cd x && kubectl logs mongo -p 100'"] {
+    for line in [
+        "git commit -m 'say how mysql -pX works'",
+        "ssh h 'cd x && kubectl logs mongo -p 100'",
+        "echo 'bw login is easy'",
+        "git commit -m 'vault login is broken in the new version'",
+        "git commit -m 'redis-cli AUTH has no user; bw unlock now works with a prompt'",
+        "lftp -c 'open -u bob h; mirror a1 b1'",
+        "smbclient //h/s -c 'cd a1; get b1'",
+    ] {
         assert!(!is_secret_command(line), "{line}");
     }
 }

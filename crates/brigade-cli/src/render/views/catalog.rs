@@ -31,8 +31,13 @@ impl View for ToolLinesReport {
             finding::notes(&self.notes, page);
         }
         if let Some(discovered) = &self.discovered {
-            if discovered.is_empty() {
-                page.data.line("nothing is discovered");
+            match self.discovered_at {
+                Some(_) if discovered.is_empty() => page.data.line("no discovered entry fits"),
+                Some(_) => {}
+                None => {
+                    page.data.line("nothing was discovered yet");
+                    page.next_step(&NextStep::SyncRegistry);
+                }
             }
             let rows: Vec<Suggestion> = discovered.iter().map(Suggestion::of).collect();
             return finding::suggestions(&rows, self.discovered_at, page);

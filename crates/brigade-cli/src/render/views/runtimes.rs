@@ -1,6 +1,8 @@
 //! Runtimes: their state, starts and stops.
 
-use brigade::core::NextStep;
+use std::path::Path;
+
+use brigade::core::{NextStep, Severity};
 use brigade::{
     LogStream, RuntimeHealthReport, RuntimeListReport, RuntimeLogsReport, RuntimeReport,
     RuntimeRestartReport, RuntimeStartReport, RuntimeStatus, RuntimeStatusReport, RuntimeStopReport,
@@ -218,15 +220,25 @@ fn show_counts(summary: &RuntimesSummary, page: &mut Page) -> bool {
     true
 }
 
+/// Notes what is wrong with the file of the user, and how many other issues there are.
 fn note_issues(summary: &RuntimesSummary, page: &mut Page) {
     if !summary.errors.is_empty() || summary.issue_count == 0 {
         return;
     }
-    let (count, word) = match summary.issue_count {
-        1 => (1, "issue"),
-        count => (count, "issues"),
-    };
-    page.note(&format!("{count} {word}"));
+    let of_user = summary.issues.iter().filter_map(|issue| {
+        let file = issue.file.as_deref().filter(|file| Path::new(file).is_absolute())?;
+        let line = issue.line.map(|line| format!(":{line}")).unwrap_or_default();
+        (issue.severity == Some(Severity::Error)).then(|| format!("{file}{line}: {}", issue.detail))
+    });
+    let notes: Vec<String> = of_user.collect();
+    for note in &notes {
+        page.note(note);
+    }
+    match summary.issue_count - notes.len() {
+        0 => {}
+        1 => page.note("1 issue"),
+        count => page.note(&format!("{count} issues")),
+    }
     page.next_step(&NextStep::CheckRuntimes);
 }
 
