@@ -13,7 +13,7 @@ use std::time::Duration;
 use brigade_call::{Checkpoint, Receipt};
 use brigade_core::json::{from_json, pretty_text};
 use brigade_core::{Dialect, Json, RunId, Timestamp};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath, WriteFile, in_directory};
 use serde::Serialize;
 
 use super::{layout, receipts};
@@ -115,12 +115,7 @@ impl Reserved {
             reserved.file.reserve(ROOM)?;
             return Ok(reserved);
         }
-        let create = || fs.create(&path, 0o600);
-        let created = match create() {
-            Err(error) if error.is_not_found() => fs.create_dir_all(&path.parent()).and_then(|()| create()),
-            created => created,
-        };
-        let (file, is_spare) = match created {
+        let (file, is_spare) = match in_directory(fs, &path.parent(), || fs.create(&path, 0o600)) {
             Ok(file) => (file, true),
             // It is of an attempt that was killed before it claimed the call, or of another that claims it now.
             Err(error) if error.is_exists() => (fs.open_append(&path)?, false),

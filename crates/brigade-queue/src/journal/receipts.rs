@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use brigade_call::{LedgerLink, Receipt};
 use brigade_core::json::members;
 use brigade_core::{Dialect, Fingerprint, Json, Object, RunId, Timestamp};
-use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, read_many};
+use brigade_fs::{DirEntry, FileKind, Fs, FsError, FsErrorKind, ReadFile, RelPath, in_directory, read_many};
 use brigade_journal::{
     Ledger, LedgerEnd, NewEntry, State, find_prefix_if_whole, newest, set_file_aside, whole,
 };
@@ -226,8 +226,7 @@ pub(crate) fn add(
     let run: RunId =
         receipt.id().parse().map_err(|_| QueueError::Store("a run's id is not an id".to_owned()))?;
     let path = receipt_path(run.as_str()).expect("a run id is a file name");
-    fs.create_dir_all(&layout::runs())?;
-    let known = match fs.create_new_durable(&path, &bytes) {
+    let known = match in_directory(fs, &layout::runs(), || fs.create_new_durable(&path, &bytes)) {
         Ok(()) => match taken {
             Taken::Refuse => InLedger::No,
             // Its runner is gone, and may have entered it before the file was lost.
