@@ -27,6 +27,7 @@ mod answer;
 mod call;
 mod confirm;
 mod control;
+mod ending;
 mod gateway;
 mod http;
 mod http_sessions;

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod ending;
 mod error;
 mod find;
 mod finish;
@@ -40,6 +41,7 @@ mod store;
 mod texts;
 
 pub use brigade_journal::{Damage, Mending};
+pub use ending::{request_end, requested_ends, take_requested_end};
 pub use error::QueueError;
 pub use find::check_status;
 pub use finish::unrecorded_receipt;

@@ -15,6 +15,7 @@ mod clients;
 mod commanded;
 mod defaults;
 mod doctor;
+mod ending;
 mod env;
 mod inbox;
 mod kitchens;
