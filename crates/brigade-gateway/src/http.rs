@@ -18,6 +18,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
+use http::uri::{Authority, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -170,7 +171,7 @@ impl Http {
         entrant: &Place<()>,
     ) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
-        self.check_site(headers)?;
+        self.check_site(headers, request.uri())?;
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
@@ -273,10 +274,12 @@ impl Http {
     }
 
     /// Refuses what comes from a page in a browser.
-    fn check_site(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+    fn check_site(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Box<Answer>> {
         let host = single(headers, &HOST)?;
         let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
-        if !is_loopback_name(host) && !self.is_outer {
+        // A target may be a whole URL, whose host stands for that of the header.
+        let mut hosts = target.authority().map(Authority::as_str).into_iter().chain([host]);
+        if !hosts.all(is_loopback_name) && !self.is_outer {
             return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
         }
         match single(headers, &ORIGIN)? {
