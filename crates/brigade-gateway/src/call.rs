@@ -534,8 +534,7 @@ impl Gateway {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, &Before::default());
         };
-        let answered = call.answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok());
-        let streams = match answered {
+        let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
                 let has_answer =
@@ -557,8 +556,7 @@ impl Gateway {
                 output.map(|output| output.content).unwrap_or_default()
             };
             if has_answer {
-                let answer =
-                    calls.answer(&run).ok().flatten().and_then(|json| serde_json::to_value(json).ok());
+                let answer = calls.answer(&run).ok().flatten();
                 return Streams { answer, ..Streams::default() };
             }
             Streams { stdout: read(LogStream::Stdout), answer: None }

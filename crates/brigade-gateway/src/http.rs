@@ -3,6 +3,7 @@
 //! The SDK speaks the transport. Everything that decides who may speak at all comes before it: the `Host` and `Origin`
 //! headers, the token, and whose a session is. No body is read before.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,8 +18,8 @@ use http::header::{
     WWW_AUTHENTICATE,
 };
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
 use http::uri::{Authority, Uri};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -38,6 +39,7 @@ use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, Checked, Conversation};
+use crate::numbers;
 use crate::open::{Open, Place};
 use crate::session::Session;
 
@@ -495,15 +497,20 @@ impl Body for Watched {
             return Poll::Ready(None);
         }
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        match &self.used {
-            Some(used) if message::is_marked(&used.key) => polled.map_ok(|frame| {
-                frame.map_data(|data| match std::str::from_utf8(&data) {
-                    Ok(text) => Bytes::from(message::restored(text, &used.key)),
-                    Err(_) => data,
-                })
-            }),
-            _ => polled,
+        let id = self.used.as_ref().map(|used| used.key.as_str()).filter(|key| message::is_marked(key));
+        if id.is_none() && !numbers::may_be_marked() {
+            return polled;
         }
+        polled.map_ok(|frame| {
+            frame.map_data(|data| match std::str::from_utf8(&data).map(numbers::unmarked) {
+                Ok(text) => match (id, text) {
+                    (Some(id), text) => Bytes::from(message::restored(&text, id)),
+                    (None, Cow::Owned(text)) => Bytes::from(text),
+                    (None, Cow::Borrowed(_)) => data,
+                },
+                Err(_) => data,
+            })
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -511,7 +518,8 @@ impl Body for Watched {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        // What stands behind a mark gets shorter.
+        if numbers::may_be_marked() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
 

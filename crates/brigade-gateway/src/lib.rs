@@ -34,6 +34,7 @@ mod http_sessions;
 mod id_in;
 mod listing;
 mod message;
+mod numbers;
 mod offers;
 mod open;
 mod own;

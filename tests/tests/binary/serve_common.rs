@@ -287,6 +287,12 @@ impl Client {
         self.fitting("message", |_| true)
     }
 
+    /// Returns the next line as it is written.
+    #[track_caller]
+    pub fn raw(&mut self) -> String {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no line; it said: {}", self.said()))
+    }
+
     /// Returns the whole answer to a request.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {

@@ -18,7 +18,7 @@ use crate::serve_common::{
 };
 
 /// The tools of the fixture that the catalog has.
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 16] = [
     "pid",
     "count",
     "sleep",
@@ -34,6 +34,7 @@ const TOOLS: [&str; 15] = [
     "lacks",
     "tells",
     "echo",
+    "digits",
 ];
 
 /// An entry for a tool of the fixture server.
@@ -638,6 +639,47 @@ fn arguments_keep_their_digits_on_every_way() {
     assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
     // Numbers that the SDK holds go the usual way.
     assert!(text(&session.call("read-echo", json!({"n": 7}))).contains("\"n\": 7"));
+}
+
+/// Issue 14: `0.10` came back as `0.1`, and with `1e400` in it the whole result was lost.
+#[test]
+fn numbers_of_a_result_come_back_as_they_came() {
+    let check = |answer: &str| {
+        for digits in [
+            r#""structuredContent":{"a":[0.10,1e400],"b":{"c":12345678901234567890123,"d":9007199254740993},"e":1.0}"#,
+            r#""n":0.10"#,
+            r#""q":1E-2"#,
+            r#""text":"0.10""#,
+        ] {
+            assert!(answer.contains(digits), "{digits}: {answer}");
+        }
+    };
+    let params = json!({"name": "read-digits", "arguments": {}});
+    for features in ["", "stateless"] {
+        let kept = Kept::new(features);
+        let mut client = Client::of(&kept.site, "local");
+        client.send("tools/call", params.clone());
+        check(&client.raw());
+        // What is read later is the same.
+        let calls = client.call("call.list", json!({"limit": 1}))["structuredContent"]["calls"].clone();
+        client
+            .send("tools/call", json!({"name": "call.wait", "arguments": {"call_id": calls[0]["call_id"]}}));
+        check(&client.raw());
+        let mut client = Client::start(&kept.site, &["--as", "local"]);
+        client.send("tools/call", late(params.clone(), json!({})));
+        check(&client.raw());
+        let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
+        let server = crate::serve_common::Server::start(&kept.site, &words);
+        let mut session = crate::serve_common::Session::of(&server.place, None);
+        check(&session.post("tools/call", params.clone()).body);
+        let head = [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "read-digits"),
+        ];
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": late(params.clone(), json!({}))});
+        check(&server.place.send("POST", "/mcp", &head, &request.to_string()).body);
+    }
 }
 
 /// Issue 12: what a kept server reads is closed as for a server of one call.
