@@ -42,7 +42,8 @@ impl Gateway {
         }
         let workspace = self.workspace.clone();
         // What cannot be read now is read at the next look.
-        let taken = blocking(move || workspace.take_requested_ends(&running)).await.unwrap_or_default();
+        let taken =
+            blocking(move || workspace.calls().take_requested_ends(&running)).await.unwrap_or_default();
         for (id, who) in taken {
             self.end(&id, &who);
         }
@@ -53,13 +54,14 @@ impl Gateway {
     /// # Errors
     /// Says why the call is not ended.
     pub(crate) async fn end_elsewhere(&self, workspace: &Workspace, id: &CallId) -> Result<(), String> {
-        let (asks, of) = (workspace.agent_calls(), id.clone());
+        let (asks, of) = (workspace.calls(), id.clone());
         let requested = blocking(move || asks.request_end(&of)).await.map_err(|error| error.to_string())?;
         let Some(run) = requested else { return Err("it does not run".to_owned()) };
         let asked = Instant::now();
         loop {
-            let (calls, of, its) = (workspace.agent_calls(), id.clone(), run.clone());
-            let (shown, waits) = blocking(move || (calls.show(&of), calls.is_end_requested(&its))).await;
+            let (agent, calls) = (workspace.agent_calls(), workspace.calls());
+            let (of, its) = (id.clone(), run.clone());
+            let (shown, waits) = blocking(move || (agent.show(&of), calls.is_end_requested(&its))).await;
             let call = shown.map_err(|error| error.to_string())?.call;
             match call.status {
                 CallStatus::Running => {}
@@ -67,7 +69,7 @@ impl Gateway {
                 other => return Err(format!("it ended meanwhile and is {}", other.as_str())),
             }
             if waits && TAKES <= asked.elapsed() {
-                let (calls, its) = (workspace.agent_calls(), run.clone());
+                let (calls, its) = (workspace.calls(), run.clone());
                 if blocking(move || calls.withdraw_end(&its)).await {
                     return Err("another process runs it, and did not take the request to end it".to_owned());
                 }

@@ -1,7 +1,8 @@
 //! Requests to end a run that another process runs.
 //!
-//! A request is a file in `.brigade/tools/runtime/ending` with the name of the run, which says who asks. Only the process
-//! that runs the call can end it in order: it looks for requests while it runs calls, takes the file, and ends the run.
+//! A request is a file in `.brigade/tools/runtime/ending` with the name of the run, which says who asks. Only the
+//! process that runs the call can end it in order: it looks for requests while it runs calls, takes the file, and ends
+//! the run.
 
 use brigade_core::RunId;
 use brigade_fs::{FileKind, FileMode, Fs, FsError, RelPath};
@@ -54,7 +55,7 @@ mod tests {
         let (fs, run) = (MemoryFs::new(), "run-1".parse().unwrap());
         assert_eq!((requested_ends(&fs), take_requested_end(&fs, &run)), (Vec::new(), None));
         request_end(&fs, &run, "agent:ann").unwrap();
-        assert_eq!(requested_ends(&fs), [run.clone()]);
+        assert_eq!(requested_ends(&fs), std::slice::from_ref(&run));
         assert_eq!(take_requested_end(&fs, &run).as_deref(), Some("agent:ann"));
         assert_eq!((requested_ends(&fs), take_requested_end(&fs, &run)), (Vec::new(), None));
     }

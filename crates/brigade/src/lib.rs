@@ -15,7 +15,6 @@ mod clients;
 mod commanded;
 mod defaults;
 mod doctor;
-mod ending;
 mod env;
 mod inbox;
 mod kitchens;
