@@ -205,16 +205,26 @@ fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
     let shared = format!("{file}\n[[upstream]]\nid = \"files\"\nshare = \"workspace\"\n");
     kept.site.workspace.write(GATEWAY, shared);
     let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
-    let [mut ann, mut ben] =
-        tokens.each_ref().map(|token| crate::serve_common::Session::of(&server.place, Some(token)));
-    let hears = json!({"name": "read-hears", "arguments": {}});
-    assert_eq!(text(&ann.call("read-after", json!({}))), "answered");
-    let heard = ben.post("tools/call", hears.clone());
-    assert_eq!(text(&heard.message()["result"]), "heard");
-    assert!(!heard.body.contains("of an answered call"), "{heard:?}");
-    assert_eq!(text(&ann.call("read-after", json!({}))), "answered");
-    let heard = ann.post("tools/call", hears);
-    assert!(heard.body.contains("of an answered call"), "{heard:?}");
+    let asked = |token: &String, name: &str| {
+        let mut params = late(json!({"name": name, "arguments": {}}), json!({}));
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let token = format!("Bearer {token}");
+        let head = [
+            ("Authorization", token.as_str()),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", name),
+        ];
+        server.place.send("POST", "/mcp", &head, &request.to_string())
+    };
+    let [ann, ben] = &tokens;
+    for (other, hears) in [(ann, false), (ben, true)] {
+        assert_eq!(text(&asked(other, "read-after").message()["result"]), "answered");
+        let heard = asked(ben, "read-hears");
+        assert_eq!(text(&heard.message()["result"]), "heard");
+        assert_eq!(heard.body.contains("of an answered call"), hears, "{heard:?}");
+    }
 }
 
 #[test]
