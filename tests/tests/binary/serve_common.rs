@@ -386,6 +386,10 @@ impl Client {
             assert!(started.elapsed() < Duration::from_secs(10), "it does not end: {}", self.said());
             thread::park_timeout(Duration::from_millis(5));
         };
+        // The thread that collects has the other reference until it has read all of it.
+        while 1 < Arc::strong_count(&self.said) && started.elapsed() < Duration::from_secs(10) {
+            thread::park_timeout(Duration::from_millis(5));
+        }
         (status.code(), self.said())
     }
 }
