@@ -349,7 +349,11 @@ mod tests {
     #[test]
     fn an_answer_is_written_as_the_row_says() {
         let bench = Bench::new();
-        let args = Json::parse(r#"{"questions": [{"id": "colour", "question": "Which?", "options": [{"label": "Red", "value": "r"}]}]}"#).unwrap();
+        let args = Json::parse(
+            r#"{"questions": [{"id": "colour", "question": "Which?",
+            "allowsFreeform": true, "options": [{"label": "Red", "value": "r"}]}]}"#,
+        )
+        .unwrap();
         let question = bench.with("agent:ada", |context| ask(&args, context)).unwrap();
         assert_eq!(answered(&question), None);
         assert_eq!(unanswered(&question).code, "answer_pending");

@@ -342,11 +342,33 @@ pub(crate) fn put_away(input: &Json, context: &Context<'_>, named: &mut Named) -
     let ArchiveArgs { lane_id, .. } = arguments(input)?;
     let repository = Repository::of_workspace(context)?;
     let kept = find(context, &lane_id)?;
-    if let Some(tree) = worktree(context, &repository, &kept.id)? {
+    let tree = worktree(context, &repository, &kept.id)?;
+    if let Some(tree) = &tree {
         let (text, fingerprint) = tree.work(&tree.standing()?);
         named.things.insert(format!("lane {} {text}", kept.id), fingerprint);
     }
+    let work = unmerged_work(&repository, &kept.record, tree.as_ref())?;
+    named.for_person = work.map(|work| format!("the lane has {work}"));
     Ok(())
+}
+
+/// Returns the work in a lane that nothing else has, in words.
+fn unmerged_work(
+    repository: &Repository,
+    lane: &Lane,
+    tree: Option<&Repository>,
+) -> Result<Option<&'static str>, Failure> {
+    if let Some(tree) = tree
+        && tree.standing()?.is_dirty()
+    {
+        return Ok(Some("changes that are not committed"));
+    }
+    Ok(match repository.commit_of(&format!("refs/heads/{}", lane.branch))? {
+        Some(tip) if !repository.is_in(&tip, &base(repository, lane)?)? => {
+            Some("commits that are not merged")
+        }
+        Some(_) | None => None,
+    })
 }
 
 /// Refuses to take a lane away, which has this directory, under a call or a task that works there.
@@ -372,19 +394,11 @@ fn archive(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     let directory = folder(&kept.id)?;
     // Who begins to work there does so under the same lock.
     let _alone = alone(context, directory.as_str())?;
-    let branch = format!("refs/heads/{}", kept.record.branch);
     let tree = worktree(context, &repository, &kept.id)?;
-    let is_dirty = match &tree {
-        Some(tree) => tree.standing()?.is_dirty(),
-        None => false,
-    };
-    let is_merged = match repository.commit_of(&branch)? {
-        Some(tip) => repository.is_in(&tip, &base(&repository, &kept.record)?)?,
-        None => true,
-    };
-    if (is_dirty || !is_merged) && !context.is_agreed {
-        let what = if is_dirty { "changes that are not committed" } else { "commits that are not merged" };
-        let message = format!("the lane has {what}; a person may agree to put it away");
+    if let Some(work) = unmerged_work(&repository, &kept.record, tree.as_ref())?
+        && !context.is_agreed
+    {
+        let message = format!("the lane has {work}; a person may agree to put it away");
         return Err(Failure::new(codes::UNMERGED_WORK, message));
     }
     check_free(context, directory.as_str())?;

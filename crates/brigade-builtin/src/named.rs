@@ -24,6 +24,8 @@ pub struct Named {
     pub agent: Option<Agent>,
     /// What would keep the tool from doing it, where that can be said without acting. It looks again when it acts.
     pub against: Option<Failure>,
+    /// Why a person has to agree to it, whatever the rules of the policy say.
+    pub for_person: Option<String>,
 }
 
 impl Named {

@@ -104,7 +104,7 @@ fn stop(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
     Err(match is_elsewhere {
         Some(id) => Failure::new(
             codes::RUNS_ELSEWHERE,
-            format!("call {id} of the suite was started by another process, which alone can end it"),
+            format!("call {id} of the suite runs in another process, which did not end it"),
         ),
         None => Failure::new(codes::NOT_RUNNING, "no call of this suite that you asked for runs"),
     })

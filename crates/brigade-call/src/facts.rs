@@ -111,6 +111,8 @@ pub struct NamedThings {
     pub things: BTreeMap<String, Fingerprint>,
     /// Reasons against the call because of how these things stand.
     pub against: Vec<Blocker>,
+    /// Why no rule approves the call, because of how these things stand.
+    pub for_person: Option<String>,
 }
 
 /// Why there are no arguments to plan with.

@@ -78,6 +78,8 @@ pub struct Plan {
     binding: Binding,
     /// The new listing of an MCP tool, if it differs from the pin.
     waiting_pin: Option<Fingerprint>,
+    /// Why no rule approves the call.
+    for_person: Option<String>,
     call_fingerprint: Fingerprint,
     is_executable: bool,
     acts_inside: bool,
@@ -241,6 +243,7 @@ fn finish(
         let what = Fingerprint::builder("brigade.absent.v1").text("path", path.as_str()).finish();
         (absent_name(path), what)
     });
+    let named = facts.builtin.map(|known| known.named).unwrap_or_default();
     let binding = Binding {
         args: args_fingerprint,
         contract: contract_fingerprint,
@@ -257,10 +260,7 @@ fn finish(
         server: facts.server.as_ref().map(ServerFact::fingerprint),
         caller: facts.caller,
         session,
-        named: {
-            let named = facts.builtin.map(|known| known.named.things).unwrap_or_default();
-            named.into_iter().chain(absent).chain(facts.health).collect()
-        },
+        named: { named.things.into_iter().chain(absent).chain(facts.health).collect() },
     };
     let waiting_pin = match facts.pin {
         PinFact::Changed(fingerprint) => Some(fingerprint),
@@ -307,6 +307,7 @@ fn finish(
         projection_summary: facts.projections.summary,
         binding,
         waiting_pin,
+        for_person: named.for_person,
         call_fingerprint,
         is_executable: tool.is_executable(),
         acts_inside: tool.acts_inside(),

@@ -36,6 +36,7 @@ mod attest;
 mod batch;
 mod calls;
 mod checkpoints;
+mod ending;
 mod error;
 mod history;
 mod import_mcp;

@@ -48,6 +48,9 @@ const MOST_TESTS: usize = 1024;
 /// The maximum number of searched directories.
 const MOST_FOLDERS: usize = 10_000;
 
+/// The maximum depth of a searched directory. The system opens no path of much more names.
+const DEEPEST: usize = 256;
+
 /// Directories that never have code: the state of Brigade and of git.
 const LEFT_OUT: &[&str] = &[".brigade", ".git"];
 
@@ -629,7 +632,8 @@ impl Finder<'_> {
                     folders.push(below);
                 }
             }
-            if MOST_FOLDERS < seen.len() || MOST_TESTS < files.len() {
+            let is_too_deep = || folders.last().is_some_and(|below| DEEPEST < below.iter().count());
+            if MOST_FOLDERS < seen.len() || MOST_TESTS < files.len() || is_too_deep() {
                 reads.unbound.insert(NotBound::Folder(shown(&start)));
                 return;
             }

@@ -225,7 +225,7 @@ table! {
     REF_NOT_FOUND = "ref_not_found": "The repository has no such ref.";
     REFERS_TO_NARROWER = "refers_to_narrower": "The workflow uses one of a narrower scope.";
     REJECTED = "rejected": "The remote refuses the push.";
-    RUNS_ELSEWHERE = "runs_elsewhere": "Another process runs the call, and only that process can end it.";
+    RUNS_ELSEWHERE = "runs_elsewhere": "Another process runs the call, and did not end it.";
     SECRET = "secret": "The text has a secret, and secrets are never stored.";
     SECRET_BY_QUESTION = "secret_by_question": "The question asks for a secret.";
     SESSION_GONE = "session_gone": "The session that asked is over.";

@@ -71,6 +71,7 @@ pub fn rule_for(
         now,
         policy_tracked: shown.policy_tracked,
         pin_changed: plan.changes_pin(),
+        for_person: plan.for_person(),
         approved_last_hour: &|rule| match rules {
             Rules::All(approved) => approved(&rule.name),
             Rules::Named(_) => 0,

@@ -448,7 +448,7 @@ impl NamedFiles {
             // What may not be read cannot be run by an interpreter, either.
             Err(_) if place.key().starts_with('/') => {}
             Err(error) if error.kind == FsErrorKind::Permission => {
-                drop(self.too_much.insert(NotBound::Unreadable(place.into_key())));
+                let _ = self.too_much.insert(NotBound::Unreadable(place.into_key()));
             }
             Err(error) => return Err(error),
         }

@@ -348,6 +348,11 @@ pub(crate) fn expand(path: &str, home: Option<&Path>) -> PathBuf {
 
 /// Resolves the links of an absolute path as far as it exists. The remaining components are applied lexically.
 fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
+    // What is there is resolved at once: of a deep path, each part would be resolved from the root.
+    match std::fs::canonicalize(path) {
+        Err(error) if may_be_followed_further(&error) => {}
+        resolved => return resolved,
+    }
     let mut resolved = PathBuf::from("/");
     let mut names: Vec<Component<'_>> = path.components().collect();
     names.reverse();
@@ -370,13 +375,18 @@ fn resolve_links(path: &Path) -> std::io::Result<PathBuf> {
                             return Ok(by_words(&rest.fold(target, |path, name| path.join(name))));
                         }
                     }
-                    Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}
+                    Err(error) if may_be_followed_further(&error) => {}
                     Err(error) => return Err(error),
                 }
             }
         }
     }
     Ok(resolved)
+}
+
+/// Returns whether a path that does not exist is applied lexically.
+fn may_be_followed_further(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 /// Resolves `.` and `..` of an absolute path by its text, as if it had no links.

@@ -1,5 +1,7 @@
 //! The results of calls as clients get them.
 
+use std::sync::Arc;
+
 use brigade::codes::{self, reasons};
 use brigade::core::Json;
 use brigade::core::json::to_json;
@@ -8,6 +10,8 @@ use brigade::{AgentCall, Blocker, CallStatus, Error, Members, Over, Reads, Recei
 use rmcp::model::{CallToolResult, ClientCapabilities, ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::numbers::{self, is_held};
 
 /// The member of `_meta` that says which call a result belongs to.
 const CALL: &str = "brigade/call";
@@ -57,6 +61,8 @@ pub(crate) struct Answer {
     /// Whether the tool has an output schema, so that clients refuse a result without `structured`.
     pub(crate) has_schema: bool,
     pub(crate) is_error: bool,
+    /// What the tool answered, if it has numbers that the SDK cannot hold.
+    pub(crate) exact: Option<Arc<ToolResult>>,
     /// What an upstream server put into `_meta`.
     pub(crate) meta: Map<String, Value>,
     /// The capabilities without which an upstream server does not take the call.
@@ -137,14 +143,18 @@ impl Answer {
 
     /// Takes over what a result says.
     #[must_use]
-    fn with(self, result: ToolResult<Value>) -> Answer {
-        let ToolResult { content, structured_content: structured, meta, .. } = result;
+    fn with(self, result: ToolResult) -> Answer {
+        let content = result.content.iter().map(Json::to_serde).collect();
+        let structured = result.structured_content.as_ref().map(Json::to_serde);
+        let meta = result.meta.as_ref().map(Json::to_serde);
         let meta = meta.and_then(|meta| meta.as_object().cloned()).unwrap_or_default();
+        let mut values = result.content.iter().chain(&result.structured_content).chain(&result.meta);
+        let exact = (!values.all(is_held)).then(|| Arc::new(result));
         let mut about = self.about;
         // A tool of Brigade says itself that its result is not all.
         let is_part = structured.as_ref().is_some_and(|result| result["truncated"] == true);
         about.truncated |= is_part && definition(&about.tool).is_some();
-        Answer { content, structured, meta, about, ..self }
+        Answer { content, structured, exact, meta, about, ..self }
     }
 
     /// Returns the text of the answer.
@@ -169,15 +179,17 @@ impl Answer {
     pub(crate) fn finish(mut self, limit: usize) -> CallToolResult {
         self.cut(limit);
         let meta = self.marks();
-        let result = ToolResult {
+        let mut result = ToolResult {
             content: self.content,
             structured_content: self.structured,
             is_error: Some(self.is_error),
             meta: Some(Value::Object(meta)),
         };
+        if let Some(exact) = &self.exact {
+            mark_numbers(&mut result, exact);
+        }
         let mut result = serde_json::to_value(&result).expect("a result is JSON");
         result["resultType"] = json!("complete");
-        let parsed = |result: &Value| serde_json::from_value::<CallToolResult>(result.clone()).ok();
         if let Some(result) = parsed(&result) {
             return result;
         }
@@ -254,10 +266,40 @@ impl Answer {
     }
 }
 
+/// Reads a result as the SDK has it.
+fn parsed(result: &Value) -> Option<CallToolResult> {
+    serde_json::from_value(result.clone()).ok()
+}
+
+/// Marks the numbers that the SDK cannot hold in what a result has of an answer. Numbers that the SDK reads itself
+/// stay as they are.
+fn mark_numbers(result: &mut ToolResult<Value>, exact: &ToolResult) {
+    let mark = |value: &mut Value, exact: &Json| {
+        if !is_held(exact) && *value == exact.to_serde() {
+            *value = numbers::marked(exact);
+        }
+    };
+    for (block, exact) in result.content.iter_mut().zip(&exact.content) {
+        let mut marked = block.clone();
+        mark(&mut marked, exact);
+        if parsed(&json!({"content": [marked.clone()]})).is_some() {
+            *block = marked;
+        }
+    }
+    if let (Some(value), Some(exact)) = (&mut result.structured_content, &exact.structured_content) {
+        mark(value, exact);
+    }
+    for (name, exact) in exact.meta.as_ref().and_then(Json::as_object).into_iter().flatten() {
+        if let Some(value) = result.meta.as_mut().and_then(|meta| meta.get_mut(name)) {
+            mark(value, exact);
+        }
+    }
+}
+
 impl Streams {
     /// Returns the answer as the result of a tool.
-    fn result(&self) -> Option<ToolResult<Value>> {
-        serde_json::from_value(self.answer.clone()?).ok()
+    fn result(&self) -> Option<ToolResult> {
+        self.answer.as_ref().and_then(ToolResult::read)
     }
 }
 
@@ -279,7 +321,7 @@ fn code_of(code: &str) -> &str {
 pub(crate) struct Streams {
     pub(crate) stdout: String,
     /// The answer of an MCP server.
-    pub(crate) answer: Option<Value>,
+    pub(crate) answer: Option<Json>,
 }
 
 /// Returns the result of a call that has run, as far as it has.
@@ -313,8 +355,7 @@ pub(crate) fn of_run(
     }
     let mut answer = Answer { about, has_schema, ..Answer::default() };
     if let Some(reads) = Reads::of_tool_id(&call.call.tool_id) {
-        let mut upstream = streams.answer.unwrap_or_default();
-        let read = upstream.get_mut(reads.result()).map(Value::take);
+        let read = streams.answer.as_ref().and_then(|answer| answer.get(reads.result())).map(Json::to_serde);
         let structured = json!({reads.result(): read.unwrap_or_else(|| json!([]))});
         answer = answer.text(structured.to_string());
         answer.structured = Some(structured);
@@ -356,13 +397,7 @@ pub(crate) fn own_answer(tool: &str, done: brigade::AtOnce) -> Answer {
         Some(code) => about.coded(code),
         None => about,
     };
-    let result = ToolResult {
-        content: done.result.content.iter().map(Json::to_serde).collect(),
-        structured_content: done.result.structured_content.as_ref().map(Json::to_serde),
-        is_error: done.result.is_error,
-        meta: done.result.meta.as_ref().map(Json::to_serde),
-    };
-    Answer { about, has_schema: true, is_error: failed, ..Answer::default() }.with(result)
+    Answer { about, has_schema: true, is_error: failed, ..Answer::default() }.with(done.result)
 }
 
 fn not_completed(status: &CallStatus, about: About, receipt: &Receipt, streams: Streams) -> Answer {

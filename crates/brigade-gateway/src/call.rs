@@ -17,7 +17,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{About, Answer, Streams, of_run, own_answer};
-use crate::gateway::{Ender, Gateway, Running, Who};
+use crate::ending::Ender;
+use crate::gateway::{Gateway, Running, Who};
 use crate::results::{self, WaitResult};
 use crate::standing::{Before, changes_session, is_decided};
 use crate::turns::{Turn, Whose};
@@ -38,7 +39,7 @@ const GRACE: Duration = Duration::from_millis(1200);
 const SAME: Duration = Duration::from_secs(600);
 
 /// How often a waiting call is looked for in a changed queue.
-const LOOK: Duration = Duration::from_millis(40);
+pub(crate) const LOOK: Duration = Duration::from_millis(40);
 
 /// How often it is looked for in an unchanged one, because its runner may be gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -371,7 +372,7 @@ impl Gateway {
         let token = CancelToken::new()?;
         let (tells, told) = tokio::sync::mpsc::channel(TOLD_AT_ONCE);
         let most = u64::try_from(self.concurrent(&asker.agent)).unwrap_or(u64::MAX);
-        let ender = Arc::new(Ender(self.clone()));
+        let ender = Arc::new(Ender { gateway: self.clone(), agent: asker.who() });
         let (client, said) = ClientOfCall::new(&asker.client);
         // A client that reads slowly misses some of what a talkative server says.
         let listener = Listener::new(move |progress| drop(tells.try_send(progress)));
@@ -533,8 +534,7 @@ impl Gateway {
         let Some(receipt) = call.receipt.as_ref() else {
             return self.as_it_stands(asker, &call.call, &Before::default());
         };
-        let answered = call.answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok());
-        let streams = match answered {
+        let streams = match call.answer.clone() {
             Some(answer) => Streams { answer: Some(answer), ..Streams::default() },
             None => {
                 let has_answer =
@@ -556,8 +556,7 @@ impl Gateway {
                 output.map(|output| output.content).unwrap_or_default()
             };
             if has_answer {
-                let answer =
-                    calls.answer(&run).ok().flatten().and_then(|json| serde_json::to_value(json).ok());
+                let answer = calls.answer(&run).ok().flatten();
                 return Streams { answer, ..Streams::default() };
             }
             Streams { stdout: read(LogStream::Stdout), answer: None }

@@ -367,10 +367,7 @@ impl Control {
                 let who = format!("agent:{}", asker.agent);
                 let reason = match call.status {
                     _ if gateway.end(&id, &who) => None,
-                    CallStatus::Running => Some(
-                        "another gateway of this workspace runs it; the client of that one can cancel it"
-                            .to_owned(),
-                    ),
+                    CallStatus::Running => gateway.end_elsewhere(&workspace, &id).await.err(),
                     _ => match blocking(move || workspace.agent_calls().withdraw(&id)).await {
                         Ok(_) => None,
                         Err(error) => Some(error.to_string()),

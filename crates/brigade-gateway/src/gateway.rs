@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use brigade::core::CallId;
 use brigade::profile::{GatewayConfig, Listing, LiveSession, NameStyle, SessionProfiles};
 use brigade::{
-    AgentConfig, AgentTools, CancelToken, EndsCalls, Limit, ProcessIdentity, Reads, Seen, Upstreams,
-    Workspace,
+    AgentConfig, AgentTools, CancelToken, Limit, ProcessIdentity, Reads, Seen, Upstreams, Workspace,
 };
 use rmcp::model::RequestStateCodec;
 use rmcp::service::{SubscriptionContext, SubscriptionSendError};
@@ -150,15 +149,6 @@ impl Drop for Running {
 
 /// The generation of a view that no request gets.
 const READ_AGAIN: u64 = u64::MAX;
-
-/// Ends calls that run here, for other calls.
-pub(crate) struct Ender(pub(crate) Arc<Gateway>);
-
-impl EndsCalls for Ender {
-    fn end(&self, call: &CallId, who: &str) -> bool {
-        self.0.end(call, who)
-    }
-}
 
 impl Gateway {
     pub(crate) fn new(
@@ -306,6 +296,11 @@ impl Gateway {
     /// Returns how many calls run here.
     pub(crate) fn busy(&self) -> usize {
         self.running().len()
+    }
+
+    /// Returns the calls that run here.
+    pub(crate) fn running_calls(&self) -> Vec<CallId> {
+        self.running().iter().map(|(_, id, _)| id.clone()).collect()
     }
 
     /// Returns what the agent is shown now.

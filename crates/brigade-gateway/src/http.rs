@@ -3,6 +3,7 @@
 //! The SDK speaks the transport. Everything that decides who may speak at all comes before it: the `Host` and `Origin`
 //! headers, the token, and whose a session is. No body is read before.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,6 +18,7 @@ use http::header::{
     WWW_AUTHENTICATE,
 };
 use http::request::Parts;
+use http::uri::{Authority, Uri};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::BoxBody;
@@ -37,6 +39,7 @@ use crate::call::blocking;
 use crate::gateway::Gateway;
 use crate::http_sessions::HttpSessions;
 use crate::message::{self, Checked, Conversation};
+use crate::numbers;
 use crate::open::{Open, Place};
 use crate::session::Session;
 
@@ -170,7 +173,7 @@ impl Http {
         entrant: &Place<()>,
     ) -> Result<Answer, Box<Answer>> {
         let headers = request.headers();
-        self.check_site(headers)?;
+        self.check_site(headers, request.uri())?;
         if request.uri().path() != PATH {
             return Err(plain(StatusCode::NOT_FOUND, "the server is at /mcp"));
         }
@@ -273,10 +276,12 @@ impl Http {
     }
 
     /// Refuses what comes from a page in a browser.
-    fn check_site(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+    fn check_site(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Box<Answer>> {
         let host = single(headers, &HOST)?;
         let host = host.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "a Host is needed"))?;
-        if !is_loopback_name(host) && !self.is_outer {
+        // A target may be a whole URL, whose host stands for that of the header.
+        let mut hosts = target.authority().map(Authority::as_str).into_iter().chain([host]);
+        if !hosts.all(is_loopback_name) && !self.is_outer {
             return Err(plain(StatusCode::FORBIDDEN, "this Host is not served"));
         }
         match single(headers, &ORIGIN)? {
@@ -492,15 +497,20 @@ impl Body for Watched {
             return Poll::Ready(None);
         }
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        match &self.used {
-            Some(used) if message::is_marked(&used.key) => polled.map_ok(|frame| {
-                frame.map_data(|data| match std::str::from_utf8(&data) {
-                    Ok(text) => Bytes::from(message::restored(text, &used.key)),
-                    Err(_) => data,
-                })
-            }),
-            _ => polled,
+        let id = self.used.as_ref().map(|used| used.key.as_str()).filter(|key| message::is_marked(key));
+        if id.is_none() && !numbers::may_be_marked() {
+            return polled;
         }
+        polled.map_ok(|frame| {
+            frame.map_data(|data| match std::str::from_utf8(&data).map(numbers::unmarked) {
+                Ok(text) => match (id, text) {
+                    (Some(id), text) => Bytes::from(message::restored(&text, id)),
+                    (None, Cow::Owned(text)) => Bytes::from(text),
+                    (None, Cow::Borrowed(_)) => data,
+                },
+                Err(_) => data,
+            })
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -508,7 +518,8 @@ impl Body for Watched {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        // What stands behind a mark gets shorter.
+        if numbers::may_be_marked() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
 

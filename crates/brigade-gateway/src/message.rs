@@ -3,6 +3,7 @@
 //! The SDK reads messages leniently and ends a connection at a message that it does not expect. Here every mistake of a
 //! client has its answer, and the connection goes on.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +12,7 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, GetExtensions 
 use serde_json::Value;
 
 use crate::id_in::id_in;
+use crate::numbers::{self, is_held};
 
 /// No JSON.
 pub(crate) const PARSE_ERROR: i64 = -32700;
@@ -204,16 +206,6 @@ pub(crate) fn raw_arguments(message: &ClientJsonRpcMessage) -> Option<RawArgumen
     }
 }
 
-/// Returns whether the SDK holds every number with its digits.
-fn is_held(json: &Json) -> bool {
-    match json {
-        Json::Number(_) => Json::from(&json.to_serde()) == *json,
-        Json::Array(elements) => elements.iter().all(is_held),
-        Json::Object(members) => members.iter().all(|(_, value)| is_held(value)),
-        Json::Null | Json::Bool(_) | Json::String(_) => true,
-    }
-}
-
 /// Returns the message as the SDK has it. Ids that it cannot hold are marked, and arguments that it cannot hold are
 /// beside it.
 fn typed(bytes: &[u8], json: &Json) -> Option<Box<ClientJsonRpcMessage>> {
@@ -272,6 +264,10 @@ pub(crate) fn written(message: &ServerJsonRpcMessage) -> (Vec<u8>, Option<String
         ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
     };
     let text = serde_json::to_string(message).expect("a message is JSON");
+    let text = match numbers::unmarked(&text) {
+        Cow::Owned(unmarked) => unmarked,
+        Cow::Borrowed(_) => text,
+    };
     let key = id.map(|id| serde_json::to_string(id).expect("an id is JSON"));
     match key.as_deref().and_then(unmarked) {
         Some(unmarked) => (restored(&text, &unmarked).into_bytes(), Some(unmarked)),

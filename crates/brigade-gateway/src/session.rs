@@ -102,7 +102,8 @@ impl Session {
             line: Line::new(context.peer.clone(), context.meta.get_progress_token()),
             cancelled: context.ct.clone(),
             client: ClientSide {
-                session: (!is_late(context)).then(|| session.id().to_owned()),
+                client: (!is_late(context)).then(|| session.id().to_owned()),
+                session: session.id().to_owned(),
                 capabilities: self.capabilities(context).unwrap_or_default(),
                 level: match is_late(context) {
                     true => context.meta.log_level(),

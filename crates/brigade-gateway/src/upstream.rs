@@ -44,7 +44,8 @@ pub(crate) enum Said {
 /// The client of a call.
 pub(crate) struct ClientOfCall {
     capabilities: Json,
-    session: Option<String>,
+    client: Option<String>,
+    session: String,
     level: Option<LoggingLevel>,
     /// Whether messages pass if the client named no level.
     hears: bool,
@@ -57,6 +58,7 @@ impl ClientOfCall {
         let capabilities = serde_json::to_value(&side.capabilities).unwrap_or_default();
         let client = ClientOfCall {
             capabilities: Json::from(&capabilities),
+            client: side.client.clone(),
             session: side.session.clone(),
             level: side.level,
             hears: !side.is_late,
@@ -91,7 +93,11 @@ impl Requester for ClientOfCall {
     }
 
     fn client(&self) -> Option<String> {
-        self.session.clone()
+        self.client.clone()
+    }
+
+    fn session(&self) -> Option<String> {
+        Some(self.session.clone())
     }
 
     fn hear(&self, log: McpLog) {
@@ -120,7 +126,9 @@ impl Requester for ClientOfCall {
 #[derive(Clone, Default)]
 pub(crate) struct ClientSide {
     /// The session that is its alone, if it began with a handshake.
-    pub(crate) session: Option<String>,
+    pub(crate) client: Option<String>,
+    /// Its session, which it may have with other clients of its agent.
+    pub(crate) session: String,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) level: Option<LoggingLevel>,
     /// Whether it speaks a revision without a handshake.

@@ -77,6 +77,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             () = gateway.stop.cancelled() => return,
         }
         gateway.relist();
+        gateway.end_requested().await;
         let now = stamp(&gateway.workspace);
         // There may be many files, so they are looked at half as often.
         is_even = !is_even;

@@ -71,7 +71,8 @@ pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) ->
         McpRequestId::Text(text) => id.as_str() == Some(text),
     };
     log.split(|byte| *byte == b'\n').find_map(|line| {
-        let message = Json::parse_bytes(line, Dialect::Strict).ok()?;
+        // As it was read when it came.
+        let message = Json::parse_bytes(line, Dialect::Lenient).ok()?;
         message.get("id").filter(|id| is_asked(id))?;
         shown_result(message.get("result")?, redactor)
     })

@@ -126,6 +126,11 @@ pub trait Requester: Send + Sync {
         None
     }
 
+    /// Returns the session of the call. What a server logs once it has answered a call comes to no other session.
+    fn session(&self) -> Option<String> {
+        self.client()
+    }
+
     /// Hears a log message.
     fn hear(&self, log: McpLog);
 
@@ -158,6 +163,10 @@ impl Requester for Named {
 
     fn client(&self) -> Option<String> {
         self.requester.client()
+    }
+
+    fn session(&self) -> Option<String> {
+        self.requester.session()
     }
 
     fn hear(&self, log: McpLog) {

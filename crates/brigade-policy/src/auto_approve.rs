@@ -68,6 +68,8 @@ pub struct Asked<'a> {
     pub policy_tracked: bool,
     /// Whether the server lists the tool otherwise than it was pinned.
     pub pin_changed: bool,
+    /// Why a person has to agree to what the arguments name, if so.
+    pub for_person: Option<&'a str>,
     /// Counts the calls that a rule approved in the hour before `now`. Asked only of a rule with a limit that covers
     /// the call otherwise.
     pub approved_last_hour: &'a dyn Fn(&AutoApprove) -> u64,
@@ -86,6 +88,9 @@ pub enum NotCovered {
     /// A person has to accept what the server says now.
     #[error("the server lists the tool otherwise than it was pinned, which a person approves first")]
     PinChanged,
+    /// A person has to agree to what the arguments name.
+    #[error("{0}, to which a person agrees first")]
+    ForPerson(String),
     /// The tool asks for a person each time.
     #[error("the tool has approval_mode = \"always\"")]
     AlwaysAsks,
@@ -248,10 +253,12 @@ pub fn covering<'a>(policy: &'a PolicyState, asked: &Asked<'_>) -> Result<&'a Au
 
 /// Returns why no rule could approve the call.
 fn never_covered(asked: &Asked<'_>) -> Vec<NotCovered> {
+    let for_person = asked.for_person.map(str::to_owned);
     let reasons = [
         (asked.agent.is_none(), NotCovered::NoAgent),
         (asked.policy_tracked, NotCovered::PolicyTracked),
         (asked.pin_changed, NotCovered::PinChanged),
+        (for_person.is_some(), NotCovered::ForPerson(for_person.unwrap_or_default())),
         (asked.approval_mode == Some(ApprovalMode::Always), NotCovered::AlwaysAsks),
         (asked.gate == Gate::Ask, NotCovered::GateAsks),
         (asked.risk == RiskLevel::Critical, NotCovered::Critical),

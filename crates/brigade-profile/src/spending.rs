@@ -88,7 +88,7 @@ impl Limit {
             return None;
         }
         let minutes = self.window.as_secs() / 60;
-        let what = format!("the agent used its {} {unit} of {minutes} minutes", self.most);
+        let what = format!("the agent used its {} {unit} of {minutes} min", self.most);
         let code = match self.of {
             Counted::Calls => reasons::RATE_LIMITED,
             Counted::Seconds | Counted::Output => reasons::BUDGET_EXHAUSTED,

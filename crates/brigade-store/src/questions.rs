@@ -280,6 +280,12 @@ impl Asked {
         if text.is_some_and(|text| MAX_TEXT < text.chars().count()) {
             return Err(invalid(format!("a text has at most {MAX_TEXT} characters")));
         }
+        // Nobody would read it.
+        if text.is_some() && !self.questions.iter().any(AskedQuestion::takes_text) {
+            let message =
+                "no text is an answer here, besides an option or instead of one; choose one of the options";
+            return Err(invalid(message.to_owned()));
+        }
         for question in &self.questions {
             let chosen = answers.get(&question.id).map_or(0, Vec::len);
             if 1 < chosen && !question.multi_select {
@@ -625,6 +631,8 @@ mod tests {
         let one = Asked { questions: vec![both.questions[0].clone()], ..Asked::default() };
         check(&one, &["Red"], None, Some(&[("colour", &["Red"])]));
         check(&one, &[], Some("blue"), None);
+        // Issue 17: a text beside an option was taken, and nobody read it.
+        check(&one, &["Red"], Some("blue"), None);
         let mut free = one.clone();
         free.questions[0].allows_freeform = true;
         check(&free, &[], Some("blue"), Some(&[("colour", &["blue"])]));

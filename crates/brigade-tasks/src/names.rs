@@ -52,12 +52,12 @@ impl Names for NamesOf {
             root,
             ..Context::new(host.fs, &caller, host.clock, &redactor, &self.stores)
         };
-        let Named { mut things, agent, against } = named(&context, tool, args);
+        let Named { mut things, agent, against, for_person } = named(&context, tool, args);
         if let Some(worker) = agent.and_then(|agent| worker_of(config, host, &agent).ok()) {
             things.append(&mut files_of(&worker, host));
         }
         let against = against.map(|failure| Blocker::new(&failure, failure.message.as_str()));
-        NamedThings { things, against: against.into_iter().collect() }
+        NamedThings { things, against: against.into_iter().collect(), for_person }
     }
 
     fn lane(&self, host: &Host<'_>, id: &str) -> Option<LaneWork> {

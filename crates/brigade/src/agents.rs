@@ -296,6 +296,7 @@ pub(crate) fn approval(
         now: room.now(),
         policy_tracked: policy_tracked(&host),
         pin_changed: FactReader::new(host, config).pin_changed(tool)?,
+        for_person: None,
         approved_last_hour: &|rule| approved_last_hour(&view, room.now(), &rule.name),
     };
     let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));

@@ -22,9 +22,9 @@ use brigade_upkeep::upstreams::Upstreams;
 /// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Ends calls that run in this process.
+/// Ends calls that run.
 pub trait EndsCalls: Send + Sync {
-    /// Ends a call, in the name of somebody. Returns whether it runs here.
+    /// Ends a call, in the name of somebody. Returns whether it did.
     fn end(&self, call: &CallId, who: &str) -> bool;
 }
 

@@ -561,21 +561,24 @@ fn the_running_call_of_a_suite_is_ended() {
     assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
     let unknown = client.call("stopTestSuite", json!({"suite": "other"}));
     assert_eq!(about(&unknown)["code"], "not_found", "{unknown:#}");
-    let asked = client.call("test.run", json!({"suite": "unit"}));
-    let id = asked["structuredContent"]["call_id"].as_str().unwrap_or_else(|| panic!("{asked:#}")).to_owned();
-    site.json(["call", "approve", &id]).expect(0);
-    let run = client.send_call("call.wait", json!({"call_id": id}));
-    until("the suite runs", || site.workspace.exists("started").then_some(()));
-    // Another process does not end it.
+    // In its own gateway, and in another one of the workspace.
     let mut other = Client::of(&site, "local");
-    let elsewhere = other.call("test.stop", json!({"suite": "unit"}));
-    assert_eq!(about(&elsewhere)["code"], "runs_elsewhere", "{elsewhere:#}");
-    let stopped = client.call("stopTestSuite", json!({"suite": "unit"}));
-    assert_eq!(stopped["structuredContent"], json!({"call_id": id, "cancelled": true}), "{stopped:#}");
-    let ended = client.result(run);
-    assert_stands(&ended, "interrupted", "interrupted");
-    assert!(text(&ended).contains("agent:local"), "{ended:#}");
-    assert_eq!(processes_with(&format!("{}/", site.workspace.path().display())), Vec::<u32>::new());
+    for is_elsewhere in [false, true] {
+        let asked = client.call("test.run", json!({"suite": "unit"}));
+        let id =
+            asked["structuredContent"]["call_id"].as_str().unwrap_or_else(|| panic!("{asked:#}")).to_owned();
+        site.json(["call", "approve", &id]).expect(0);
+        let run = client.send_call("call.wait", json!({"call_id": id}));
+        until("the suite runs", || site.workspace.exists("started").then_some(()));
+        let stopper = if is_elsewhere { &mut other } else { &mut client };
+        let stopped = stopper.call("stopTestSuite", json!({"suite": "unit"}));
+        assert_eq!(stopped["structuredContent"], json!({"call_id": id, "cancelled": true}), "{stopped:#}");
+        let ended = client.result(run);
+        assert_stands(&ended, "interrupted", "interrupted");
+        assert!(text(&ended).contains("agent:local"), "{ended:#}");
+        assert_eq!(processes_with(&format!("{}/", site.workspace.path().display())), Vec::<u32>::new());
+        site.workspace.remove("started");
+    }
     let idle = client.call("test.stop", json!({"suite": "unit"}));
     assert_eq!(about(&idle)["code"], "not_running", "{idle:#}");
 }

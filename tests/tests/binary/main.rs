@@ -104,6 +104,7 @@ mod serve_asking;
 mod serve_calls;
 mod serve_common;
 mod serve_decisions;
+mod serve_digits;
 mod serve_http;
 mod serve_judge;
 mod serve_memory_guard;

@@ -1,10 +1,10 @@
 //! Calls of agents that go on: after the client's own dialogue, after a checkpoint, and when no rule covers them any
 //! more.
 
-use brigade_tests::{Site, until};
+use brigade_tests::{Site, processes_with, until};
 use serde_json::{Value, json};
 
-use crate::serve_common::{Client, POLICY, add, agents, assert_stands, id_of, late, runs, site, text};
+use crate::serve_common::{Client, POLICY, add, agents, assert_stands, done, id_of, late, runs, site, text};
 
 #[test]
 fn the_client_may_be_asked_about_a_critical_call_where_its_agent_may_be() {
@@ -150,17 +150,36 @@ fn the_same_call_again_waits_for_the_one_that_runs_in_any_gateway() {
             (&json!("again"), &json!(format!("call {id} is running")))
         );
     }
-    // Only the gateway that runs it can end it, and says so.
-    let refused = other.call("call.cancel", json!({"call_id": id}))["structuredContent"].clone();
-    assert_eq!(refused["cancelled"], false, "{refused:#}");
-    assert!(
-        refused["reason"].as_str().is_some_and(|reason| reason.contains("another gateway")),
-        "{refused:#}"
-    );
     site.workspace.write("go", "");
     for result in [one.result(first), one.result(second), other.result(third)] {
         assert_stands(&result, "completed", "");
         assert_eq!((text(&result).as_str(), id_of(&result)), ("done", id.clone()));
     }
     assert_eq!(runs(&site, "waits"), 1);
+}
+
+/// Issue 14: `call.cancel` of a run in another gateway did nothing.
+#[test]
+fn a_run_in_another_gateway_is_ended_by_its_agent_alone() {
+    let site = site();
+    add(&site, "read-long", "", "echo x > started\nsleep 977\n");
+    let (mut one, mut other) = (Client::of(&site, "ann"), Client::of(&site, "ann"));
+    let request = one.send_call("read-long", json!({}));
+    until("start of the run", || site.workspace.exists("started").then_some(()));
+    let id = other.call("call.list", json!({"limit": 1}))["structuredContent"]["calls"][0]["call_id"].clone();
+    let refused = Client::of(&site, "ben").call("call.cancel", json!({"call_id": id}));
+    assert_stands(&refused, "refused", "unknown_call");
+    assert_eq!(site.status(id.as_str().unwrap()), "running");
+    let ended = done(&mut other, "call.cancel", json!({"call_id": id}));
+    assert_eq!(ended, json!({"call_id": id, "cancelled": true}));
+    let result = one.result(request);
+    assert_stands(&result, "interrupted", "interrupted");
+    assert!(text(&result).contains("agent:ann"), "{result:#}");
+    let receipt = site.json(["run", "latest"]).expect(0)["run"].clone();
+    assert_eq!(receipt["status"], "interrupted", "{receipt:#}");
+    assert!(receipt["failure"].as_str().unwrap_or_default().contains("agent:ann"), "{receipt:#}");
+    assert_eq!(processes_with(&format!("{}/", site.workspace.path().display())), Vec::<u32>::new());
+    let again = done(&mut other, "call.cancel", json!({"call_id": id}));
+    assert_eq!(again["cancelled"], false, "{again:#}");
+    assert!(site.workspace.files(".brigade/tools/runtime/ending").is_empty());
 }

@@ -287,6 +287,12 @@ impl Client {
         self.fitting("message", |_| true)
     }
 
+    /// Returns the next line as it is written.
+    #[track_caller]
+    pub fn raw(&mut self) -> String {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no line; it said: {}", self.said()))
+    }
+
     /// Returns the whole answer to a request.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
@@ -380,6 +386,10 @@ impl Client {
             assert!(started.elapsed() < Duration::from_secs(10), "it does not end: {}", self.said());
             thread::park_timeout(Duration::from_millis(5));
         };
+        // The thread that collects has the other reference until it has read all of it.
+        while 1 < Arc::strong_count(&self.said) && started.elapsed() < Duration::from_secs(10) {
+            thread::park_timeout(Duration::from_millis(5));
+        }
         (status.code(), self.said())
     }
 }

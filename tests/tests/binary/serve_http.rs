@@ -273,6 +273,8 @@ fn addresses_are_of_this_machine_and_nobody_elses() {
     site.brigade.run(["serve", "--http", "0.0.0.0:0", "--no-token", "--as", "ann"]).assert_code(2);
     let server = Server::start(&site, &["--http", "127.0.0.1:0", "--no-token", "--as", "ann"]);
     assert_eq!(server.place.send("POST", "/mcp", &[("Host", "evil.com")], HELLO).status, 403);
+    // Issue 14: the host of a target that is a URL counted for nothing.
+    assert_eq!(server.place.send("POST", "http://evil.com/mcp", &[("Host", "localhost")], HELLO).status, 403);
     let outer = Server::start(&site, &["--http", "0.0.0.0:0"]);
     assert_eq!(outer.place.send("POST", "/mcp", &[("Host", "this.machine")], HELLO).status, 401);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -18,7 +18,7 @@ use crate::serve_common::{
 };
 
 /// The tools of the fixture that the catalog has.
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 18] = [
     "pid",
     "count",
     "sleep",
@@ -34,6 +34,9 @@ const TOOLS: [&str; 15] = [
     "lacks",
     "tells",
     "echo",
+    "digits",
+    "after",
+    "hears",
 ];
 
 /// An entry for a tool of the fixture server.
@@ -59,7 +62,8 @@ impl Drop for Kept {
 }
 
 impl Kept {
-    fn new(features: &str) -> Kept {
+    /// A workspace whose server has all tools of the fixture and these features.
+    pub fn new(features: &str) -> Kept {
         Kept::serving(site(), &TOOLS.map(|tool| entry(tool, features, "")))
     }
 
@@ -190,6 +194,37 @@ fn agents_have_processes_of_their_own_unless_it_says_so() {
         let [ann, ben] = pids(&tokens);
         (ann == ben).then_some(())
     });
+}
+
+/// Issue 14: a log message about an answered call came to the other agent whose call ran then.
+#[test]
+fn what_a_server_logs_after_its_answer_comes_to_no_other_agent() {
+    let kept = Kept::new("");
+    let tokens = ["ann", "ben"].map(|agent| crate::serve_common::token(&kept.site, agent));
+    let file = kept.site.workspace.read_text(GATEWAY);
+    let shared = format!("{file}\n[[upstream]]\nid = \"files\"\nshare = \"workspace\"\n");
+    kept.site.workspace.write(GATEWAY, shared);
+    let server = crate::serve_common::Server::start(&kept.site, &["--http", "127.0.0.1:0"]);
+    let asked = |token: &String, name: &str| {
+        let mut params = late(json!({"name": name, "arguments": {}}), json!({}));
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let token = format!("Bearer {token}");
+        let head = [
+            ("Authorization", token.as_str()),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", name),
+        ];
+        server.place.send("POST", "/mcp", &head, &request.to_string())
+    };
+    let [ann, ben] = &tokens;
+    for (other, hears) in [(ann, false), (ben, true)] {
+        assert_eq!(text(&asked(other, "read-after").message()["result"]), "answered");
+        let heard = asked(ben, "read-hears");
+        assert_eq!(text(&heard.message()["result"]), "heard");
+        assert_eq!(heard.body.contains("of an answered call"), hears, "{heard:?}");
+    }
 }
 
 #[test]
@@ -612,32 +647,6 @@ fn log_and_progress_come_on_the_stream_of_the_request() {
         assert_eq!(of(&rest, progress, "progress").len(), 3, "{rest:#?}");
         assert_stands(&rest.last().expect("an answer")["result"], "completed", "");
     }
-}
-
-#[test]
-fn arguments_keep_their_digits_on_every_way() {
-    const DIGITS: &str = r#"{"n":12345678901234567890123,"text":"a"}"#;
-    let kept = Kept::new("");
-    let mut client = Client::of(&kept.site, "local");
-    let direct = format!(r#"{{"name":"read-echo","arguments":{DIGITS}}}"#);
-    let inner = format!(r#"{{"name":"tools.call","arguments":{direct}}}"#);
-    let mut next = 900;
-    for params in [&direct, &inner] {
-        next += 1;
-        client.write(format!(r#"{{"jsonrpc":"2.0","id":{next},"method":"tools/call","params":{params}}}"#));
-        let result = client.result(next);
-        assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
-        let shown = kept.site.tools(["call", "show", &id_of(&result), "--json"]).stdout_text();
-        assert!(shown.contains("12345678901234567890123"), "{shown}");
-    }
-    let words = ["--http", "127.0.0.1:0", "--no-token", "--as", "local"];
-    let server = crate::serve_common::Server::start(&kept.site, &words);
-    let mut session = crate::serve_common::Session::of(&server.place, None);
-    let message = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{direct}}}"#);
-    let result = session.write(&message).message()["result"].clone();
-    assert!(text(&result).contains("12345678901234567890123"), "{result:#}");
-    // Numbers that the SDK holds go the usual way.
-    assert!(text(&session.call("read-echo", json!({"n": 7}))).contains("\"n\": 7"));
 }
 
 /// Issue 12: what a kept server reads is closed as for a server of one call.

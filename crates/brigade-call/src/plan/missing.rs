@@ -80,6 +80,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         projection_summary,
         binding,
         waiting_pin: None,
+        for_person: None,
         code: BoundCode::default(),
         is_executable: false,
         acts_inside: false,

@@ -189,6 +189,11 @@ impl Plan {
         self.waiting_pin.is_some()
     }
 
+    /// Returns why no rule approves the call because of what its arguments name, if so. A person may.
+    pub fn for_person(&self) -> Option<&str> {
+        self.for_person.as_deref()
+    }
+
     /// Returns the caller.
     pub fn caller(&self) -> &Caller {
         &self.binding.caller

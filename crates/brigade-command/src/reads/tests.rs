@@ -599,6 +599,21 @@ fn a_link_to_a_directory_of_the_workspace_is_followed_once() {
     assert_eq!(reads("node --test", &files).unbound, BTreeSet::new());
 }
 
+/// Issue 17: each of many nested directories was looked for from the root, in minutes.
+#[test]
+fn directories_are_searched_to_a_depth() {
+    let nested = |depth: usize| format!("src/{}test_a.py", "d/".repeat(depth));
+    for (depth, is_bound) in [(200, true), (300, false)] {
+        let test = nested(depth);
+        let files = Fake::new(&[test.as_str()], &[]);
+        let found = reads("pytest src", &files);
+        assert_eq!(found.code.contains(&PathBuf::from("/work").join(&test)), is_bound, "{depth}");
+        let unbound: Vec<_> = found.unbound.into_iter().collect();
+        let expect = if is_bound { vec![] } else { vec![NotBound::Folder("src".to_owned())] };
+        assert_eq!(unbound, expect, "{depth}");
+    }
+}
+
 #[test]
 fn a_link_to_a_directory_elsewhere_is_a_reason() {
     let files = Fake::new(&["src/test_a.py"], &[("src/out", "/elsewhere")]);

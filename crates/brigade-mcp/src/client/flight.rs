@@ -105,6 +105,11 @@ impl Flight {
         self.requester.as_ref()?.client()
     }
 
+    /// Returns the session of the client that asked for it.
+    pub(super) fn session(&self) -> Option<String> {
+        self.requester.as_ref()?.session()
+    }
+
     /// Returns whether a server may log or ask something because of it.
     pub(super) fn may_be_spoken_of(&self) -> bool {
         !QUIET.contains(&self.method.as_str())

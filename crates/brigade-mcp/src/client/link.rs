@@ -50,6 +50,9 @@ pub(super) struct Known {
     flights: BTreeMap<i64, Arc<Flight>>,
     /// The clients of requests that were cancelled. A server may go on with one, and speak of it, until it answers.
     left: BTreeMap<i64, Option<String>>,
+    /// The sessions of requests that were answered a moment ago, each with the last request by then. A server may log
+    /// about one until it has answered a later request.
+    done: Vec<(String, i64)>,
     /// How often the server said that its list of tools changed.
     pub(super) changes: u64,
     /// The level of log messages that the server was told.
@@ -130,6 +133,30 @@ impl Known {
         if is_alone || is_of_one() { Meant::of(last) } else { Meant::Unclear }
     }
 
+    /// Returns who hears a log message: as any message, unless it may be about an answered call of another session.
+    fn hears(&self, params: Option<&Json>) -> Meant {
+        let meant = self.meant(params);
+        let Meant::Client(requester) = &meant else { return meant };
+        let names_call = || {
+            let meta = params.and_then(|params| params.get("_meta"));
+            let names = ["io.modelcontextprotocol/related-request-id", "relatedRequestId", "progressToken"];
+            names.iter().any(|name| meta.is_some_and(|meta| meta.get(name).is_some()))
+        };
+        let session = requester.session();
+        let is_of_another = self.done.iter().any(|(its, _)| Some(its) != session.as_ref());
+        if is_of_another && !names_call() { Meant::Unclear } else { meant }
+    }
+
+    /// Takes note of the answer to a request.
+    fn done(&mut self, id: i64) {
+        self.done.retain(|(_, last)| id <= *last);
+        let flight = self.flights.remove(&id).filter(|flight| flight.may_be_spoken_of());
+        if let Some(session) = flight.and_then(|flight| flight.session()) {
+            self.done.retain(|(its, _)| *its != session);
+            self.done.push((session, self.last_id));
+        }
+    }
+
     fn replied(&mut self) {
         let left = self.asked.0.saturating_sub(1);
         self.asked = (left, if left == 0 { 0 } else { self.asked.1 });
@@ -192,7 +219,7 @@ impl Link {
                 if !known.awaited.remove(&id) {
                     return None;
                 }
-                known.flights.remove(&id);
+                known.done(id);
                 known.answers.insert(id, message.clone());
                 let mut members = message.as_object()?.clone();
                 members.insert("id".to_owned(), Json::from(id));
@@ -232,7 +259,7 @@ impl Link {
             Some("notifications/message") => {
                 let member = |name: &str| params.and_then(|params| params.get(name));
                 let text = |name: &str| member(name).and_then(Json::as_str).map(str::to_owned);
-                let meant = self.known().meant(params);
+                let meant = self.known().hears(params);
                 if let (Meant::Client(requester), Some(level)) = (meant, text("level")) {
                     let data = member("data").cloned().unwrap_or_default();
                     requester.hear(McpLog { level, logger: text("logger"), data });
@@ -588,5 +615,35 @@ mod tests {
         // It is over, and nobody else gets the message.
         check_meant(&[(2, b)], &[], r#"{"relatedRequestId": 1}"#, None);
         check_meant(&[(2, b)], &[], r#"{"progressToken": 1}"#, None);
+    }
+
+    /// Issue 14: what a server logged after its answer came to the next session.
+    #[test]
+    fn a_log_message_after_an_answer_comes_to_no_other_session() {
+        let mut known = Known::default();
+        let send = |known: &mut Known, id: i64, session: &'static str| {
+            let flight = Flight::call("x", &Json::Null).asked_by(Some(Arc::new(Client(Some(session)))));
+            (known.last_id, _) = (id, known.flights.insert(id, Arc::new(flight)));
+        };
+        let hears = |known: &Known, meta: &str| {
+            let params = Json::object([("_meta", Json::parse(meta).unwrap())]);
+            match known.hears(Some(&params)) {
+                Meant::Client(client) => client.session(),
+                Meant::Unclear | Meant::Nobody => None,
+            }
+        };
+        let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
+        send(&mut known, 1, "a");
+        known.done(1);
+        send(&mut known, 2, "a");
+        assert_eq!(hears(&known, "{}"), a);
+        known.done(2);
+        send(&mut known, 3, "b");
+        assert_eq!(hears(&known, "{}"), None);
+        assert_eq!(hears(&known, r#"{"relatedRequestId": 3}"#), b);
+        // The server has gone on.
+        known.done(3);
+        send(&mut known, 4, "b");
+        assert_eq!(hears(&known, "{}"), b);
     }
 }

@@ -36,6 +36,7 @@ fn check(change: impl FnOnce(&mut Asked<'_>), expect: &[NotCovered]) {
         now: "2027-01-31T23:59:59Z".parse().unwrap(),
         policy_tracked: false,
         pin_changed: false,
+        for_person: None,
         approved_last_hour: &|_| 1,
     };
     change(&mut asked);
@@ -59,6 +60,7 @@ fn what_no_rule_answers() {
     check(|asked| asked.agent = None, &[NotCovered::NoAgent]);
     check(|asked| asked.policy_tracked = true, &[NotCovered::PolicyTracked]);
     check(|asked| asked.pin_changed = true, &[NotCovered::PinChanged]);
+    check(|asked| asked.for_person = Some("it has work"), &[NotCovered::ForPerson("it has work".to_owned())]);
     check(|asked| asked.approval_mode = Some(ApprovalMode::Always), &[NotCovered::AlwaysAsks]);
     check(|asked| asked.approval_mode = Some(ApprovalMode::Never), &[]);
     check(|asked| asked.gate = Gate::Ask, &[NotCovered::GateAsks]);
@@ -97,6 +99,7 @@ fn covers_effects(policy: &PolicyState, effects: &[String]) -> Result<(), Vec<No
             now: "2026-01-01".parse().unwrap(),
             policy_tracked: false,
             pin_changed: false,
+            for_person: None,
             approved_last_hour: &|_| 0,
         },
     )
@@ -120,6 +123,7 @@ fn check_path(args: Json, expect: &[NotCovered]) {
         now: "2026-01-01".parse().unwrap(),
         policy_tracked: false,
         pin_changed: false,
+        for_person: None,
         approved_last_hour: &|_| 0,
     };
     let missing = covers(&policy.auto_approve()[0], &asked).err().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What only the arguments of a call say against it. The plan asks, and so does the tool when it acts.
 
 use brigade_core::codes::ErrorCode;
+use brigade_core::json::from_json;
 use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 
@@ -41,6 +42,15 @@ pub fn refused_arguments(
     let mut say = |code, argument, message: &str| {
         refused.push(Refused { code, argument, message: message.to_owned() });
     };
+    // In a schema, an integer has no largest value.
+    let numbers = row.input_schema().get("properties").and_then(Json::as_object).into_iter().flatten();
+    for (name, schema) in numbers {
+        let is_integer = schema.get("type").and_then(Json::as_str) == Some("integer");
+        let given = args.get(name).filter(|given| is_integer && matches!(given, Json::Number(_)));
+        if given.is_some_and(|given| from_json::<i64>(given).is_err()) {
+            say(reasons::INVALID_ARGUMENTS, name.as_str(), "it is a whole number of at most 63 bits");
+        }
+    }
     let text = |name: &str| args.get(name).and_then(Json::as_str);
     if text("tenant_id").is_some_and(|tenant| tenant != "local") {
         say(reasons::ARGUMENT_REFUSED, "tenant_id", "it is `local` or absent here");
@@ -225,6 +235,15 @@ mod tests {
         );
         check("memory.add", r#"{"scopeOwnerId": "bob"}"#, &["argument_refused scopeOwnerId"]);
         check("memory.search", r#"{"scopeOwnerId": "ada"}"#, &["argument_refused scopeOwnerId"]);
+    }
+
+    #[test]
+    fn a_number_that_no_count_can_be_is_refused_by_name() {
+        check("fs.read", r#"{"path": "a", "limit": 2.0, "offset": 9223372036854775807}"#, &[]);
+        for number in ["1e300", "9223372036854775808", "-1e300"] {
+            let args = format!(r#"{{"agent_id": "x", "limit": {number}}}"#);
+            check("agent.logs", &args, &["invalid_arguments limit"]);
+        }
     }
 
     #[test]

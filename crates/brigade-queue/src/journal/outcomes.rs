@@ -115,7 +115,7 @@ impl Reserved {
             reserved.file.reserve(ROOM)?;
             return Ok(reserved);
         }
-        let (file, is_spare) = match in_directory(fs, &path.parent(), || fs.create(&path, 0o600)) {
+        let (file, is_spare) = match in_directory(&*fs, &path.parent(), || fs.create(&path, 0o600)) {
             Ok(file) => (file, true),
             // It is of an attempt that was killed before it claimed the call, or of another that claims it now.
             Err(error) if error.is_exists() => (fs.open_append(&path)?, false),

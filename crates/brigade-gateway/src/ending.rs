@@ -1,0 +1,83 @@
+//! Ending the run of a call, wherever in the workspace it runs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brigade::core::CallId;
+use brigade::{CallStatus, EndsCalls, Workspace};
+
+use crate::call::{LOOK, blocking};
+use crate::gateway::{Gateway, Who};
+
+/// How long another process may take to begin with the end of a run.
+const TAKES: Duration = Duration::from_secs(5);
+
+/// How long the tree of a run may take to end then.
+const ENDS: Duration = Duration::from_secs(10);
+
+/// Ends calls of an agent, for its other calls.
+pub(crate) struct Ender {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) agent: Who,
+}
+
+impl EndsCalls for Ender {
+    fn end(&self, call: &CallId, who: &str) -> bool {
+        let elsewhere = || {
+            let workspace = self.agent.workspace(&self.gateway.workspace, None);
+            let ends = self.gateway.end_elsewhere(&workspace, call);
+            // Built-in tools run on threads that may block.
+            tokio::runtime::Handle::try_current().is_ok_and(|runtime| runtime.block_on(ends).is_ok())
+        };
+        self.gateway.end(call, who) || elsewhere()
+    }
+}
+
+impl Gateway {
+    /// Ends the calls that run here and are to end, as other processes of the workspace ask.
+    pub(crate) async fn end_requested(self: &Arc<Self>) {
+        let running = self.running_calls();
+        if running.is_empty() {
+            return;
+        }
+        let workspace = self.workspace.clone();
+        // What cannot be read now is read at the next look.
+        let taken =
+            blocking(move || workspace.calls().take_requested_ends(&running)).await.unwrap_or_default();
+        for (id, who) in taken {
+            self.end(&id, &who);
+        }
+    }
+
+    /// Asks the process that runs a call of the workspace's agent to end it, and waits until it has.
+    ///
+    /// # Errors
+    /// Says why the call is not ended.
+    pub(crate) async fn end_elsewhere(&self, workspace: &Workspace, id: &CallId) -> Result<(), String> {
+        let (asks, of) = (workspace.calls(), id.clone());
+        let requested = blocking(move || asks.request_end(&of)).await.map_err(|error| error.to_string())?;
+        let Some(run) = requested else { return Err("it does not run".to_owned()) };
+        let asked = Instant::now();
+        loop {
+            let (agent, calls) = (workspace.agent_calls(), workspace.calls());
+            let (of, its) = (id.clone(), run.clone());
+            let (shown, waits) = blocking(move || (agent.show(&of), calls.is_end_requested(&its))).await;
+            let call = shown.map_err(|error| error.to_string())?.call;
+            match call.status {
+                CallStatus::Running => {}
+                CallStatus::Interrupted => return Ok(()),
+                other => return Err(format!("it ended meanwhile and is {}", other.as_str())),
+            }
+            if waits && TAKES <= asked.elapsed() {
+                let (calls, its) = (workspace.calls(), run.clone());
+                if blocking(move || calls.withdraw_end(&its)).await {
+                    return Err("another process runs it, and did not take the request to end it".to_owned());
+                }
+            }
+            if ENDS <= asked.elapsed() {
+                return Err("another process is ending it; `call.wait` tells when it has ended".to_owned());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
