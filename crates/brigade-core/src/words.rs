@@ -77,6 +77,18 @@ macro_rules! words {
             }
         }
 
+        impl $crate::Word for $name {
+            const ALL: &'static [$name] = $name::ALL;
+
+            fn as_str(self) -> &'static str {
+                self.as_str()
+            }
+
+            fn of(word: &str) -> ::core::option::Option<$name> {
+                $name::of(word)
+            }
+        }
+
         impl ::core::fmt::Display for $name {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.write_str(self.as_str())

@@ -134,7 +134,7 @@ fn a_validation_lists_what_was_understood() {
     );
     let report = validation("prd.json", Taken::Named, &reading);
     assert_eq!((report.valid, report.errors.len(), report.waves.len()), (false, 1, 1));
-    assert_eq!(report.tasks[0].kind, "other");
+    assert_eq!(report.tasks[0].kind, CoverageKind::Other);
     assert_eq!(
         (report.tasks[0].verification[1].shell, report.tasks[0].verification[1].inferred),
         (true, true)
