@@ -3,7 +3,7 @@ use brigade_policy::PolicyState;
 use super::*;
 use crate::adapter::TABLE;
 use crate::config::{Config, ConfigFile};
-use crate::prd::{Lints, read};
+use crate::prd::{CoverageKind, Lints, read};
 
 const PRD: &str = r#"{"featureName":"x","branchName":"b","walkaway":false,"constraints":["c"],"tasks":[
     {"id":"a","title":"t","acceptanceCriteria":["1"],"verification":["npm test","grep x f | wc"],"passes":false,"x":1},

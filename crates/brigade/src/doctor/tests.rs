@@ -131,7 +131,7 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
-    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind.clone()).collect::<Vec<_>>();
+    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
     let planned = workspace.doctor().fix(true).unwrap();
     assert_eq!(kinds(&planned), [FixKind::Mode, FixKind::Queue]);
     assert_eq!(mode(&calls), 0o644);
