@@ -8,7 +8,8 @@ use brigade_core::parallel::in_parallel;
 use brigade_facts::{Config, Places, Sources, refuse_shared};
 use brigade_fs::{Fs, FsError, RelPath};
 use brigade_projection::{
-    Overwrite, PlannedWrite, ProjectionAction, ProjectionItem, ProjectionStatus, planned_writes,
+    Overwrite, PlannedWrite, ProjectionAction, ProjectionItem, ProjectionReason, ProjectionStatus,
+    planned_writes,
 };
 
 use crate::staging::{Outcome, Write, write_all};
@@ -104,7 +105,7 @@ impl Work {
                     work.skipped.push(change.write.item);
                 } else if let Some(harness) = written.get(&path) {
                     write.item.action = ProjectionAction::Skip;
-                    write.item.reason = Some("same-file");
+                    write.item.reason = Some(ProjectionReason::SameFile);
                     write.item.detail = format!("the same file is written for {harness}").into();
                     work.skipped.push(change.write.item);
                 } else {
@@ -136,7 +137,7 @@ impl Work {
                 Outcome::Changed => {
                     let item = &mut change.write.item;
                     item.action = ProjectionAction::Conflict;
-                    item.reason = Some("changed-meanwhile");
+                    item.reason = Some(ProjectionReason::ChangedMeanwhile);
                     item.detail = "the file changed while it was to be written; try again".into();
                     self.conflicts.push(change.write.item);
                 }

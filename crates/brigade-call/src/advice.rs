@@ -125,7 +125,9 @@ impl ToolUse {
         let (code, mut data) = (globs(&tool.code), globs(&tool.data));
         let mut declared: BTreeSet<&str> = tool.effects.iter().map(String::as_str).collect();
         let is_in = |globs: &[Glob], path: &str| globs.iter().any(|glob| glob.matches(path));
-        let mut used = Used { is_complete: true, ..Used::default() };
+        let mut runs = runs.into_iter().peekable();
+        // Without a run, nothing was seen.
+        let mut used = Used { is_complete: runs.peek().is_some(), ..Used::default() };
         let mut came_to_all = true;
         let mut is_of_server = false;
         for SeenRun { receipt, observed, effects, data: shared, .. } in runs {

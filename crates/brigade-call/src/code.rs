@@ -4,21 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use brigade_command::Link;
+use brigade_core::words;
 use brigade_policy::{Reads, SandboxMode};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::PlanFacts;
 use crate::inputs::plain;
-
-/// The code of the note about code that programs find by themselves.
-const FOUND_BY_PROGRAM: &str = "code_found_by_program";
-
-/// The code of the note about a pattern of `code` that binds nothing.
-const MATCHES_NOTHING: &str = "code_matches_nothing";
-
-/// The code of the note about a pattern of `data` that opens nothing.
-const OPENS_NOTHING: &str = "data_matches_nothing";
 
 /// What binds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -87,13 +79,25 @@ pub struct StartedCommand {
     pub command: String,
 }
 
+words! {
+    /// The kind of a note about code.
+    NoteCode {
+        /// A program finds code that the approval does not name.
+        FoundByProgram = "code_found_by_program",
+        /// A pattern of `code` matches no file.
+        MatchesNothing = "code_matches_nothing",
+        /// A pattern of `data` matches nothing that could be opened.
+        OpensNothing = "data_matches_nothing",
+    }
+}
+
 /// Something that a reviewer should know about code. It blocks nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CodeNote {
-    /// The kind of note: `code_found_by_program`, `code_matches_nothing` or `data_matches_nothing`.
-    pub code: String,
+    /// The kind of note.
+    pub code: NoteCode,
     /// What it is, as a sentence.
     pub message: String,
 }
@@ -120,17 +124,17 @@ impl BoundCode {
                      `reads = \"closed\"` under [sandbox] of the policy keeps it from that"
                 ),
             };
-            CodeNote { code: FOUND_BY_PROGRAM.to_owned(), message }
+            CodeNote { code: NoteCode::FoundByProgram, message }
         });
         let empty = facts.empty.iter().map(|pattern| CodeNote {
-            code: MATCHES_NOTHING.to_owned(),
+            code: NoteCode::MatchesNothing,
             message: format!(
                 "`{}` in `code` of the entry matches no file; `DIRECTORY/**` is everything below a directory",
                 redactor.redact_str(pattern)
             ),
         });
         let empty_data = facts.empty_data.iter().map(|pattern| CodeNote {
-            code: OPENS_NOTHING.to_owned(),
+            code: NoteCode::OpensNothing,
             message: format!(
                 "`{}` in `data` of the entry matches nothing that could be opened; links open nothing",
                 redactor.redact_str(pattern)

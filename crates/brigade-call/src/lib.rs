@@ -61,7 +61,7 @@ pub use call::{
     RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
-pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, StartedCommand};
+pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, NoteCode, StartedCommand};
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
     ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, NamedThings, PinFact, PlanFacts, ProgramFact,
@@ -80,9 +80,10 @@ pub use plan::{
 pub use preview::{ArgumentChange, Difference, Preview};
 pub use receipt::{
     ContentBlock, DeniedUse, InstallRun, LogWriter, McpPinState, McpRequestId, McpResponse, NotAReceipt,
-    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Receipt,
-    RunObserved, RunOutput, RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth, RuntimeIssueRecord,
-    RuntimeMetadata, RuntimeStatus, SandboxUsed, SocketUse, Statement, StreamOutput, Subject, TouchedFile,
+    ObservedAddress, ObservedCounts, ObservedDenial, ObservedFile, ObservedState, OutputCompaction, Race,
+    Receipt, RunObserved, RunOutput, RunProcess, RunReview, RunStatus, RunSummary, RuntimeHealth,
+    RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed, SocketUse, Statement, StreamOutput,
+    Subject, TouchedFile,
 };
 pub use record::{ADOPTED_STATUS, NotACall, RECORD_VERSION, RecordVersion};
 pub use report::{BatchLine, BatchRow, PassedOver};

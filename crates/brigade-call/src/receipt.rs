@@ -12,8 +12,10 @@ mod summary;
 use std::collections::BTreeMap;
 
 use brigade_core::json::{exact, pretty_text};
-use brigade_core::{Extra, Fingerprint, Json, Number, Object, RunId, Timestamp, record};
-use brigade_policy::{CallKind, PolicyDecision};
+use brigade_core::{
+    Extra, Fingerprint, Json, Number, Object, Recorded, RunId, Timestamp, open_words, record,
+};
+use brigade_policy::{CallKind, PolicyDecision, Reads, SandboxMode};
 use brigade_projection::ProjectionSummary;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -465,13 +467,23 @@ pub struct RunProcess {
 
 record!(RunProcess);
 
+open_words! {
+    /// Whether code could be another when it ran than when it was compared.
+    Race {
+        /// It could not.
+        None = "none",
+        /// It could.
+        Possible = "possible",
+    }
+}
+
 /// How a run was confined; without a sandbox, only the mode is there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(remote = "Self", default)]
 pub struct SandboxUsed {
-    /// `off`, `best-effort` or `enforce`.
-    pub mode: String,
+    /// The mode: `off`, `best-effort` or `enforce`.
+    pub mode: Recorded<SandboxMode>,
     /// What could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<String>>,
@@ -492,11 +504,11 @@ pub struct SandboxUsed {
     pub landlock_abi: Option<i64>,
     /// `closed`, when only a part of the workspace could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads: Option<String>,
+    pub reads: Option<Recorded<Reads>>,
     /// Whether code could be another when it ran than when it was compared: `none` or `possible`. Only with closed
     /// reads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub race: Option<String>,
+    pub race: Option<Race>,
     /// What the kernel enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<Vec<String>>,

@@ -115,6 +115,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         schema: ObserveReport::SCHEMA,
         target: seams.target(),
         config_path: seams.absolute(CATALOG),
+        errors: load::errors_of(&config.catalog),
         run_count: found.looked_at,
         observed_run_ids: found.runs.into_iter().map(|run| run.id).collect(),
         reason: found.why_not,

@@ -124,11 +124,11 @@ pub enum Refusal {
     PackImport(Box<PackImportReport>),
     /// The built-in tools were not added.
     Defaults(Box<DefaultsReport>),
-    /// The projections of a tool that does not exist cannot be planned.
+    /// The projections of a tool that does not exist, or of an unreadable catalog, cannot be planned.
     ProjectionPlan(Box<ProjectionPlanReport>),
-    /// The projections of a tool that does not exist cannot be planned for `sync apply`.
+    /// The projections of a tool that does not exist, or of an unreadable catalog, cannot be planned for `sync apply`.
     SyncPlan(Box<SyncPlanReport>),
-    /// The projections of a tool that does not exist cannot be written.
+    /// The projections of a tool that does not exist, or of an unreadable catalog, cannot be written.
     Apply(Box<ApplyReport>),
 }
 

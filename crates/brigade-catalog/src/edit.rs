@@ -14,7 +14,7 @@ mod settings;
 
 use brigade_core::{ConfigIssue, Severity};
 use thiserror::Error;
-use toml_edit::{Item, TableLike};
+use toml_edit::{DocumentMut, Item, TableLike};
 
 use crate::entry_text::FieldValue;
 use crate::fields::{self, FieldPath, Fields, Shape};
@@ -123,9 +123,18 @@ pub fn add_tool(text: &str, tool: &Tool) -> Result<String, EditError> {
 
 /// Returns the line of the first invalid TOML, if there is one. Tools are not added to an invalid file.
 pub fn broken_line(text: &str) -> Option<usize> {
-    let error = text.parse::<toml_edit::DocumentMut>().err()?;
+    let error = text.parse::<DocumentMut>().err()?;
     let start = error.span().map_or(0, |span| span.start);
     Some(1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count())
+}
+
+/// Reads the file to change it.
+fn document(text: &str) -> Result<DocumentMut, EditError> {
+    text.parse().map_err(|_| broken(text))
+}
+
+fn broken(text: &str) -> EditError {
+    EditError::Broken { line: broken_line(text).unwrap_or(1) }
 }
 
 fn known(name: &str) -> Result<(&'static str, Shape), EditError> {

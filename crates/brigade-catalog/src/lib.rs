@@ -39,9 +39,9 @@ pub use find::{Candidate, FindQuery, HarnessTools, Quantity, candidates, gaps, r
 pub use levels::{Shadowed, TakenAlias, UnsafeUserFile};
 pub use model::{
     ApprovalMode, Availability, Catalog, Cost, FIELDS_FOR_CALLS, Family, Install, InvalidSeconds,
-    InvalidToolId, InvalidVersion, Level, Masks, NoTool, Origin, Reads, RiskClass, Runtime, Runtimes, SCHEMA,
-    Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version, VersionRequirement,
-    label_key, same_label,
+    InvalidToolId, InvalidVersion, Level, Masks, NoTool, OrBuiltin, Origin, Reads, RiskClass, Runtime,
+    Runtimes, SCHEMA, Seconds, Settings, SourceDetail, Tool, ToolId, ToolSource, Transport, Version,
+    VersionRequirement, label_key, same_label,
 };
 pub use presence::{
     Answer, Need, Observed, PathTest, Presence, Reason, RunsIn, ToolState, docs, needs, presence,

@@ -24,6 +24,7 @@ mod issue_type;
 pub mod json;
 mod next;
 pub mod parallel;
+mod recorded;
 mod report;
 #[cfg(feature = "schemas")]
 mod schemas;
@@ -42,6 +43,7 @@ pub use issue::{ConfigIssue, Place, Severity, closest};
 pub use issue_type::{Area, IssueType, Remedy};
 pub use json::{Dialect, Extra, Json, JsonError, JsonErrorKind, Number, Object};
 pub use next::{Hint, NeutralWords, NextStep, Spell};
+pub use recorded::{Recorded, Word};
 pub use report::{Exit, Report, SchemaId, Unfilled};
 pub use time::{Clock, InvalidTimestamp, SystemClock, Timestamp};
 pub use words::UnknownWord;

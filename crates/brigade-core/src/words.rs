@@ -1,7 +1,6 @@
 //! Enums of keywords, as files and reports spell them.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
 #[cfg(feature = "schemas")]
 #[doc(hidden)]
@@ -78,6 +77,18 @@ macro_rules! words {
             }
         }
 
+        impl $crate::Word for $name {
+            const ALL: &'static [$name] = $name::ALL;
+
+            fn as_str(self) -> &'static str {
+                self.as_str()
+            }
+
+            fn of(word: &str) -> ::core::option::Option<$name> {
+                $name::of(word)
+            }
+        }
+
         impl ::core::fmt::Display for $name {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.write_str(self.as_str())
@@ -92,24 +103,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::words::serde::Serialize for $name {
-            fn serialize<S>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error>
-            where
-                S: $crate::words::serde::Serializer,
-            {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> $crate::words::serde::Deserialize<'de> for $name {
-            fn deserialize<D>(deserializer: D) -> ::core::result::Result<$name, D::Error>
-            where
-                D: $crate::words::serde::Deserializer<'de>,
-            {
-                $crate::words::read(deserializer)
-            }
-        }
-
+        $crate::word_document!($name, ::core::str::FromStr::from_str);
         $crate::word_schema!($name);
     };
 }
@@ -179,6 +173,16 @@ macro_rules! open_words {
             }
         }
 
+        $crate::word_document!($name, |word| ::core::result::Result::Ok($name::from_word(word)));
+        $crate::word_schema!($name open);
+    };
+}
+
+/// Implements the serde form of an enum of keywords: its word, which `$read` reads.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! word_document {
+    ($name:ident, $read:expr) => {
         impl $crate::words::serde::Serialize for $name {
             fn serialize<S>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error>
             where
@@ -193,11 +197,9 @@ macro_rules! open_words {
             where
                 D: $crate::words::serde::Deserializer<'de>,
             {
-                $crate::words::read_open(deserializer, $name::from_word)
+                $crate::words::read(deserializer, $read)
             }
         }
-
-        $crate::word_schema!($name open);
     };
 }
 
@@ -242,23 +244,13 @@ macro_rules! word_schema {
     ($($ignored:tt)*) => {};
 }
 
-/// Reads a keyword.
+/// Reads a keyword with `from_word`.
 #[doc(hidden)]
-pub fn read<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: FromStr<Err = UnknownWord>,
-    D: Deserializer<'de>,
-{
-    Cow::<str>::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-}
-
-/// Reads a word, whatever it is.
-#[doc(hidden)]
-pub fn read_open<'de, T, D: Deserializer<'de>>(
+pub fn read<'de, T, D: Deserializer<'de>>(
     deserializer: D,
-    from_word: fn(&str) -> T,
+    from_word: fn(&str) -> Result<T, UnknownWord>,
 ) -> Result<T, D::Error> {
-    Ok(from_word(&Cow::<str>::deserialize(deserializer)?))
+    from_word(&Cow::<str>::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What is found in the files of harnesses: entries, where they come from, and issues.
 
-use brigade_core::json::to_json;
+use brigade_core::json::{from_json, to_json};
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object, Severity, words};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::harness::{Extent, harness};
@@ -15,6 +16,32 @@ words! {
         Skill = "skill",
         /// What only a harness can run.
         Harness = "harness",
+    }
+}
+
+words! {
+    /// The kind of tool that an entry describes.
+    EntryFamily {
+        /// An MCP server.
+        Mcp = "mcp",
+        /// Instructions that an agent loads on demand.
+        Skill = "skill",
+        /// A command that a user types in a harness.
+        SlashCommand = "slash-command",
+        /// A tool that only its harness can run.
+        Custom = "custom",
+    }
+}
+
+words! {
+    /// How an MCP server is reached.
+    ServerTransport {
+        /// Through the input and output of a local process.
+        Stdio = "stdio",
+        /// Through HTTP.
+        Http = "http",
+        /// Through HTTP with a stream of events.
+        Sse = "sse",
     }
 }
 
@@ -44,14 +71,14 @@ pub struct DiscoveredEntry {
     pub id: String,
     /// Where it comes from.
     pub source: EntrySource,
-    /// `mcp`, `skill`, `slash-command` or `custom`.
-    pub family: String,
+    /// The kind of tool.
+    pub family: EntryFamily,
     /// The name in the files.
     pub name: String,
     /// What it says about itself, without secrets.
     pub description: Option<String>,
-    /// `stdio`, `http` or `sse`; absent for other sources than `mcp`.
-    pub transport: Option<String>,
+    /// How the server is reached; absent for other sources than `mcp`.
+    pub transport: Option<ServerTransport>,
     /// The words that start the server, without secrets.
     pub command: Vec<String>,
     /// The directory in which the server starts.
@@ -123,6 +150,13 @@ pub struct EntryOrigin {
     pub line: Option<usize>,
     /// Whether it is switched on there.
     pub enabled: bool,
+}
+
+/// Reads the records of a list. One that this version does not know, or that is damaged, is left out; returns how many.
+pub(crate) fn known<T: DeserializeOwned>(list: &[Json]) -> (Vec<T>, usize) {
+    let known: Vec<T> = list.iter().filter_map(|record| from_json(record).ok()).collect();
+    let left_out = list.len() - known.len();
+    (known, left_out)
 }
 
 /// Names the members in which two entries differ.

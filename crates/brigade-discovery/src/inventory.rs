@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brigade_core::{Fingerprint, IssueType, closest};
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, changed_members, plain_id};
+use crate::found::{
+    DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, changed_members, plain_id,
+};
 use crate::harness::{Extent, Harness, harnesses};
 use crate::launch::{Launch, Launches};
 
@@ -253,7 +255,7 @@ pub fn natives(harness: &'static Harness, path: &str) -> Vec<DiscoveredEntry> {
         DiscoveredEntry {
             id,
             source: EntrySource::Harness,
-            family: "custom".to_owned(),
+            family: EntryFamily::Custom,
             name: (*tool).to_owned(),
             description: Some(format!("A tool of {} itself, from its documentation", harness.program.title)),
             transport: None,

@@ -70,7 +70,8 @@ pub use connected::{Connected, ConnectedEntry, NotRead};
 pub use edit::{Put, Refused, Taken, Traces, put, take};
 pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
 pub use found::{
-    DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState, FileStatus, HarnessFiles,
+    DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState, FileStatus,
+    HarnessFiles, ServerTransport,
 };
 pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
 pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};

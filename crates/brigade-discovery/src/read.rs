@@ -7,10 +7,9 @@ use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At, Node, Value, YamlError};
 use brigade_core::{Dialect, IssueType, Json, JsonErrorKind, Object};
 use brigade_redact::{MARK, Redactor, looks_secret_value};
-use toml_edit::Document;
 
 use crate::client::Format;
-use crate::edit::{Refused, at, decode, is_blank};
+use crate::edit::{Refused, decode, is_blank};
 use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, plain_id};
 use crate::harness::{Config, Extent, Harness, Syntax};
 use crate::json::holds_servers;
@@ -421,9 +420,7 @@ fn read_lists(value: &Json, found: &mut Servers) {
 }
 
 fn of_toml(source: &Source<'_>, config: &Config, text: &str) -> Result<Servers, Broken> {
-    let document = Document::parse(text).map_err(|error| {
-        Broken(at(text, error.span().map_or(0, |span| span.start)), "not valid TOML".to_owned())
-    })?;
+    let document = crate::toml::read(text).map_err(|at| Broken(at, "not valid TOML".to_owned()))?;
     let mut found = Servers::default();
     for way in config.ways.in_workspace(source.workspace) {
         let mut item = document.as_item();

@@ -1,10 +1,10 @@
 //! `registered.json`: the definitions that tools were registered from, which tell what changed in a file since.
 
-use brigade_core::json::{from_json, write_document};
+use brigade_core::json::write_document;
 use brigade_core::{Dialect, Json};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::found::DiscoveredEntry;
+use crate::found::{DiscoveredEntry, known};
 
 /// The schema id of the file.
 const SCHEMA: &str = "brigade.registered.v1";
@@ -16,20 +16,20 @@ pub struct Registered {
     definitions: Vec<DiscoveredEntry>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Document {
     schema: String,
     definitions: Vec<DiscoveredEntry>,
 }
 
 impl Registered {
-    /// Reads the file. What cannot be read, or is of another version, holds nothing.
+    /// Reads the file. One that cannot be read, or is of another version, holds nothing; a definition that cannot be
+    /// read is left out.
     pub fn parse(bytes: &[u8]) -> Registered {
-        let document = Json::parse_bytes(bytes, Dialect::Lenient)
-            .ok()
-            .and_then(|json| from_json::<Document>(&json).ok());
-        let document = document.filter(|document| document.schema == SCHEMA);
-        Registered { definitions: document.map(|document| document.definitions).unwrap_or_default() }
+        let Ok(document) = Json::parse_bytes(bytes, Dialect::Lenient) else { return Registered::default() };
+        let is_of_version = document.get("schema").and_then(Json::as_str) == Some(SCHEMA);
+        let definitions = document.get("definitions").and_then(Json::as_array).filter(|_| is_of_version);
+        Registered { definitions: definitions.map(|list| known(list).0).unwrap_or_default() }
     }
 
     /// Writes the file.

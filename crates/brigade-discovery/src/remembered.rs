@@ -7,7 +7,7 @@ use brigade_core::{Dialect, IssueType, Json, Timestamp};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members};
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryOrigin, changed_members, known};
 use crate::inventory::name_again;
 
 /// The schema id of the file.
@@ -17,7 +17,7 @@ const SCHEMA: &str = "brigade.discovered.v1";
 const SCHEMA_OF_ANY_VERSION: &str = "brigade.discovered.v";
 
 /// What was found, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remembered {
     schema: String,
     /// When it was written.
@@ -26,6 +26,9 @@ pub struct Remembered {
     pub entries: Vec<DiscoveredEntry>,
     /// The issues.
     pub issues: Vec<DiscoveryIssue>,
+    /// How many entries and issues of the file cannot be read, or have words that this version does not know.
+    #[serde(skip)]
+    pub left_out: usize,
 }
 
 /// Why the file is not used.
@@ -66,19 +69,34 @@ pub struct Difference {
 impl Remembered {
     /// Remembers what was found.
     pub fn new(made_at: Timestamp, entries: Vec<DiscoveredEntry>, issues: Vec<DiscoveryIssue>) -> Remembered {
-        Remembered { schema: SCHEMA.to_owned(), made_at, entries, issues }
+        Remembered { schema: SCHEMA.to_owned(), made_at, entries, issues, left_out: 0 }
     }
 
-    /// Reads the file.
+    /// Reads the file. An entry or issue that cannot be read is left out.
     ///
     /// # Errors
     /// Fails if it is of a newer version, or damaged.
     pub fn parse(bytes: &[u8]) -> Result<Remembered, NotRemembered> {
         let json = Json::parse_bytes(bytes, Dialect::Lenient).map_err(|_| NotRemembered::Damaged)?;
-        let read = from_json::<Remembered>(&json).ok().filter(|read| read.schema == SCHEMA);
         let id = json.get("schema").and_then(Json::as_str).unwrap_or_default();
-        let is_newer = id != SCHEMA && id.starts_with(SCHEMA_OF_ANY_VERSION);
-        read.ok_or(if is_newer { NotRemembered::Newer } else { NotRemembered::Damaged })
+        if id != SCHEMA {
+            let is_newer = id.starts_with(SCHEMA_OF_ANY_VERSION);
+            return Err(if is_newer { NotRemembered::Newer } else { NotRemembered::Damaged });
+        }
+        let list = |key| json.get(key).and_then(Json::as_array).ok_or(NotRemembered::Damaged);
+        let made_at = json.get("made_at").and_then(|at| from_json(at).ok()).ok_or(NotRemembered::Damaged)?;
+        let (entries, unread_entries) = known(list("entries")?);
+        let (issues, unread_issues) = known(list("issues")?);
+        Ok(Remembered {
+            left_out: unread_entries + unread_issues,
+            ..Remembered::new(made_at, entries, issues)
+        })
+    }
+
+    /// Says that the file has entries or issues that are left out, if it does.
+    pub fn says_left_out(&self) -> Option<String> {
+        let count = self.left_out;
+        (0 < count).then(|| format!("{count} of its records cannot be read and are left out"))
     }
 
     /// Writes the file.
@@ -249,6 +267,18 @@ mod tests {
         assert_eq!(Remembered::parse(text.replace(".v1", ".v2").as_bytes()), Err(NotRemembered::Newer));
         for broken in ["", "{", "[]", &text.replace("\"entries\"", "\"rows\""), &text[..text.len() / 2]] {
             assert_eq!(Remembered::parse(broken.as_bytes()), Err(NotRemembered::Damaged));
+        }
+    }
+
+    #[test]
+    fn an_entry_with_an_unknown_word_takes_no_other_down() {
+        let text = String::from_utf8(remembered().to_text()).unwrap();
+        for (word, other) in [("source", "plugin"), ("family", "hook"), ("scope", "organization")] {
+            let at = text.find(&format!("\"{word}\": \"")).unwrap();
+            let (before, after) = text.split_at(at + word.len() + 5);
+            let changed = format!("{before}{other}{}", &after[after.find('"').unwrap()..]);
+            let read = Remembered::parse(changed.as_bytes()).unwrap();
+            assert_eq!((&*read.entries, read.left_out), (&remembered().entries[1..], 1), "{word}");
         }
     }
 

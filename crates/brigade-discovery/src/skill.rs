@@ -5,10 +5,9 @@ use brigade_core::text::escape_terminal;
 use brigade_core::yaml::{self, At};
 use brigade_core::{Fingerprint, IssueType, Json};
 use brigade_redact::{Redactor, looks_secret_value};
-use toml_edit::Document;
 
-use crate::edit::{at, decode};
-use crate::found::{DiscoveredEntry, DiscoveryIssue, EntrySource, plain_id};
+use crate::edit::decode;
+use crate::found::{DiscoveredEntry, DiscoveryIssue, EntryFamily, EntrySource, plain_id};
 use crate::read::{LONGEST_NAME, Reading, Source};
 use crate::toml::json_of;
 
@@ -88,7 +87,7 @@ pub fn read_skill(file: &SkillFile<'_>, bytes: &[u8]) -> Reading {
         }
     }
     let name = name.unwrap_or(file.name).to_owned();
-    push(file, &name, "skill", &front, body, bytes, &mut reading);
+    push(file, &name, EntryFamily::Skill, &front, body, bytes, &mut reading);
     reading
 }
 
@@ -100,21 +99,18 @@ pub fn read_command(file: &SkillFile<'_>, is_toml: bool, bytes: &[u8]) -> Readin
     };
     let mut reading = Reading::default();
     if is_toml {
-        let document = match Document::parse(text) {
+        let document = match crate::toml::read(text) {
             Ok(document) => document,
-            Err(error) => {
-                let at = at(text, error.span().map_or(0, |span| span.start));
-                return file.source.broken(at, "not valid TOML");
-            }
+            Err(at) => return file.source.broken(at, "not valid TOML"),
         };
         let front = json_of(document.as_item());
         let body = front.get("prompt").and_then(Json::as_str).unwrap_or_default().to_owned();
-        push(file, file.name, "slash-command", &front, &body, bytes, &mut reading);
+        push(file, file.name, EntryFamily::SlashCommand, &front, &body, bytes, &mut reading);
         return reading;
     }
     let (block, body) = split(text);
     let front = read_block(file, block, &mut reading);
-    push(file, file.name, "slash-command", &front, body, bytes, &mut reading);
+    push(file, file.name, EntryFamily::SlashCommand, &front, body, bytes, &mut reading);
     reading
 }
 
@@ -147,7 +143,7 @@ fn read_block(file: &SkillFile<'_>, block: Option<&str>, reading: &mut Reading) 
 fn push(
     file: &SkillFile<'_>,
     name: &str,
-    family: &str,
+    family: EntryFamily,
     front: &Json,
     body: &str,
     bytes: &[u8],
@@ -185,7 +181,7 @@ fn push(
     reading.entries.push(DiscoveredEntry {
         id,
         source: EntrySource::Skill,
-        family: family.to_owned(),
+        family,
         name: name.to_owned(),
         description,
         transport: None,
@@ -202,7 +198,7 @@ fn push(
         unknown_keys,
         literal_secrets: Vec::new(),
         fingerprint: Fingerprint::builder("brigade.discovered-skill.v1")
-            .text("family", family)
+            .text("family", family.as_str())
             .text("content", Fingerprint::of_bytes(bytes).to_hex().as_str())
             .finish(),
         registered_as: None,

@@ -13,7 +13,7 @@ use brigade_redact::{
 };
 
 use crate::entry::{NAME, is_ours};
-use crate::found::{DiscoveredEntry, EntrySource, plain_id};
+use crate::found::{DiscoveredEntry, EntryFamily, EntrySource, ServerTransport, plain_id};
 use crate::launch::Launch;
 use crate::urls::{has_literal_user, has_secret_query, host_of, is_address, is_unclear};
 use crate::values::{Held, values};
@@ -154,7 +154,7 @@ impl Reader<'_> {
             }
         }
         let fingerprint = Fingerprint::builder("brigade.discovered-server.v1")
-            .text("transport", transport)
+            .text("transport", transport.as_str())
             .list("command", command.iter().map(|word| common_form(word)))
             .text("cwd", cwd.as_deref())
             .list("env", sorted(&env_labels))
@@ -179,10 +179,10 @@ impl Reader<'_> {
         Some(DiscoveredEntry {
             id: plain_id(EntrySource::Mcp, name),
             source: EntrySource::Mcp,
-            family: "mcp".to_owned(),
+            family: EntryFamily::Mcp,
             name: name.to_owned(),
             description,
-            transport: Some(transport.to_owned()),
+            transport: Some(transport),
             command,
             cwd,
             env_labels,
@@ -207,13 +207,13 @@ impl Reader<'_> {
         kind: Option<&str>,
         has_command: bool,
         url: Option<Remote>,
-    ) -> Option<&'static str> {
+    ) -> Option<ServerTransport> {
         let of_kind = match kind {
-            Some("stdio" | "local") => Some("stdio"),
+            Some("stdio" | "local") => Some(ServerTransport::Stdio),
             Some("http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote") => {
-                Some("http")
+                Some(ServerTransport::Http)
             }
-            Some("sse") => Some("sse"),
+            Some("sse") => Some(ServerTransport::Sse),
             Some(_) | None => None,
         };
         if kind.is_some() && of_kind.is_none() && !has_command && url == Some(Remote::ByType) {
@@ -224,9 +224,13 @@ impl Reader<'_> {
         }
         let of_url = match url {
             // Version 0.61 of Gemini CLI writes the type beside it.
-            Some(Remote::Sse) => of_kind.filter(|kind| *kind == "http").or(Some("sse")),
-            Some(Remote::Http) => Some("http"),
-            Some(Remote::ByType) => of_kind.filter(|kind| *kind != "stdio").or(Some("http")),
+            Some(Remote::Sse) => {
+                of_kind.filter(|kind| *kind == ServerTransport::Http).or(Some(ServerTransport::Sse))
+            }
+            Some(Remote::Http) => Some(ServerTransport::Http),
+            Some(Remote::ByType) => {
+                of_kind.filter(|kind| *kind != ServerTransport::Stdio).or(Some(ServerTransport::Http))
+            }
             None => None,
         };
         if has_command && url.is_some() {
@@ -235,8 +239,10 @@ impl Reader<'_> {
             self.left_out.push(message.to_owned());
         }
         let transport = match (has_command, of_url) {
-            (true, Some(remote)) if of_kind.is_some_and(|kind| kind != "stdio") => Some(remote),
-            (true, _) => Some("stdio"),
+            (true, Some(remote)) if of_kind.is_some_and(|kind| kind != ServerTransport::Stdio) => {
+                Some(remote)
+            }
+            (true, _) => Some(ServerTransport::Stdio),
             (false, remote) => remote,
         };
         let Some(transport) = transport else {
@@ -245,7 +251,7 @@ impl Reader<'_> {
         };
         let is_needed = match self.spelling.typed {
             Typed::Never => false,
-            Typed::Remote => transport != "stdio",
+            Typed::Remote => transport != ServerTransport::Stdio,
             Typed::Always => true,
         };
         if kind.is_some() && of_kind.is_none() {
@@ -255,7 +261,9 @@ impl Reader<'_> {
                 IssueType::ServerTypeUnclear,
                 "the server has no `type`, which its program asks for",
             );
-        } else if of_kind.is_some_and(|kind| (kind == "stdio") != (transport == "stdio")) {
+        } else if of_kind
+            .is_some_and(|kind| (kind == ServerTransport::Stdio) != (transport == ServerTransport::Stdio))
+        {
             self.trouble(
                 IssueType::ServerTypeUnclear,
                 "the `type` of the server does not suit its other keys",

@@ -10,11 +10,15 @@ use crate::client::Client;
 use crate::edit::{Put, Refused, Traces, at, is_blank, is_own, line_end};
 use crate::entry::{Entry, NAME};
 
-type Parsed<'a> = Document<&'a str>;
+pub(crate) type Parsed<'a> = Document<&'a str>;
+
+/// Reads TOML. An error is the place where it is not.
+pub(crate) fn read(text: &str) -> Result<Parsed<'_>, At> {
+    Document::parse(text).map_err(|error| at(text, start_of(error.span())))
+}
 
 fn parse(text: &str) -> Result<Parsed<'_>, Refused> {
-    Document::parse(text)
-        .map_err(|error| Refused::NotToml { at: at(text, error.span().map_or(0, |span| span.start)) })
+    read(text).map_err(|at| Refused::NotToml { at })
 }
 
 fn start_of(span: Option<Range<usize>>) -> usize {

@@ -4,7 +4,9 @@ mod provenance;
 
 use std::collections::{HashMap, HashSet};
 
-use brigade_core::{Extra, Fingerprint, NextStep, Place, Spell, StoredFingerprint, Timestamp, record};
+use brigade_core::{
+    Extra, Fingerprint, NextStep, Place, Spell, StoredFingerprint, Timestamp, open_words, record,
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::provenance::{
@@ -22,6 +24,20 @@ const KIND: &str = "task";
 /// The producer in the provenance of the rows.
 const PRODUCER: &str = include_str!("inbox/producer.txt");
 
+open_words! {
+    /// What people decided about a row of the inbox.
+    InboxStatus {
+        /// Nothing yet.
+        Pending = "pending",
+        /// It became work.
+        Promoted = "promoted",
+        /// It is hidden until it changes.
+        Dismissed = "dismissed",
+        /// The work is done.
+        Done = "done",
+    }
+}
+
 /// A row of the inbox; rows of other parts of Brigade have members of their own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -35,8 +51,8 @@ pub struct InboxItem {
     pub source: Option<String>,
     /// The task.
     pub text: Option<String>,
-    /// `pending`, `promoted`, `dismissed` or `done`.
-    pub status: Option<String>,
+    /// What was decided: `pending`, `promoted`, `dismissed` or `done`.
+    pub status: Option<InboxStatus>,
     /// The reason of a person's decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review_reason: Option<String>,
@@ -60,11 +76,6 @@ pub struct InboxItem {
 }
 
 record!(InboxItem);
-
-impl InboxItem {
-    /// The status of a row that nobody has decided on.
-    pub const PENDING: &'static str = "pending";
-}
 
 /// The issue of an inbox row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -144,10 +155,10 @@ impl InboxRow {
         if row.source.as_deref() != Some(INBOX_SOURCE) || row.kind.as_deref() != Some(KIND) {
             return None;
         }
-        let status = match row.status.as_deref()? {
-            InboxItem::PENDING | "promoted" => RowStatus::Open,
-            "dismissed" => RowStatus::Dismissed,
-            _ => RowStatus::Closed,
+        let status = match row.status.as_ref()? {
+            InboxStatus::Pending | InboxStatus::Promoted => RowStatus::Open,
+            InboxStatus::Dismissed => RowStatus::Dismissed,
+            InboxStatus::Done | InboxStatus::Other(_) => RowStatus::Closed,
         };
         let metadata = row.metadata.as_ref();
         Some(InboxRow {
@@ -186,7 +197,7 @@ pub fn backlog<'r>(
             kind: Some(KIND.to_owned()),
             source: Some(BACKLOG_SOURCE.to_owned()),
             text: Some(text.to_owned()),
-            status: Some(InboxItem::PENDING.to_owned()),
+            status: Some(InboxStatus::Pending),
             review_reason: None,
             created_at: Some(at.clone()),
             updated_at: Some(at.clone()),
@@ -420,7 +431,7 @@ fn record(issue: &Issue, mark: &Mark, speller: &dyn Spell, now: Timestamp) -> In
         kind: Some(KIND.to_owned()),
         source: Some(INBOX_SOURCE.to_owned()),
         text: Some(text),
-        status: Some(InboxItem::PENDING.to_owned()),
+        status: Some(InboxStatus::Pending),
         review_reason: None,
         created_at: Some(at.clone()),
         updated_at: Some(at),

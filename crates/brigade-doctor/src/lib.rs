@@ -41,9 +41,10 @@ pub use brigade_core::{Area, IssueType, Remedy};
 
 pub use diagnose::{diagnose, diagnose_tool, shell_words};
 pub use inbox::{
-    BACKLOG_SOURCE, INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, Provenance, ProvenanceForm,
-    ProvenanceHashes, ProvenanceInjection, ProvenanceLocator, ProvenanceRedaction, ProvenanceRepository,
-    ProvenanceSession, ProvenanceSource, ProvenanceTrust, RowStatus, backlog, import, source_item_key,
+    BACKLOG_SOURCE, INBOX_SOURCE, Import, InboxItem, InboxMetadata, InboxRow, InboxStatus, Provenance,
+    ProvenanceForm, ProvenanceHashes, ProvenanceInjection, ProvenanceLocator, ProvenanceRedaction,
+    ProvenanceRepository, ProvenanceSession, ProvenanceSource, ProvenanceTrust, RowStatus, backlog, import,
+    source_item_key,
 };
 pub use issue::{Issue, ProjectionMark, top_issue};
 pub use mcp::{McpProblem, McpServer, inspect_mcp};

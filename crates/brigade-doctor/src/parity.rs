@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brigade_core::json::to_json;
-use brigade_core::{Extra, Fingerprint, record};
+use brigade_core::{Extra, Fingerprint, Recorded, record, words};
 use serde::{Deserialize, Serialize};
 
 use crate::{Issue, IssueType, ProjectionMark};
@@ -17,8 +17,8 @@ pub struct Closeout {
     pub closeout_id: String,
     /// When it was made.
     pub created_at: String,
-    /// `reviewed` or `deferred`.
-    pub status: String,
+    /// The verdict: `reviewed` or `deferred`.
+    pub status: Recorded<Verdict>,
     /// The reason that the person gave; may be empty.
     pub reason: Option<String>,
     /// The number of issues.
@@ -37,28 +37,25 @@ pub struct Closeout {
 
 record!(Closeout);
 
-/// The verdict of a closeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The issues were reviewed and accepted.
-    Reviewed,
-    /// The issues are deferred.
-    Deferred,
+words! {
+    /// The verdict of a closeout.
+    Verdict {
+        /// The issues were reviewed and accepted.
+        Reviewed = "reviewed",
+        /// The issues are deferred.
+        Deferred = "deferred",
+    }
 }
 
 impl Closeout {
     /// Accepts issues. The caller that stores it gives it a name and a time.
     pub fn of_issues(issues: &[Issue], verdict: Verdict, reason: String) -> Closeout {
-        let status = match verdict {
-            Verdict::Reviewed => "reviewed",
-            Verdict::Deferred => "deferred",
-        };
         Closeout {
-            status: status.to_owned(),
+            status: verdict.into(),
             reason: Some(reason),
             issue_count: issues.len() as u64,
             source_fingerprints: issues.iter().map(|issue| issue.fingerprint().to_hex()).collect(),
-            safe_summary: format!("{} tool projection parity issue(s) {status}", issues.len()),
+            safe_summary: format!("{} tool projection parity issue(s) {verdict}", issues.len()),
             ..Closeout::default()
         }
     }

@@ -495,7 +495,7 @@ pub enum ClientProblem {
     OtherTarget,
     /// The file cannot be read; the text says why.
     Unreadable(String),
-    /// The cache of what was discovered cannot be used; the text says why.
+    /// The cache of what was discovered cannot be used, or not all of it; the text says it.
     CacheUnfit(String),
     /// A name has several definitions in the files of clients.
     Differs {

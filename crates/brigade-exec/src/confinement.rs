@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brigade_call::SandboxUsed;
-use brigade_policy::{Decision, SandboxMode};
+use brigade_call::{Race, SandboxUsed};
+use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
     Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, PrivateFolder, Repositories,
     SandboxProfile, State, json_files_in, system_read_paths, without_links, without_links_below,
@@ -269,7 +269,7 @@ pub(crate) fn used(
     workspace: &Path,
 ) -> SandboxUsed {
     let Some(Confinement { profile, notes, loose }) = confinement else {
-        return SandboxUsed { mode: "off".to_owned(), ..SandboxUsed::default() };
+        return SandboxUsed { mode: SandboxMode::Off.into(), ..SandboxUsed::default() };
     };
     // Several links may be one, and what is said of each is said once.
     let missing = |enforcement: &Enforcement| {
@@ -288,11 +288,14 @@ pub(crate) fn used(
     let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
     let is_enforced = |label| enforcement.is_some_and(|enforcement| enforcement.enforced.contains(&label));
     let is_sealed = loose.is_empty() && is_enforced("closed-reads") && is_enforced("sealed-code");
-    let race = if is_sealed { "none" } else { "possible" };
+    let race = if is_sealed { Race::None } else { Race::Possible };
     let mut used = SandboxUsed {
-        reads: profile.closed.as_ref().map(|_| "closed".to_owned()),
-        race: profile.closed.as_ref().map(|_| race.to_owned()),
-        mode: profile.mode.name().to_owned(),
+        reads: profile.closed.as_ref().map(|_| Reads::Closed.into()),
+        race: profile.closed.as_ref().map(|_| race),
+        mode: match profile.mode {
+            Mode::Enforce => SandboxMode::Enforce.into(),
+            Mode::BestEffort => SandboxMode::BestEffort.into(),
+        },
         read: paths(&[profile.installed.as_slice(), &profile.read].concat()),
         write: paths(&profile.write),
         deny_write: paths(&profile.deny_write),

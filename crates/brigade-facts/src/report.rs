@@ -1,9 +1,9 @@
 //! Tools in lists and descriptions.
 
-use std::borrow::Cow;
+use brigade_projection::ProjectionStatus;
 use std::collections::BTreeMap;
 
-use brigade_catalog::{ApprovalMode, Family, Tool};
+use brigade_catalog::{ApprovalMode, Family, Level, OrBuiltin, Tool};
 use brigade_core::json::{Mismatch, from_json, present, sorted, to_json};
 use brigade_core::{Fingerprint, Json, Object};
 use brigade_doctor::IssueReport;
@@ -33,7 +33,7 @@ pub struct ToolSummary {
     /// The supported harnesses.
     pub supported_harnesses: Vec<String>,
     /// The projection status by harness.
-    pub projection_coverage: BTreeMap<String, String>,
+    pub projection_coverage: BTreeMap<String, ProjectionStatus>,
     /// Whether the file of `schema_path` exists.
     pub schema_available: bool,
     /// Whether the file of `manifest_path` exists.
@@ -91,7 +91,7 @@ pub struct McpSummary {
 #[non_exhaustive]
 pub struct Origin {
     /// The catalog layer: `project`, `user` or `discovered`.
-    pub level: Cow<'static, str>,
+    pub level: OrBuiltin<Level>,
     /// The file, relative to the workspace.
     pub file: String,
     /// The line, from 1.
@@ -171,6 +171,7 @@ pub struct ToolLine {
 /// A tool with the members of its summary and of its contract.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct DescribedTool {
     /// The summary.
     #[cfg_attr(feature = "schemas", schemars(flatten))]
@@ -249,11 +250,7 @@ impl ToolSummary {
             enabled: tool.enabled,
             description: tool.description.clone().unwrap_or_default(),
             supported_harnesses: tool.supported_harnesses.clone(),
-            projection_coverage: facts
-                .coverage
-                .iter()
-                .map(|(harness, status)| (harness.clone(), status.as_str().to_owned()))
-                .collect(),
+            projection_coverage: facts.coverage.iter().cloned().collect(),
             schema_available: facts.schema_available,
             manifest_available: facts.manifest_available,
             auth_label: tool.auth_label.as_deref().map(|label| shown_label(label).to_owned()),
@@ -279,7 +276,7 @@ impl ToolSummary {
 impl Origin {
     fn of(tool: &Tool) -> Origin {
         Origin {
-            level: tool.level_name().into(),
+            level: tool.reported_level(),
             file: tool.origin.place.file.clone(),
             line: tool.origin.place.line,
         }

@@ -7,8 +7,8 @@ use brigade_catalog::{Level, Tool};
 use brigade_core::parallel::in_parallel;
 use brigade_fs::RelPath;
 use brigade_projection::{
-    Depth, Overwrite, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus, SourceFacts,
-    ToolFacts, input_among, plan_tool,
+    Depth, Overwrite, PathRefusal, ProjectionAction, ProjectionItem, ProjectionReason, ProjectionStatus,
+    SourceFacts, ToolFacts, input_among, plan_tool,
 };
 
 use crate::config::Config;
@@ -115,7 +115,7 @@ pub fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Co
     if let Some(input) = input_among(places.root(), config.catalog.tools(), real.as_str()) {
         item.status = ProjectionStatus::Invalid;
         item.action = ProjectionAction::Skip;
-        item.reason = Some("is-input");
+        item.reason = Some(ProjectionReason::IsInput);
         item.detail = format!("through a link this is `{real}`, which {input}").into();
         return;
     }
@@ -125,6 +125,6 @@ pub fn refuse_shared(item: &mut ProjectionItem, places: &Places<'_>, config: &Co
     };
     item.status = ProjectionStatus::Invalid;
     item.action = ProjectionAction::Skip;
-    item.reason = Some("path-taken");
+    item.reason = Some(ProjectionReason::PathTaken);
     item.detail = format!("through a link this is `{real}`, which belongs to the tool {holder}").into();
 }

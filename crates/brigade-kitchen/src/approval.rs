@@ -89,6 +89,7 @@ pub struct Execution<'a> {
 /// A difference between what was approved and what is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Change {
     /// What differs, such as `task.US-003.verification`.
     pub field: String,

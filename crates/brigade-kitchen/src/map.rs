@@ -42,6 +42,7 @@ pub struct Survey {
 /// A language, and how many files it has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Language {
     /// The name.
     pub name: String,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use added::{NotAdded, add_tasks};
 pub use graph::{Graph, waves};
-pub use lint::{Lints, coverage_kind};
+pub use lint::{CoverageKind, Lints, coverage_kind};
 pub use passes::{NotSet, set_passes};
 pub use read::read;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brigade_command::Argv;
 use brigade_core::json::present;
-use brigade_core::{Extra, Fingerprint, Label, Number, Place, Severity, record};
+use brigade_core::{Extra, Fingerprint, Label, Number, Place, Recorded, Severity, record};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -96,8 +96,8 @@ impl PolicyDecision {
 #[serde(remote = "Self", default)]
 #[non_exhaustive]
 pub struct SandboxDecision {
-    /// `off`, `best-effort` or `enforce`.
-    pub mode: String,
+    /// The mode: `off`, `best-effort` or `enforce`.
+    pub mode: Recorded<SandboxMode>,
     /// Whether the workspace is writable.
     pub workspace_write: bool,
     /// Whether network access is allowed.
@@ -274,7 +274,7 @@ impl From<&SandboxRequest> for SandboxDecision {
     fn from(request: &SandboxRequest) -> SandboxDecision {
         let grants = &request.grants;
         SandboxDecision {
-            mode: request.mode.as_str().to_owned(),
+            mode: request.mode.into(),
             workspace_write: grants.workspace_write,
             network: grants.network,
             local_sockets: grants.local_sockets,

@@ -97,16 +97,6 @@ pub enum Mode {
     BestEffort,
 }
 
-impl Mode {
-    /// Returns the name in files: `enforce` or `best-effort`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Enforce => "enforce",
-            Mode::BestEffort => "best-effort",
-        }
-    }
-}
-
 /// A code file with its approved bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code {

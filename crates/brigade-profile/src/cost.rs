@@ -87,8 +87,8 @@ impl TextSize {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ListingCost {
-    /// `full`, `compact` or `search`.
-    pub list: String,
+    /// How tools are listed.
+    pub list: Listing,
     /// The whole listing, control tools included.
     #[serde(flatten)]
     pub size: TextSize,
@@ -118,8 +118,8 @@ pub struct ToolCost {
 pub struct CheapestListing {
     /// The number of calls.
     pub calls: u64,
-    /// `full`, `compact` or `search`.
-    pub list: String,
+    /// How tools are listed.
+    pub list: Listing,
     /// Its cost with the turns that it needs besides the calls.
     #[serde(flatten)]
     pub size: TextSize,
@@ -193,7 +193,7 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
     let compact_control: Vec<TextSize> =
         control.iter().map(|tool| TextSize::of(&text(&tool.listed_compact(names)))).collect();
     let listing = |list: Listing, size: TextSize, own: usize| ListingCost {
-        list: list.as_str().to_owned(),
+        list,
         size,
         tool_count: own + control.len(),
     };
@@ -228,7 +228,7 @@ pub fn listing_costs(tools: &[CostedTool], names: NameStyle) -> ListingCosts {
             .iter()
             .map(|calls| {
                 let (list, size) = cheapest(*calls);
-                CheapestListing { calls: *calls, list: list.as_str().to_owned(), size }
+                CheapestListing { calls: *calls, list, size }
             })
             .collect(),
         full_from_calls: (0..=full.tokens).find(|calls| cheapest(*calls).0 == Listing::Full),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use brigade_catalog::Tool;
 use brigade_core::Fingerprint;
 
+use crate::item::ProjectionReason;
 use crate::text;
 
 /// Why a path may not be read or written.
@@ -23,14 +24,14 @@ pub enum PathRefusal {
 }
 
 impl PathRefusal {
-    /// Returns the stable code.
-    pub fn code(self) -> &'static str {
+    /// Returns the reason of a projection that it prevents.
+    pub fn reason(self) -> ProjectionReason {
         match self {
-            PathRefusal::OutsideWorkspace => "outside-workspace",
-            PathRefusal::InGit => "in-git",
-            PathRefusal::InBrigade => "in-brigade",
-            PathRefusal::ParentIsFile => "parent-is-file",
-            PathRefusal::SymlinkOut => "symlink-out",
+            PathRefusal::OutsideWorkspace => ProjectionReason::OutsideWorkspace,
+            PathRefusal::InGit => ProjectionReason::InGit,
+            PathRefusal::InBrigade => ProjectionReason::InBrigade,
+            PathRefusal::ParentIsFile => ProjectionReason::ParentIsFile,
+            PathRefusal::SymlinkOut => ProjectionReason::SymlinkOut,
         }
     }
 

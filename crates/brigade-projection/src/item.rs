@@ -59,11 +59,85 @@ pub enum Depth {
     Full,
 }
 
+words! {
+    /// Why a projection has its status, where one status has several reasons.
+    ProjectionReason {
+        /// The path is outside the workspace, or the workspace itself.
+        OutsideWorkspace = "outside-workspace",
+        /// The path is inside `.git`.
+        InGit = "in-git",
+        /// The path is inside `.brigade`.
+        InBrigade = "in-brigade",
+        /// A parent of the path is a file.
+        ParentIsFile = "parent-is-file",
+        /// A symbolic link on the way leads out of the workspace.
+        SymlinkOut = "symlink-out",
+        /// The entry is broken.
+        BrokenEntry = "broken-entry",
+        /// A field of the entry leads out of the workspace.
+        PathOutside = "path-outside",
+        /// A value that the policy binds would be written.
+        BoundValue = "bound-value",
+        /// The entry names no path for the harness.
+        NoTarget = "no-target",
+        /// There is a directory at the path.
+        IsDirectory = "is-directory",
+        /// What is at the path cannot be read.
+        Unreadable = "unreadable",
+        /// A tool reads or runs the file.
+        IsInput = "is-input",
+        /// Another tool projects to the path.
+        PathTaken = "path-taken",
+        /// The format has no comments, so the header has no place.
+        NoComment = "no-comment",
+        /// The file is not UTF-8 text.
+        NotUtf8 = "not-utf8",
+        /// The same file is written for another harness.
+        SameFile = "same-file",
+        /// The file changed while the plan was applied.
+        ChangedMeanwhile = "changed-meanwhile",
+        /// The entry names no source.
+        NoSource = "no-source",
+        /// The source is missing.
+        SourceAbsent = "source-absent",
+        /// The source cannot be read.
+        SourceUnreadable = "source-unreadable",
+        /// The source is not UTF-8 text.
+        SourceNotUtf8 = "source-not-utf8",
+    }
+}
+
+words! {
+    /// What an advice is about.
+    AdviceCode {
+        /// The harness does not read the path by itself.
+        NotRead = "not-read",
+        /// Another projection differs only in case.
+        DiffersInCase = "differs-in-case",
+        /// An earlier version wrote the header in a place where it is in the way.
+        HeaderMisplaced = "header-misplaced",
+        /// The source holds text that a command of the harness would run or expand.
+        CommandInjection = "command-injection",
+        /// The directory of a skill has no valid name.
+        SkillFolder = "skill-folder",
+        /// The front matter of a skill cannot be read.
+        SkillFrontMatter = "skill-front-matter",
+        /// A list or a table stands in one line of the front matter.
+        SkillFlowStyle = "skill-flow-style",
+        /// The front matter has a field that the format does not have.
+        SkillField = "skill-field",
+        /// The name of a skill is not that of its directory.
+        SkillName = "skill-name",
+        /// The description of a skill was cut or quoted.
+        SkillDescription = "skill-description",
+    }
+}
+
 /// Something worth knowing about a projection that does not change its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// A stable word for it.
-    pub code: &'static str,
+    /// What it is about.
+    pub code: AdviceCode,
     /// What it is and what to do.
     pub message: String,
     /// What it means for the file's reader.
@@ -83,7 +157,7 @@ pub enum AdviceWeight {
 
 impl Advice {
     /// Makes one that changes nothing for the reader.
-    pub(crate) fn remark(code: &'static str, message: impl Into<String>) -> Advice {
+    pub(crate) fn remark(code: AdviceCode, message: impl Into<String>) -> Advice {
         Advice { code, message: message.into(), weight: AdviceWeight::Remark }
     }
 }
@@ -109,8 +183,8 @@ pub struct ProjectionItem {
     pub status: ProjectionStatus,
     /// What applying does.
     pub action: ProjectionAction,
-    /// A stable word for why, where one status has several reasons, such as `in-git` or `no-comment`.
-    pub reason: Option<&'static str>,
+    /// Why, where one status has several reasons.
+    pub reason: Option<ProjectionReason>,
     /// Why, in a sentence.
     pub detail: Cow<'static, str>,
     /// The fingerprint of the source's text, where it was readable.

@@ -58,7 +58,10 @@ pub use harness::{
     HarnessTool, Lossiness, PlaceFormat, folders, harness, harnesses,
 };
 pub use header::Header;
-pub use item::{Advice, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
+pub use item::{
+    Advice, AdviceCode, AdviceWeight, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionReason,
+    ProjectionStatus,
+};
 pub use orphan::{FoundFile, Orphan, OrphanCause, OrphanReason, Prunable, PruneAction, orphans};
 pub use plan::{Claims, input_among, plan, plan_tool};
 pub use render::{Rendered, Unrenderable, header_of, render};

@@ -24,7 +24,10 @@ use crate::facts::{
     PathRefusal, SourceProblem, SourceText, Target, TargetFacts, ToolFacts, relative_path, wanted,
 };
 use crate::header::{self, Managed};
-use crate::item::{Advice, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionStatus};
+use crate::item::{
+    Advice, AdviceCode, Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionReason,
+    ProjectionStatus,
+};
 use crate::render::{self, Rendered, Shape, Unrenderable};
 use crate::text;
 
@@ -225,7 +228,7 @@ pub(crate) struct Planner<'f, 'a> {
 /// The findings about one target.
 struct Verdict {
     status: ProjectionStatus,
-    reason: Option<&'static str>,
+    reason: Option<ProjectionReason>,
     detail: Cow<'static, str>,
     managed: Option<Managed>,
     actual: Option<Fingerprint>,
@@ -237,7 +240,7 @@ impl Verdict {
         Verdict { status, reason: None, detail: detail.into(), managed: None, actual: None, rendered: None }
     }
 
-    fn invalid(reason: &'static str, detail: impl Into<Cow<'static, str>>) -> Verdict {
+    fn invalid(reason: ProjectionReason, detail: impl Into<Cow<'static, str>>) -> Verdict {
         Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::Invalid, detail) }
     }
 
@@ -250,7 +253,7 @@ impl Verdict {
             labels => format!("the values of {}, which the policy binds", labels.join(", ")),
         };
         let detail = format!("its text would hold {what}; take it out of the entry or its source");
-        Verdict::invalid("bound-value", detail)
+        Verdict::invalid(ProjectionReason::BoundValue, detail)
     }
 }
 
@@ -271,7 +274,10 @@ impl<'f, 'a> Planner<'f, 'a> {
             Some(path) => self.verdict(path, target),
             None => {
                 let detail = format!("no projection path is configured for {}", target.harness);
-                Verdict { reason: Some("no-target"), ..Verdict::of(ProjectionStatus::Missing, detail) }
+                Verdict {
+                    reason: Some(ProjectionReason::NoTarget),
+                    ..Verdict::of(ProjectionStatus::Missing, detail)
+                }
             }
         };
         let is_wanted = match verdict.status {
@@ -295,7 +301,7 @@ impl<'f, 'a> Planner<'f, 'a> {
             let message = format!(
                 "on disks that do not tell upper from lower case, this is the same file as `{other}`"
             );
-            advice.push(Advice::remark("differs-in-case", message));
+            advice.push(Advice::remark(AdviceCode::DiffersInCase, message));
         }
         let misplaced = misplaced(&verdict);
         advice.extend(misplaced.clone());
@@ -347,34 +353,37 @@ impl<'f, 'a> Planner<'f, 'a> {
     fn verdict(&mut self, path: &str, target: &Target<'_>) -> Verdict {
         let tool = self.facts.tool;
         if tool.is_broken || tool.family.is_none() {
-            return Verdict::invalid("broken-entry", "the tool's entry is broken");
+            return Verdict::invalid(ProjectionReason::BrokenEntry, "the tool's entry is broken");
         }
         if let Some(field) = self.facts.outside {
-            return Verdict::invalid("path-outside", format!("{field} leads out of the workspace"));
+            return Verdict::invalid(
+                ProjectionReason::PathOutside,
+                format!("{field} leads out of the workspace"),
+            );
         }
         let bytes = match &target.facts {
             TargetFacts::Refused(refusal) => return refused(*refusal),
             TargetFacts::Directory => {
-                return Verdict::invalid("is-directory", "the projection path is a directory");
+                return Verdict::invalid(ProjectionReason::IsDirectory, "the projection path is a directory");
             }
             TargetFacts::Unreadable => {
-                return Verdict::invalid("unreadable", "the projection path cannot be read");
+                return Verdict::invalid(ProjectionReason::Unreadable, "the projection path cannot be read");
             }
             TargetFacts::Absent => None,
             TargetFacts::File(bytes) => Some(bytes),
         };
         if let Some(input) = self.claims.input(path) {
-            return Verdict::invalid("is-input", format!("the projection path {input}"));
+            return Verdict::invalid(ProjectionReason::IsInput, format!("the projection path {input}"));
         }
         if let Some(holder) = self.claims.holder(path).filter(|holder| *holder != tool.id.as_str()) {
             let detail = format!(
                 "the projection path belongs to the tool {holder}, which stands earlier in the catalog"
             );
-            return Verdict::invalid("path-taken", detail);
+            return Verdict::invalid(ProjectionReason::PathTaken, detail);
         }
         if comment_of(path, "").is_none() {
             let detail = "the format of the projection path has no comments, so it cannot hold a header";
-            return Verdict::invalid("no-comment", detail);
+            return Verdict::invalid(ProjectionReason::NoComment, detail);
         }
         let found = bytes.and_then(|bytes| text::decode(bytes));
         let managed = found.as_deref().and_then(header::find);
@@ -391,15 +400,22 @@ impl<'f, 'a> Planner<'f, 'a> {
         }
         let Some(text) = found else {
             let detail = "existing file is not UTF-8 text and not managed by Brigade";
-            return Verdict { reason: Some("not-utf8"), ..Verdict::of(ProjectionStatus::Unmanaged, detail) };
+            return Verdict {
+                reason: Some(ProjectionReason::NotUtf8),
+                ..Verdict::of(ProjectionStatus::Unmanaged, detail)
+            };
         };
         let Some(managed) = managed else {
             return Verdict::of(ProjectionStatus::Unmanaged, "existing file is not managed by Brigade");
         };
         match self.render(target.harness, path, source) {
             Ok(rendered) => compare(tool, source, &text, managed, rendered),
-            Err(Unrenderable::NoFamily) => Verdict::invalid("broken-entry", "the tool's entry is broken"),
-            Err(Unrenderable::NoComment) => Verdict::invalid("no-comment", "the format has no comments"),
+            Err(Unrenderable::NoFamily) => {
+                Verdict::invalid(ProjectionReason::BrokenEntry, "the tool's entry is broken")
+            }
+            Err(Unrenderable::NoComment) => {
+                Verdict::invalid(ProjectionReason::NoComment, "the format has no comments")
+            }
             Err(Unrenderable::BoundValue(labels)) => Verdict::bound(&labels),
         }
     }
@@ -460,24 +476,28 @@ fn misplaced(verdict: &Verdict) -> Option<Advice> {
         return None;
     }
     Some(Advice::remark(
-        "header-misplaced",
+        AdviceCode::HeaderMisplaced,
         "an earlier version wrote the header where it gets in the way of the file's reader; \
          applying it by force moves it",
     ))
 }
 
 fn refused(refusal: PathRefusal) -> Verdict {
-    Verdict::invalid(refusal.code(), format!("the projection path {}", refusal.phrase()))
+    Verdict::invalid(refusal.reason(), format!("the projection path {}", refusal.phrase()))
 }
 
 fn missing_source(problem: SourceProblem) -> Verdict {
     let (reason, detail): (_, Cow<'static, str>) = match problem {
-        SourceProblem::NotConfigured => ("no-source", "no source_path is configured".into()),
-        SourceProblem::Absent => ("source-absent", "the source file is missing".into()),
-        SourceProblem::Unreadable => ("source-unreadable", "the source file cannot be read".into()),
-        SourceProblem::NotUtf8 => ("source-not-utf8", "the source file is not UTF-8 text".into()),
+        SourceProblem::NotConfigured => (ProjectionReason::NoSource, "no source_path is configured".into()),
+        SourceProblem::Absent => (ProjectionReason::SourceAbsent, "the source file is missing".into()),
+        SourceProblem::Unreadable => {
+            (ProjectionReason::SourceUnreadable, "the source file cannot be read".into())
+        }
+        SourceProblem::NotUtf8 => {
+            (ProjectionReason::SourceNotUtf8, "the source file is not UTF-8 text".into())
+        }
         SourceProblem::Refused(refusal) => {
-            (refusal.code(), format!("the source path {}", refusal.phrase()).into())
+            (refusal.reason(), format!("the source path {}", refusal.phrase()).into())
         }
     };
     Verdict { reason: Some(reason), ..Verdict::of(ProjectionStatus::MissingSource, detail) }

@@ -14,7 +14,7 @@ use crate::harness::{
     CURSOR_FIELDS, FieldValue, FrontMatterField, Lossiness, PlaceFormat, SKILL_FIELDS, harness, is_usual,
 };
 use crate::header::{self, Header};
-use crate::item::{Advice, AdviceWeight};
+use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
 /// The longest description that the Agent Skills format allows, in characters.
@@ -175,7 +175,7 @@ pub(crate) fn render_shape(
             if is_prose && (content.contains("!{") || content.contains("@{")) {
                 let message =
                     "the source holds `!{` or `@{`, with which such a command runs programs or inserts files";
-                advice.push(Advice::remark("command-injection", message));
+                advice.push(Advice::remark(AdviceCode::CommandInjection, message));
             }
             toml::command(tool, content)
         }
@@ -236,7 +236,7 @@ pub(crate) fn lossiness(
     let Some(place) = harness.place_at(path) else {
         let better = harness.place_for(family).map(|place| place.path.replace("{id}", "<id>"));
         let advice = better.map(|better| Advice {
-            code: "not-read",
+            code: AdviceCode::NotRead,
             message: format!("{} does not read this path by itself; it reads {better}", harness.title),
             // What `init` proposes for the sake of v0.30 is known, and no mistake of a person.
             weight: if is_usual(path) { AdviceWeight::Remark } else { AdviceWeight::NotRead },

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Lossiness;
 use crate::header::Header;
-use crate::item::{Advice, ProjectionAction, ProjectionItem, ProjectionStatus};
+use crate::item::{Advice, AdviceCode, ProjectionAction, ProjectionItem, ProjectionReason, ProjectionStatus};
 use crate::orphan::{Orphan, OrphanCause, OrphanReason, Prunable, PruneAction};
 
 /// One projection of one tool for one harness.
@@ -36,8 +36,8 @@ pub struct ProjectionReport {
     pub status: ProjectionStatus,
     /// The action of apply.
     pub action: ProjectionAction,
-    /// A stable code for the reason, if a status has several reasons.
-    pub reason: Option<Cow<'static, str>>,
+    /// The reason, if a status has several.
+    pub reason: Option<ProjectionReason>,
     /// The reason, as a sentence.
     pub detail: Cow<'static, str>,
     /// How the harness supports the file; absent if unknown.
@@ -69,8 +69,8 @@ pub struct ProjectionReport {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AdviceReport {
-    /// The stable code.
-    pub code: Cow<'static, str>,
+    /// What it is about.
+    pub code: AdviceCode,
     /// The advice, as a sentence.
     pub message: String,
 }
@@ -78,7 +78,7 @@ pub struct AdviceReport {
 impl ProjectionReport {
     /// Builds the row of a projection. `absolute` makes paths absolute.
     pub fn of(item: ProjectionItem, absolute: impl Fn(&str) -> String) -> ProjectionReport {
-        let advice = |advice: Advice| AdviceReport { code: advice.code.into(), message: advice.message };
+        let advice = |advice: Advice| AdviceReport { code: advice.code, message: advice.message };
         ProjectionReport {
             tool_id: item.tool_id.as_str().to_owned(),
             family: item.family,
@@ -88,7 +88,7 @@ impl ProjectionReport {
             metadata: item.header.clone(),
             status: item.status,
             action: item.action,
-            reason: item.reason.map(Into::into),
+            reason: item.reason,
             lossiness: item.lossiness,
             advice: item.advice.into_iter().map(advice).collect(),
             source_fingerprint: item.source_fingerprint,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use brigade_core::{Extra, Fingerprint, record};
+use brigade_core::{Extra, Fingerprint, Recorded, record};
 use serde::{Deserialize, Serialize};
 
-use crate::item::{ProjectionItem, ProjectionStatus};
+use crate::item::{ProjectionAction, ProjectionItem, ProjectionStatus};
 
 /// One projection in a summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,9 +16,9 @@ pub struct SummaryRow {
     /// The harness.
     pub harness: String,
     /// Its state.
-    pub status: String,
+    pub status: Recorded<ProjectionStatus>,
     /// What applying would do.
-    pub action: String,
+    pub action: Recorded<ProjectionAction>,
     /// The path; in records relative to the workspace.
     pub projection_path: Option<String>,
     /// Members that this version does not know.
@@ -71,8 +71,8 @@ pub fn summarise(items: &[ProjectionItem]) -> (ProjectionSummary, Fingerprint) {
     }
     let row = |item: &ProjectionItem| SummaryRow {
         harness: item.harness.clone(),
-        status: item.status.as_str().to_owned(),
-        action: item.action.as_str().to_owned(),
+        status: item.status.into(),
+        action: item.action.into(),
         projection_path: item.projection_path.clone(),
         extra: Extra::default(),
     };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use brigade_core::Timestamp;
 
 use crate::facts::{TargetFacts, ToolFacts};
-use crate::item::{Depth, Overwrite, ProjectionAction, ProjectionItem};
+use crate::item::{Depth, Overwrite, ProjectionAction, ProjectionItem, ProjectionReason};
 use crate::plan::{Claims, Planner};
 use crate::render::header_of;
 
@@ -82,7 +82,7 @@ pub fn planned_writes(
             };
             if let Some(harness) = written.get(path.as_ref()) {
                 item.action = ProjectionAction::Skip;
-                item.reason = Some("same-file");
+                item.reason = Some(ProjectionReason::SameFile);
                 item.detail = format!("the same file is written for {harness}").into();
                 planned.skipped.push(item);
                 continue;

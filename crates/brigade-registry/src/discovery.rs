@@ -95,7 +95,8 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         Memory::Found(before) if !is_new => before.compare(&found.entries),
         _ => before.compare(&found.entries),
     };
-    let is_changed = is_new || before.entries != found.entries || before.issues != found.issues;
+    let is_changed =
+        is_new || 0 < before.left_out || before.entries != found.entries || before.issues != found.issues;
     let written = is_changed && !dry_run;
     let entry_count = found.entries.len();
     let mut made_at = (!is_new).then_some(before.made_at);
@@ -104,10 +105,17 @@ pub fn sync(seams: &Seams, dry_run: bool) -> Result<RegistrySyncReport, Failure>
         made_at = Some(now);
     }
     let mut issues = found.issues;
+    let of_cache = |message| DiscoveryIssue {
+        path: Some(seams.absolute(DISCOVERED)),
+        ..DiscoveryIssue::new(IssueType::DiscoveredCacheDamaged, message)
+    };
     if is_damaged {
         let what = if written { "was damaged, and is replaced" } else { "is damaged" };
-        let issue = DiscoveryIssue::new(IssueType::DiscoveredCacheDamaged, format!("the cache {what}"));
-        issues.insert(0, DiscoveryIssue { path: Some(seams.absolute(DISCOVERED)), ..issue });
+        issues.insert(0, of_cache(format!("the cache {what}")));
+    }
+    if let Some(what) = before.says_left_out() {
+        let then = if written { "; the cache is replaced" } else { "" };
+        issues.insert(0, of_cache(format!("the cache: {what}{then}")));
     }
     if let Some((path, why)) = registered.not_used {
         let issue = DiscoveryIssue::new(IssueType::ClientFileUnreadable, why.message());

@@ -84,7 +84,7 @@ impl ListFilter {
         let sources: Vec<&str> = self.sources.iter().map(|source| source.as_str()).collect();
         let families: Vec<&str> = self.families.iter().map(|family| family.as_str()).collect();
         is_one(&sources, entry.source.as_str())
-            && is_one(&families, &entry.family)
+            && is_one(&families, entry.family.as_str())
             && self.categories.is_empty()
             && self.capabilities.is_empty()
             && !self.available
@@ -381,12 +381,19 @@ pub fn discovered(
 /// Returns what is wrong with the catalog as a whole, and with the cache of discovered entries.
 pub(crate) fn notes_with_cache(seams: &Seams, catalog: &Catalog) -> Vec<String> {
     let mut notes = notes(catalog);
-    if let Ok(Memory::Unfit(why)) = remembered(&*seams.fs, &Masks::default()) {
-        let then = match why {
-            NotRemembered::Damaged => "the next sync replaces it",
-            NotRemembered::Newer => "sync leaves it alone; use that version, or delete the file",
-        };
-        notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
+    match remembered(&*seams.fs, &Masks::default()) {
+        Ok(Memory::Unfit(why)) => {
+            let then = match why {
+                NotRemembered::Damaged => "the next sync replaces it",
+                NotRemembered::Newer => "sync leaves it alone; use that version, or delete the file",
+            };
+            notes.push(format!("`{DISCOVERED}` says nothing: {why}; {then}"));
+        }
+        Ok(Memory::Found(found)) => {
+            let note = |what: String| format!("`{DISCOVERED}`: {what}; the next sync replaces them");
+            notes.extend(found.says_left_out().map(note));
+        }
+        Ok(Memory::Nothing) | Err(_) => {}
     }
     notes
 }

@@ -23,7 +23,7 @@ use brigade_upkeep::{Seams, gather, load};
 
 use crate::checking::observed_presences;
 use crate::finding::{notes, presences};
-use crate::report::{BlockedInstall, InstallReport, QueuedInstall, SkippedInstall};
+use crate::report::{BlockedInstall, InstallReport, NotInstalled, QueuedInstall, SkippedInstall};
 
 /// Options of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,11 +176,14 @@ fn plan_row(seams: &Seams, config: &Config, tool: &Tool, request: &InstallReques
     if tool.is_broken && tool.installable().is_none() {
         // What its table says is not known.
         let errors = errors_of_tool(&config.catalog, tool).into_iter().map(entry_blocker).collect();
-        return Ok(blocked(seams, tool, "blocked", errors));
+        return Ok(blocked(seams, tool, NotInstalled::Blocked, errors));
     }
     let command = match choose(seams, config, tool, request.with.as_deref()) {
         Ok(command) => command,
-        Err(blocker) => return Ok(blocked(seams, tool, &blocker.code.clone(), vec![*blocker])),
+        Err(blocker) => {
+            let reason = NotInstalled::of(&blocker.code).unwrap_or(NotInstalled::Blocked);
+            return Ok(blocked(seams, tool, reason, vec![*blocker]));
+        }
     };
     let planned = gather::plan_installation(seams, config, tool, command, seams.caller.clone())?;
     let plan = planned.plan;
@@ -189,7 +192,7 @@ fn plan_row(seams: &Seams, config: &Config, tool: &Tool, request: &InstallReques
         if reasons.is_empty() {
             reasons.push(Blocker::new(reasons::BLOCKED, why));
         }
-        return Ok(blocked(seams, tool, "blocked", reasons));
+        return Ok(blocked(seams, tool, NotInstalled::Blocked, reasons));
     }
     let program = Argv::parse(command).map_or_else(|_| String::new(), |argv| argv.program().to_owned());
     Ok(Row::Planned { program, plan: Box::new(plan) })
@@ -260,22 +263,27 @@ fn rejected_before(seams: &Seams, call: &Call) -> BlockedInstall {
         "see why; an installation that says something else can be queued",
         NextStep::ShowCall(call.id.clone()),
     ));
-    blocked_row(seams, &call.tool_id, "blocked", vec![blocker])
+    blocked_row(seams, &call.tool_id, NotInstalled::Blocked, vec![blocker])
 }
 
 fn skipped(tool: &Tool, state: ToolState) -> Row {
-    Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state.as_str().to_owned() })
+    Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state })
 }
 
-fn blocked(seams: &Seams, tool: &Tool, reason: &str, blockers: Vec<Blocker>) -> Row {
+fn blocked(seams: &Seams, tool: &Tool, reason: NotInstalled, blockers: Vec<Blocker>) -> Row {
     Row::Blocked(blocked_row(seams, tool.id.as_str(), reason, blockers))
 }
 
-fn blocked_row(seams: &Seams, tool_id: &str, reason: &str, mut blockers: Vec<Blocker>) -> BlockedInstall {
+fn blocked_row(
+    seams: &Seams,
+    tool_id: &str,
+    reason: NotInstalled,
+    mut blockers: Vec<Blocker>,
+) -> BlockedInstall {
     blockers.iter_mut().for_each(|blocker| blocker.spell(&seams.speller()));
     BlockedInstall {
         tool_id: tool_id.to_owned(),
-        reason: reason.to_owned(),
+        reason,
         blockers: blockers.iter().map(ToString::to_string).collect(),
         blocker_details: blockers.iter().map(BlockerDetail::from).collect(),
     }

@@ -32,7 +32,11 @@ use crate::report::{
 /// When the disk fails, or the catalog is not text.
 pub fn build(seams: &Seams) -> Result<PackBuildReport, Failure> {
     let catalog = list_tools(seams)?;
-    let projections = projections::plan(seams, None).map_err(|refused| refused.failure)?;
+    // A pack tells of a catalog that cannot be read, too.
+    let projections = match projections::plan(seams, None) {
+        Ok(planned) => planned,
+        Err(NotDone { failure, told }) => *told.ok_or(failure)?,
+    };
     let values = gather::telling_values(seams);
     let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
     let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &seams.setup().text_of_catalog()?);

@@ -77,6 +77,7 @@ pub struct Thread {
 /// A comment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Comment {
     /// Its id.
     pub id: String,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use brigade_call::{Call, CallStatus, CheckpointStatus};
 use brigade_core::{NextStep, Report as _};
-use brigade_doctor::{Area, Issue, Waiting};
+use brigade_doctor::{Area, InboxStatus, Issue, Waiting};
 use brigade_facts::CATALOG;
 use brigade_fs::RelPath;
 use brigade_kitchen::show::DecisionRow;
@@ -59,7 +59,7 @@ pub fn brief(
     let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
     let top =
         |areas: &[Area]| top_issue_of(seams, issues.iter().filter(|issue| areas.contains(&issue.area())));
-    let pending_rows = inbox.rows().filter(|row| row.status.as_deref() == Some("pending")).count();
+    let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
     let has_no_catalog = has_kitchen && !seams.fs.exists(&RelPath::of(CATALOG))?;
     // What is wrong with tools is no reason where there are none.
     let pressing: Vec<Issue> = match has_no_catalog {

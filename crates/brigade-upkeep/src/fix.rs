@@ -1,6 +1,6 @@
 //! Fixes that need no decision. No text that a user wrote is lost.
 
-use std::borrow::Cow;
+use brigade_core::words;
 use std::collections::BTreeSet;
 
 use brigade_call::CALLS;
@@ -23,12 +23,28 @@ use crate::temporary::left_temporary;
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Fix {
-    /// `mode`, `pid-file`, `lock` or `queue`.
-    pub kind: Cow<'static, str>,
+    /// What is fixed.
+    pub kind: FixKind,
     /// The file or directory, relative to the workspace.
     pub path: String,
     /// What is done, or why it failed, as a sentence without a final period.
     pub detail: String,
+}
+
+words! {
+    /// What a fix is about.
+    FixKind {
+        /// The mode of a file or directory.
+        Mode = "mode",
+        /// The pid file of an ended process.
+        PidFile = "pid-file",
+        /// A lock that v0.30 left.
+        Lock = "lock",
+        /// The queue.
+        Queue = "queue",
+        /// The inbox.
+        Inbox = "inbox",
+    }
 }
 
 /// The fixes of one pass.
@@ -45,12 +61,12 @@ impl Fixes {
     /// Does one fix, or only records it in a dry run.
     fn one(
         &mut self,
-        kind: &'static str,
+        kind: FixKind,
         path: String,
         detail: String,
         act: impl FnOnce() -> Result<(), UpkeepError>,
     ) {
-        let fix = Fix { kind: kind.into(), path, detail };
+        let fix = Fix { kind, path, detail };
         match if self.dry_run { Ok(()) } else { act() } {
             Ok(()) => self.fixed.push(fix),
             Err(error) => self.failed.push((fix, error)),
@@ -81,7 +97,7 @@ fn fix_modes(site: &Site<'_>, fixes: &mut Fixes) {
     // The contents of a directory go first: `wide_modes` does not look into a closed directory.
     for wide in wide_modes(site.fs(), Which::All).into_iter().rev() {
         let detail = format!("closed to others (mode {:04o})", wide.closed);
-        fixes.one("mode", wide.path.to_string(), detail, || {
+        fixes.one(FixKind::Mode, wide.path.to_string(), detail, || {
             Ok(site.fs().set_mode(&wide.path, wide.closed)?)
         });
     }
@@ -95,7 +111,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
     for facts in found.facts.iter().filter(|facts| facts.state == RuntimeState::Stale) {
         let Some(runtime) = read.runtime(&facts.id) else { continue };
         let detail = format!("removed what the ended process of runtime {} left", facts.id);
-        fixes.one("pid-file", facts.pid_path.clone(), detail, || {
+        fixes.one(FixKind::PidFile, facts.pid_path.clone(), detail, || {
             // Another process may have started it meanwhile; then it must not be stopped.
             let again = supervisor.facts_of_one(runtime, Checks::Skip, None);
             if again.state != RuntimeState::Stale {
@@ -114,7 +130,7 @@ fn fix_pid_files(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> 
 fn fix_locks(site: &Site<'_>, fixes: &mut Fixes) {
     for path in left_locks(site.fs(), site.now()) {
         let detail = "removed a lock that nobody holds any more".to_owned();
-        fixes.one("lock", path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
+        fixes.one(FixKind::Lock, path.to_string(), detail, || Ok(remove_lock(site.fs(), &path)?));
     }
 }
 
@@ -142,7 +158,7 @@ fn fix_queue(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
         "set aside what cannot be read ({damaged}), brought calls back from receipts ({lost}), wrote \
          checkpoints anew ({checkpoints}) and removed what crashes left ({left})"
     );
-    fixes.one("queue", CALLS.to_owned(), detail, || compact(site).map(drop));
+    fixes.one(FixKind::Queue, CALLS.to_owned(), detail, || compact(site).map(drop));
     Ok(())
 }
 
@@ -151,7 +167,7 @@ fn fix_inbox(site: &Site<'_>, fixes: &mut Fixes) -> Result<(), UpkeepError> {
     let damaged = inbox.read()?.unreadable();
     if 0 < damaged {
         let detail = format!("set aside what cannot be read ({damaged})");
-        fixes.one("inbox", INBOX.to_owned(), detail, || Ok(inbox.change(|_| ()).map(drop)?));
+        fixes.one(FixKind::Inbox, INBOX.to_owned(), detail, || Ok(inbox.change(|_| ()).map(drop)?));
     }
     Ok(())
 }
@@ -164,12 +180,12 @@ mod tests {
     fn what_fails_keeps_nothing_else_from_being_fixed_and_a_dry_run_does_nothing() {
         let fail = || Err(UpkeepError::NotCleared("r".to_owned()));
         let mut fixes = Fixes::default();
-        fixes.one("queue", String::new(), String::new(), fail);
-        fixes.one("inbox", String::new(), String::new(), || Ok(()));
+        fixes.one(FixKind::Queue, String::new(), String::new(), fail);
+        fixes.one(FixKind::Inbox, String::new(), String::new(), || Ok(()));
         assert_eq!((fixes.fixed.len(), fixes.failed.len()), (1, 1));
         assert_eq!(fixes.failed[0].1.to_string(), "runtime r could not be cleaned up");
         let mut dry = Fixes { dry_run: true, ..Fixes::default() };
-        dry.one("queue", String::new(), String::new(), fail);
+        dry.one(FixKind::Queue, String::new(), String::new(), fail);
         assert_eq!((dry.fixed.len(), dry.failed.len()), (1, 0));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use brigade_core::json::compact_text;
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, Dialect, ErrorKind, IdPrefix, Json, NextStep, Timestamp};
-use brigade_doctor::InboxItem;
+use brigade_doctor::{InboxItem, InboxStatus};
 use brigade_facts::CONFIG_LIMIT;
 use brigade_fs::{FileMode, Fs, FsError, RelPath};
 use brigade_policy::Failure;
@@ -55,17 +55,17 @@ impl InboxFile {
     pub fn decide(
         &mut self,
         prefix: &IdPrefix,
-        status: &str,
+        status: InboxStatus,
         reason: Option<String>,
         now: Timestamp,
     ) -> Result<InboxItem, (Failure, Option<Box<InboxItem>>)> {
         let index = self.find(prefix).map_err(|failure| (failure, None))?;
         let mut row = self.row(index).clone();
-        if row.status.as_deref() == Some(status) {
+        if row.status.as_ref() == Some(&status) {
             let failure = Failure::new(ErrorKind::Refused, format!("the row is {status} already"));
             return Err((failure, Some(Box::new(row))));
         }
-        row.status = Some(status.to_owned());
+        row.status = Some(status);
         row.updated_at = Some(now.to_string());
         row.review_reason = reason.or(row.review_reason);
         self.replace(index, row.clone());

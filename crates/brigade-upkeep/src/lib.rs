@@ -92,7 +92,7 @@ pub use defaults::{DefaultConflict, DefaultSource, Defaults, DefaultsRequest, So
 pub use discover::{Discovered, Look, Machine, discover};
 pub use error::UpkeepError;
 pub use examine::{Examined, Keep, examine};
-pub use fix::{Fix, Fixes, fix};
+pub use fix::{Fix, FixKind, Fixes, fix};
 pub use history::{FoundCall, FoundCheckpoint, HistoryFacts};
 pub use import::{Imported, Listed};
 pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};

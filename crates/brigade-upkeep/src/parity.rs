@@ -51,7 +51,7 @@ pub fn closeout(seams: &Seams, reason: Option<&str>, verdict: Verdict) -> Result
         target: seams.target(),
         closeout_id: stored.closeout_id,
         created_at: stored.created_at,
-        status: stored.status.into(),
+        status: verdict,
         reason: stored.reason.unwrap_or_default(),
         issue_count: issues.len(),
         source_fingerprints: stored.source_fingerprints,

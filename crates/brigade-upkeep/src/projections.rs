@@ -21,7 +21,8 @@ use crate::{gather, load};
 /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
 ///
 /// # Errors
-/// Tells the report if no tool has this id, and no projection is left of one. Also returns file errors.
+/// Tells the report if no tool has this id, and no projection is left of one, or if the catalog cannot be read. Also
+/// returns file errors.
 pub fn plan(
     seams: &Seams,
     id: Option<&str>,
@@ -94,7 +95,7 @@ fn select<'c>(seams: &Seams, catalog: &'c Catalog, id: Option<&str>, orphans: &[
             orphans: orphans.to_vec(),
             errors,
             tool_id: None,
-            missing: None,
+            missing: catalog.readable().err().map(Failure::from),
         };
     };
     let named = load::named_tool(catalog, id);
@@ -125,6 +126,6 @@ struct Selected<'c> {
     errors: Vec<ErrorLine>,
     /// The id of the one tool that was named.
     tool_id: Option<String>,
-    /// Why there is nothing of the one that was named.
+    /// Why there is nothing of the one that was named, or of all.
     missing: Option<Failure>,
 }

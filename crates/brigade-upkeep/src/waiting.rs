@@ -9,7 +9,7 @@ use brigade_kitchen::show::DecisionRow;
 use brigade_policy::Failure;
 use brigade_queue::Calls;
 
-use crate::report::WaitingRow;
+use crate::report::{WaitingKind, WaitingRow};
 use crate::seams::Seams;
 
 /// The tool whose calls are plans.
@@ -61,7 +61,7 @@ fn of_call(call: &Call) -> WaitingRow {
     };
     WaitingRow {
         id: call.id.to_string(),
-        kind: if plan.is_some() { WaitingRow::PLAN } else { WaitingRow::APPROVAL }.to_owned(),
+        kind: if plan.is_some() { WaitingKind::Plan } else { WaitingKind::Approval },
         who: WaitingRow::who(
             &call.caller.as_record(),
             call.session.as_ref().map(|session| session.id.as_str()),
@@ -78,7 +78,7 @@ fn of_checkpoint(checkpoint: &Checkpoint) -> WaitingRow {
     let text = text.into_iter().flatten().next().map_or("", String::as_str);
     WaitingRow {
         id: checkpoint.id.to_string(),
-        kind: WaitingRow::CHECKPOINT.to_owned(),
+        kind: WaitingKind::Checkpoint,
         who: checkpoint.tool_id.clone(),
         text: short(text, WaitingRow::TEXT),
         choices: checkpoint.choices.clone(),
@@ -91,7 +91,7 @@ fn of_decision(decision: &DecisionRow) -> WaitingRow {
     let about = decision.task.as_ref().map_or_else(String::new, |task| format!(" {task}"));
     WaitingRow {
         id: decision.id.to_string(),
-        kind: WaitingRow::DECISION.to_owned(),
+        kind: WaitingKind::Decision,
         who: format!("kitchen {}{about}", decision.prd),
         text: short(&decision.context, WaitingRow::TEXT),
         choices: decision.choices.clone(),

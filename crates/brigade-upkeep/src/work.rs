@@ -4,10 +4,9 @@
 //! unreadable lines to a quarantine file; reading never does.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use brigade_core::{IdPrefix, Report as _, Unfilled};
-use brigade_doctor::{Import, InboxItem, InboxRow, import as add_rows, quiet};
+use brigade_doctor::{Import, InboxItem, InboxRow, InboxStatus, import as add_rows, quiet};
 use brigade_policy::Failure;
 use brigade_queue::check_status;
 use brigade_runtime::Checks;
@@ -24,7 +23,7 @@ use crate::survey::{Parts, Survey};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InboxFilter {
     /// Only rows with this status.
-    pub status: Option<String>,
+    pub status: Option<InboxStatus>,
     /// Only rows from this source, such as `tool-catalog`.
     pub source: Option<String>,
 }
@@ -45,11 +44,11 @@ impl InboxStep {
     pub const ALL: &'static [InboxStep] = &[InboxStep::Promote, InboxStep::Dismiss, InboxStep::Done];
 
     /// Returns the resulting status.
-    pub fn status(self) -> &'static str {
+    pub fn status(self) -> InboxStatus {
         match self {
-            InboxStep::Promote => "promoted",
-            InboxStep::Dismiss => "dismissed",
-            InboxStep::Done => "done",
+            InboxStep::Promote => InboxStatus::Promoted,
+            InboxStep::Dismiss => InboxStatus::Dismissed,
+            InboxStep::Done => InboxStatus::Done,
         }
     }
 }
@@ -120,11 +119,13 @@ pub fn add_backlog(seams: &Seams, task: &str, found: &[String]) -> Result<usize,
 pub fn list(seams: &Seams, filter: &InboxFilter) -> Result<InboxReport, Failure> {
     let inbox = seams.inbox().read()?;
     if let Some(status) = &filter.status {
-        let known = iter::once(InboxItem::PENDING).chain(InboxStep::ALL.iter().map(|step| step.status()));
-        check_status(status, known.chain(inbox.rows().filter_map(|row| row.status.as_deref())))?;
+        let stored = inbox.rows().filter_map(|row| row.status.as_ref());
+        check_status(status.as_str(), InboxStatus::ALL.iter().chain(stored).map(InboxStatus::as_str))?;
     }
-    let is = |found: &Option<String>, wanted: &Option<String>| wanted.is_none() || found == wanted;
-    let fits = |row: &&InboxItem| is(&row.status, &filter.status) && is(&row.source, &filter.source);
+    let fits = |row: &&InboxItem| {
+        (filter.status.is_none() || row.status == filter.status)
+            && (filter.source.is_none() || row.source == filter.source)
+    };
     let items: Vec<InboxItem> = inbox.rows().filter(fits).cloned().collect();
     Ok(InboxReport {
         schema: InboxReport::SCHEMA,
@@ -196,5 +197,5 @@ impl<E: Into<Failure>> From<E> for NoRow {
 
 /// Counts the rows by status.
 pub(crate) fn inbox_counts(inbox: &InboxFile) -> BTreeMap<String, u64> {
-    counts(inbox.rows().map(|row| row.status.as_deref().unwrap_or("unknown")))
+    counts(inbox.rows().map(|row| row.status.as_ref().map_or("unknown", InboxStatus::as_str)))
 }

@@ -1,7 +1,7 @@
 //! What `permission.full-auto` leaves for later: a row of the inbox for each call that wrote or executed something.
 
 use brigade_call::Call;
-use brigade_doctor::{InboxItem, InboxMetadata};
+use brigade_doctor::{InboxItem, InboxMetadata, InboxStatus};
 
 use crate::room::Room;
 
@@ -32,7 +32,7 @@ pub(crate) fn note(room: &Room, call: &Call) {
         kind: Some("task".to_owned()),
         source: Some(SOURCE.to_owned()),
         text: Some(format!("Review {} by {}: {}", call.tool_id, call.caller, call.status.as_str())),
-        status: Some(InboxItem::PENDING.to_owned()),
+        status: Some(InboxStatus::Pending),
         created_at: Some(now.clone()),
         updated_at: Some(now),
         r#type: Some("review".to_owned()),

@@ -112,7 +112,7 @@ impl Agents {
             schema: CostReport::SCHEMA,
             target: self.room.target(),
             agent: tools.agent.name.clone(),
-            list: tools.agents.gateway.list.as_str().to_owned(),
+            list: tools.agents.gateway.list,
             costs: tools.costs(),
         })
     }

@@ -72,24 +72,24 @@ pub mod paths {
 
 pub use brigade_call::{
     ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
-    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse,
-    ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Receipt, RunInput,
-    RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, StartedCommand,
-    UnboundFile, is_of_execution, typed_value,
+    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, NoteCode,
+    ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt, RunInput,
+    RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
+    StartedCommand, UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
-    ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, Quantity, Reads, RunsIn, Tool,
-    ToolSource, ToolState, starter::StarterTools,
+    ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
+    Tool, ToolSource, ToolState, starter::StarterTools,
 };
 pub use brigade_command as command;
 pub use brigade_core as core;
-pub use brigade_core::{Exit, codes};
+pub use brigade_core::{Exit, Recorded, Word, codes};
 pub use brigade_crew::{
     AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
     KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
     LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
 };
-pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, IssueType, Remedy, Verdict};
+pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
 pub use brigade_facts::{
     AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
@@ -106,7 +106,7 @@ pub use brigade_mcp::{
 };
 pub use brigade_policy::{
     Access, Blocker, BlockerDetail, CallKind, Diagnosis, ErrorLine, Failure, Fault, Gate, Label,
-    PolicyDecision, PolicyRules, RiskLevel, SourceLine, Standing,
+    PolicyDecision, PolicyRules, RiskLevel, SandboxMode, SourceLine, Standing,
 };
 pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, Typed,
@@ -147,8 +147,8 @@ pub use pull_requests::{
     NewThread, PullRequestListReport, PullRequestReport, PullRequestRow, PullRequests, ThreadRow,
 };
 pub use registry::{
-    ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState,
-    FileStatus, HarnessFiles, Registry, harness_labels,
+    ChangedEntry, DiscoverRequest, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource,
+    FileState, FileStatus, HarnessFiles, Registry, ServerTransport, harness_labels,
 };
 pub use report::*;
 pub use sample::NewFile;

@@ -20,8 +20,8 @@ impl Projections {
     /// Plans the projections of one tool or all tools, and finds orphans. Writes nothing.
     ///
     /// # Errors
-    /// Returns [`Refusal::ProjectionPlan`] if no tool has this id, and no projection is left of one. Also returns file
-    /// errors.
+    /// Returns [`Refusal::ProjectionPlan`] if no tool has this id, and no projection is left of one, or if the catalog
+    /// cannot be read. Also returns file errors.
     pub fn plan(&self, id: Option<&str>) -> Result<ProjectionPlanReport, Error> {
         let planned = projections::plan(&self.room, id);
         planned.map_err(|error| Error::not_done(&self.room, error, Refusal::ProjectionPlan))
@@ -30,8 +30,7 @@ impl Projections {
     /// Plans for `sync apply`. Writes nothing.
     ///
     /// # Errors
-    /// Returns [`Refusal::SyncPlan`] if no tool has this id, and no projection is left of one. Also returns file
-    /// errors.
+    /// Returns [`Refusal::SyncPlan`] as [`plan`](Projections::plan) returns its refusal. Also returns file errors.
     pub fn sync_plan(&self, id: Option<&str>) -> Result<SyncPlanReport, Error> {
         let planned = projections::sync_plan(&self.room, id);
         planned.map_err(|error| Error::not_done(&self.room, error, Refusal::SyncPlan))
@@ -40,8 +39,8 @@ impl Projections {
     /// Writes missing and stale projections. Broken entries are skipped and reported.
     ///
     /// # Errors
-    /// Returns [`Refusal::Apply`] if there is nothing of the tool. Also fails if another process keeps the lock for too
-    /// long, or on a file error before anything was replaced.
+    /// Returns [`Refusal::Apply`] if there is nothing of the tool, or the catalog cannot be read. Also fails if another
+    /// process keeps the lock for too long, or on a file error before anything was replaced.
     pub fn apply(&self, request: &ApplyRequest) -> Result<ApplyReport, Error> {
         let applied = projections::apply(&self.room, request);
         applied.map_err(|error| Error::not_done(&self.room, error, Refusal::Apply))

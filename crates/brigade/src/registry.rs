@@ -8,8 +8,8 @@ use crate::report::{DiscoveryReport, RegistrySyncReport};
 use crate::room::Room;
 
 pub use brigade_discovery::{
-    ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, FileState, FileStatus,
-    HarnessFiles,
+    ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,
+    FileStatus, HarnessFiles, ServerTransport,
 };
 pub use brigade_registry::harness_labels;
 pub use brigade_upkeep::Look as DiscoverRequest;

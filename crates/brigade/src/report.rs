@@ -31,25 +31,25 @@ pub use brigade_facts::{
     ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 pub use brigade_projection::{
-    AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport, HarnessTool,
-    Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReport, ProjectionStatus,
-    Prunable, PruneAction,
+    AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,
+    HarnessTool, Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReason,
+    ProjectionReport, ProjectionStatus, Prunable, PruneAction,
 };
 pub use brigade_registry::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
-    MissingBuiltin, MissingFact, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport,
-    PackShowReport, QueuedInstall, RegisterAction, RegisterErrorRow, RegisterNoteRow, RegisterReport,
-    RegisteredTool, RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport, ShownTool,
-    SkippedInstall, SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport, ToolStats,
-    VersionRow,
+    MissingBuiltin, MissingFact, NotInstalled, PackArchiveReport, PackBuildReport, PackImportReport,
+    PackListReport, PackShowReport, QueuedInstall, RegisterAction, RegisterErrorRow, RegisterNoteRow,
+    RegisterReport, RegisteredTool, RegistrySyncReport, SearchMatch, SearchReport, ShadowedRow, ShowReport,
+    ShownTool, SkippedInstall, SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport,
+    ToolStats, VersionRow,
 };
 pub use brigade_upkeep::{
-    ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport, ConnectStatus,
-    DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport, HarnessReport,
-    ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection, PolicySection,
-    ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport, SyncPlanReport,
-    UpstreamStart, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+    AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport,
+    ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
+    HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
+    PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
+    SyncPlanReport, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
 };
 pub use clients::*;
 pub use doctor::*;

@@ -6,7 +6,7 @@ use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Hint, IdPrefix, NextStep, codes};
 use brigade_crew::{AnswerRequest, WhichDecisions};
 use brigade_policy::Failure;
-use brigade_upkeep::{WaitingRow, WorkAnswerReport};
+use brigade_upkeep::{AnswerOutcome, WaitingKind, WaitingRow, WorkAnswerReport};
 
 use crate::kitchens::Kitchen;
 use crate::room::Room;
@@ -52,11 +52,11 @@ impl Work {
     pub fn answer(&self, id: &IdPrefix, answer: &WorkAnswer) -> Result<WorkAnswerReport, Error> {
         self.room.decides()?;
         let row = self.find(id)?;
-        let (outcome, next) = match row.kind.as_str() {
-            WaitingRow::APPROVAL | WaitingRow::PLAN => self.review(&row, answer)?,
-            WaitingRow::CHECKPOINT => self.checkpoint(&row, answer)?,
-            WaitingRow::DECISION => self.decision(&row, answer)?,
-            _ => self.question(&row, answer)?,
+        let (outcome, next) = match row.kind {
+            WaitingKind::Approval | WaitingKind::Plan => self.review(&row, answer)?,
+            WaitingKind::Checkpoint => self.checkpoint(&row, answer)?,
+            WaitingKind::Decision => self.decision(&row, answer)?,
+            WaitingKind::Question => self.question(&row, answer)?,
         };
         let next = self.room.spelled(next);
         Ok(WorkAnswerReport::new(self.room.target(), &row, outcome, next))
@@ -84,31 +84,31 @@ impl Work {
         }
     }
 
-    fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+    fn review(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         let calls = self.room.calls();
         let next = row.id.parse::<brigade_core::CallId>().map(NextStep::ShowCall);
         let next = Hint::from(next.unwrap_or(NextStep::ShowBrief));
         if matches!(decided(answer, row)?.as_str(), "approve") {
             calls.approve(row.id.as_str())?;
-            return Ok(("approved", next));
+            return Ok((AnswerOutcome::Approved, next));
         }
         calls.reject(row.id.as_str(), answer.text.as_deref().unwrap_or(DECLINED))?;
-        Ok(("rejected", next))
+        Ok((AnswerOutcome::Rejected, next))
     }
 
-    fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+    fn checkpoint(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         let checkpoints = self.room.checkpoints();
         let id = IdPrefix::new(&row.id);
         if answer.is_declined {
             checkpoints.reject(&id, answer.text.as_deref().unwrap_or(DECLINED))?;
-            return Ok(("rejected", NextStep::ShowBrief.into()));
+            return Ok((AnswerOutcome::Rejected, NextStep::ShowBrief.into()));
         }
         checkpoints.approve(&id, &one(answer, row)?)?;
         let next = row.id.parse::<brigade_core::CheckpointId>().map(NextStep::Resume);
-        Ok(("answered", next.unwrap_or(NextStep::ShowBrief).into()))
+        Ok((AnswerOutcome::Answered, next.unwrap_or(NextStep::ShowBrief).into()))
     }
 
-    fn decision(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+    fn decision(&self, row: &WaitingRow, answer: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         if answer.is_declined {
             return Err(misfit(row, "a decision of the kitchen cannot be declined"));
         }
@@ -119,7 +119,7 @@ impl Work {
             guidance: None,
         };
         let report = self.kitchen().answer(&request)?;
-        Ok(("answered", report.next_command))
+        Ok((AnswerOutcome::Answered, report.next_command))
     }
 }
 
@@ -164,7 +164,7 @@ impl Work {
         Ok(())
     }
 
-    fn question(&self, row: &WaitingRow, _: &WorkAnswer) -> Result<(&'static str, Hint), Error> {
+    fn question(&self, row: &WaitingRow, _: &WorkAnswer) -> Result<(AnswerOutcome, Hint), Error> {
         Err(misfit(row, "this cannot be answered here"))
     }
 }
@@ -177,7 +177,7 @@ mod questions {
     use brigade_redact::Redactor;
     use brigade_store::StoreError;
     use brigade_store::questions::{Answer, Decision, Given, Question, QuestionStatus};
-    use brigade_upkeep::{WaitingRow, gather};
+    use brigade_upkeep::{AnswerOutcome, WaitingRow, gather};
 
     use super::{Work, WorkAnswer};
     use brigade_calls::{Error, ErrorKind};
@@ -209,13 +209,16 @@ mod questions {
             &self,
             row: &WaitingRow,
             answer: &WorkAnswer,
-        ) -> Result<(&'static str, Hint), Error> {
+        ) -> Result<(AnswerOutcome, Hint), Error> {
             let store = self.room.stores.writing(&*self.room.fs)?;
             let given = Given { choices: answer.choices.clone(), text: answer.text.clone() };
             let question = store.question(&row.id)?;
             let (outcome, given) = match answer.is_declined {
-                true => ("declined", Ok(Answer { text: given.text, ..Answer::declined(Decision::Decline) })),
-                false => ("answered", question.asked.answer(&given)),
+                true => (
+                    AnswerOutcome::Declined,
+                    Ok(Answer { text: given.text, ..Answer::declined(Decision::Decline) }),
+                ),
+                false => (AnswerOutcome::Answered, question.asked.answer(&given)),
             };
             let given = given.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
             let redactor = Redactor::new(&gather::secrets(&self.room));

@@ -513,6 +513,32 @@ fn sync_writes_what_changed_and_nothing_else() {
 }
 
 #[test]
+fn an_unknown_word_in_the_cache_takes_only_its_entry_away() {
+    let site = Site::empty();
+    site.workspace.write(".brigade/tools.toml", "");
+    let servers = r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#;
+    write(&home(&site, ".cursor/mcp.json"), servers);
+    sync(&site, "");
+    let cache = site.workspace.read_text(CACHE);
+    let changed = cache.replacen("\"source\": \"mcp\"", "\"source\": \"plugin\"", 1);
+    assert_ne!(cache, changed);
+    site.workspace.write(CACHE, &changed);
+    let list = site.json(["list", "--level", "discovered"]).expect(0);
+    let ids: Vec<&str> =
+        list["discovered"].as_array().unwrap().iter().filter_map(|entry| entry["id"].as_str()).collect();
+    assert_eq!(ids, ["mcp:b"], "{list:#}");
+    assert!(list["notes"][0].as_str().unwrap().contains("1 of its records"), "{list:#}");
+    let doctor = site.json(["doctor"]).expect(0);
+    let is_it = |row: &&Value| row["issue_type"] == "discovered_cache_damaged";
+    let row = doctor["issues"].as_array().unwrap().iter().find(is_it).unwrap();
+    assert!(row["detail"].as_str().unwrap().contains("1 of its records"), "{row:#}");
+    let synced = sync(&site, "");
+    assert_eq!((&synced["written"], texts(&synced, "added")), (&json!(true), vec!["mcp:a".to_owned()]));
+    assert_eq!(issues(&synced)[0].0, "discovered_cache_damaged");
+    assert_eq!(issues(&sync(&site, "")), []);
+}
+
+#[test]
 fn a_damaged_cache_is_replaced_and_a_newer_one_is_left() {
     let site = Site::empty();
     site.workspace.write(".brigade/tools.toml", "");

@@ -27,6 +27,14 @@ fn what_runs_used_is_said_and_written_into_the_entry() {
     let site = site("", "effects = [\n  \"local-read\", # the words\n  \"network\",\n]");
     let nothing = site.json(["observe", "tool"]).expect(0);
     assert_eq!((&nothing["run_count"], &nothing["code"]), (&json!(0), &json!([])));
+    // Nothing was seen, so nothing is known of effects either.
+    assert_eq!(
+        (&nothing["complete"], &nothing["effects_unused"]),
+        (&json!(false), &json!([])),
+        "{nothing:#}"
+    );
+    let untouched = site.json(["observe", "tool", "--write"]).expect(0);
+    assert_eq!(untouched["written"], false, "{untouched:#}");
     site.receipt_of("tool", "{}");
     let id = site.approved("tool", "{}");
     let seen = site.json(["observe", "tool"]).expect(0);
@@ -40,7 +48,16 @@ fn what_runs_used_is_said_and_written_into_the_entry() {
         assert!(text.contains(part), "{part}: {text}");
     }
 
+    // An error elsewhere in the file is said, and hinders nothing.
     let before = site.workspace.read_text(".brigade/tools.toml");
+    site.workspace.write(".brigade/tools.toml", format!("{before}\n[[tool]]\nid = \"other\"\n"));
+    let seen = site.json(["observe", "tool"]).expect(0);
+    let error = seen["errors"][0].as_str().unwrap_or_default();
+    assert!(error.contains("other") && seen["code"] == json!(["lib/**"]), "{seen:#}");
+    let text = site.tools(["observe", "tool"]);
+    assert!(text.stderr_text().contains("other"), "{}", text.stderr_text());
+    site.workspace.write(".brigade/tools.toml", &before);
+
     let written = site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!((&written["written"], &written["code"]), (&json!(true), &json!(["lib/**"])));
     let after = site.workspace.read_text(".brigade/tools.toml");

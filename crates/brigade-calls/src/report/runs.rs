@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_call::{Call, EffectUse, ObservedAddress, ObservedDenial, Receipt, RunInput, UnboundFile};
 use brigade_core::json::sorted;
 use brigade_core::{Exit, Hint, NextStep};
-use brigade_policy::BlockerDetail;
+use brigade_policy::{BlockerDetail, ErrorLine};
 use serde::{Deserialize, Serialize};
 
 use super::{PlanReport, Report, Rows, SchemaId, Unfilled};
@@ -134,6 +134,9 @@ pub struct ObserveReport {
     pub target: String,
     /// The catalog.
     pub config_path: String,
+    /// Errors in the catalog.
+    #[serde(default)]
+    pub errors: Vec<ErrorLine>,
     /// The tool.
     pub tool_id: String,
     /// Number of the last runs that were looked at.
@@ -143,7 +146,7 @@ pub struct ObserveReport {
     /// Why the newest run has no observation; `null` if it has one, or nothing ran.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Whether everything was seen in each observed run.
+    /// Whether everything was seen in each observed run; false if no run was observed.
     pub complete: bool,
     /// Files that were used and that neither approvals, arguments, `code` nor `data` cover, by path.
     pub unbound: Vec<UnboundFile>,

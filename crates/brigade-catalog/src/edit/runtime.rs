@@ -1,6 +1,6 @@
 //! Writes a runtime into a runtimes.toml, and keeps everything else.
 
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, Item, Table, value};
 
 use super::EditError;
 use crate::fields;
@@ -14,10 +14,9 @@ const OF_DEFINITION: &[&str] = &["cwd", "timeout", "env_labels"];
 /// # Errors
 /// If the file is not valid TOML, or `runtime` is not a list of entries.
 pub fn put_runtime(text: &str, runtime: &Runtime) -> Result<String, EditError> {
-    let broken = || EditError::Broken { line: super::broken_line(text).unwrap_or(1) };
-    let mut document: DocumentMut = text.parse().map_err(|_| broken())?;
+    let mut document = super::document(text)?;
     let list = document.entry("runtime").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
-    let list = list.as_array_of_tables_mut().ok_or_else(broken)?;
+    let list = list.as_array_of_tables_mut().ok_or_else(|| super::broken(text))?;
     let fields = fields::RUNTIME.names().map(|name| (name, runtime.field(name).map(|value| value.to_toml())));
     let is_it = |table: &&mut Table| super::id_of(&**table) == Some(runtime.id.as_str());
     if let Some(table) = list.iter_mut().find(is_it) {

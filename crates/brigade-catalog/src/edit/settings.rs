@@ -1,6 +1,6 @@
 //! Writes `[registry]` of a tools.toml, and keeps everything else.
 
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{Item, Table, value};
 
 use super::{EditError, check_schema};
 
@@ -10,10 +10,9 @@ use super::{EditError, check_schema};
 /// If the file is not valid TOML or of a newer schema, or `registry` is no table.
 pub fn set_harness_tools(text: &str, truth: bool) -> Result<String, EditError> {
     check_schema(text)?;
-    let broken = || EditError::Broken { line: super::broken_line(text).unwrap_or(1) };
-    let mut document: DocumentMut = text.parse().map_err(|_| broken())?;
+    let mut document = super::document(text)?;
     if let Some(registry) = document.get_mut("registry") {
-        let registry = registry.as_table_like_mut().ok_or_else(broken)?;
+        let registry = registry.as_table_like_mut().ok_or_else(|| super::broken(text))?;
         match registry.get_mut("harness_tools") {
             Some(item) => *item = value(truth),
             None => {

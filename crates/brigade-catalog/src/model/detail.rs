@@ -1,6 +1,6 @@
 //! The tables of an entry about its registry: where the tool comes from, what installs it, and what a call costs.
 
-use super::{Family, Tool, ToolSource, Transport};
+use super::{Family, Level, OrBuiltin, Tool, ToolSource, Transport};
 
 /// Where a tool comes from: `[tool.source]`.
 ///
@@ -59,14 +59,14 @@ impl Tool {
         })
     }
 
-    /// Returns the name of where the tool comes from: that of its [`source`](Tool::source), or `builtin`.
-    pub fn source_name(&self) -> Option<&'static str> {
-        if self.is_built_in() { Some("builtin") } else { self.source().map(ToolSource::as_str) }
+    /// Returns where the tool comes from, as reports say it.
+    pub fn reported_source(&self) -> Option<OrBuiltin<ToolSource>> {
+        if self.is_built_in() { Some(OrBuiltin::Builtin) } else { self.source().map(OrBuiltin::Entry) }
     }
 
-    /// Returns the name of the entry's level, or `builtin` for a tool that is part of Brigade.
-    pub fn level_name(&self) -> &'static str {
-        if self.is_built_in() { "builtin" } else { self.origin.level.as_str() }
+    /// Returns the level of the entry, as reports say it.
+    pub fn reported_level(&self) -> OrBuiltin<Level> {
+        if self.is_built_in() { OrBuiltin::Builtin } else { OrBuiltin::Entry(self.origin.level) }
     }
 
     /// Returns the name of the MCP server, of the entry's own field or of `[tool.source]`.

@@ -1,6 +1,8 @@
 //! The keywords that an entry may use.
 
 use brigade_core::words;
+use brigade_discovery::EntryFamily;
+pub use brigade_discovery::ServerTransport as Transport;
 
 words! {
     /// The kind of tool.
@@ -35,6 +37,17 @@ impl Family {
     /// Returns whether calls of the family can run: scripts, MCP tools and tools of Brigade.
     pub fn is_executable(self) -> bool {
         matches!(self, Family::Script | Family::Mcp | Family::Builtin)
+    }
+}
+
+impl From<EntryFamily> for Family {
+    fn from(family: EntryFamily) -> Family {
+        match family {
+            EntryFamily::Mcp => Family::Mcp,
+            EntryFamily::Skill => Family::Skill,
+            EntryFamily::SlashCommand => Family::SlashCommand,
+            EntryFamily::Custom => Family::Custom,
+        }
     }
 }
 
@@ -89,17 +102,5 @@ words! {
         Installed = "installed",
         /// It may be missing.
         Conditional = "conditional",
-    }
-}
-
-words! {
-    /// How an MCP server is reached.
-    Transport {
-        /// Through the input and output of a local process.
-        Stdio = "stdio",
-        /// Through HTTP.
-        Http = "http",
-        /// Through HTTP with a stream of events.
-        Sse = "sse",
     }
 }

@@ -13,8 +13,7 @@ use brigade_redact::{Redactor, looks_secret_value};
 
 use super::{NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
-    ApprovalMode, Catalog, Family, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource,
-    Transport,
+    ApprovalMode, Catalog, Level, Runtime, Runtimes, Seconds, SourceDetail, Tool, ToolSource, Transport,
 };
 
 /// A definition, as its file says it now.
@@ -50,16 +49,7 @@ impl Registrations {
     pub fn of_definition(definition: &Definition<'_>, level: Level, id: Option<&str>) -> Registrations {
         let mut found = Registrations::default();
         let Definition { entry, origin, .. } = definition;
-        let family = Family::of_entries().find(|family| family.as_str() == entry.family);
-        let Some(family) = family else {
-            let error = RegisterError::new(
-                registering::FIELD_INVALID,
-                "nothing can be made of a definition of this kind",
-            );
-            found.errors.push(error.field("source"));
-            return found;
-        };
-        let Ok(tool) = Tool::new(&definition.tool_id(id), family) else {
+        let Ok(tool) = Tool::new(&definition.tool_id(id), entry.family.into()) else {
             let message = "no id can be made of the name; give one";
             found.errors.push(RegisterError::new(registering::FIELD_INVALID, message).field("id"));
             return found;
@@ -82,7 +72,7 @@ impl Registrations {
         let what = match entry.source {
             EntrySource::Mcp => {
                 detail.server = Some(entry.name.clone());
-                detail.transport = entry.transport.as_deref().and_then(|word| word.parse().ok());
+                detail.transport = entry.transport;
                 tool.env_labels =
                     entry.env_labels.iter().filter(|label| !is_no_name(label)).cloned().collect();
                 found.note_variables(definition);
@@ -108,7 +98,7 @@ impl Registrations {
                     Some(inside) => tool.source_path = Some(inside.to_owned()),
                     None => detail.path = Some(origin.path.clone()),
                 }
-                family.as_str().to_owned()
+                entry.family.as_str().to_owned()
             }
             EntrySource::Harness => {
                 detail.provider = Some(origin.harness.clone());
@@ -379,7 +369,7 @@ fn differences_of_definitions(before: &DiscoveredEntry, now: &DiscoveredEntry) -
     let fields = |entry: &DiscoveredEntry| {
         [
             ("description", text(&entry.description)),
-            ("transport", text(&entry.transport)),
+            ("transport", entry.transport.map_or("", Transport::as_str).to_owned()),
             ("command", line_of(&entry.command)),
             ("cwd", text(&entry.cwd)),
             ("env_labels", sorted(&entry.env_labels)),
@@ -421,8 +411,9 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     compare("description", text(&tool.description), text(&now.description));
     if now.source == EntrySource::Mcp {
+        let word = |transport: Option<Transport>| transport.map_or("", Transport::as_str).to_owned();
         let transport = tool.source.as_ref().and_then(|source| source.transport);
-        compare("transport", transport.map_or("", Transport::as_str).to_owned(), text(&now.transport));
+        compare("transport", word(transport), word(now.transport));
         let labels = now.env_labels.iter().filter(|label| !is_no_name(label)).cloned();
         compare("env_labels", sorted(&tool.env_labels), sorted(&labels.collect::<Vec<_>>()));
     }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::harness;
+use crate::{ServerTransport, harness};
 
 const SECRET: &str = "hunter2EXAMPLE";
 
@@ -152,7 +152,7 @@ fn what_is_no_server_is_an_issue_and_no_entry() {
     }
     let both = read("cursor", r#"{"mcpServers": {"a": {"command": "x", "url": "https://h/"}}}"#);
     assert_eq!(
-        (codes(&both), both.entries[0].transport.as_deref()),
+        (codes(&both), both.entries[0].transport.map(ServerTransport::as_str)),
         (vec![("server_ambiguous", 1)], Some("stdio"))
     );
 }
@@ -364,11 +364,17 @@ fn each_harness_has_its_own_keys() {
     let entry = only("windsurf", r#"{"mcpServers": {"a": {"serverUrl": "https://h/x", "disabled": true}}}"#);
     assert_eq!((entry.url_host.as_deref(), entry.enabled), (Some("h"), false));
     let entry = only("gemini", r#"{"mcpServers": {"a": {"url": "https://h/x", "timeout": 1500}}}"#);
-    assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_f64()), (Some("sse"), 1.5));
+    assert_eq!(
+        (entry.transport.map(ServerTransport::as_str), entry.timeout.unwrap().as_f64()),
+        (Some("sse"), 1.5)
+    );
     let entry = only("gemini", r#"{"mcpServers": {"a": {"httpUrl": "https://h/x", "timeout": 600000}}}"#);
-    assert_eq!((entry.transport.as_deref(), entry.timeout.unwrap().as_i64()), (Some("http"), Some(600)));
+    assert_eq!(
+        (entry.transport.map(ServerTransport::as_str), entry.timeout.unwrap().as_i64()),
+        (Some("http"), Some(600))
+    );
     let entry = only("gemini", r#"{"mcpServers": {"a": {"url": "https://h/x", "type": "http"}}}"#);
-    assert_eq!(entry.transport.as_deref(), Some("http"));
+    assert_eq!(entry.transport.map(ServerTransport::as_str), Some("http"));
     let entry = only("crush", r#"{"mcp": {"a": {"type": "stdio", "command": "x", "timeout": 120}}}"#);
     assert_eq!(entry.timeout.unwrap().as_i64(), Some(120));
     let entry =

@@ -60,11 +60,7 @@ fn issue(state: &ClientState, clients: &[&str]) -> Issue {
         ClientProblem::Unreadable(why) => {
             (IssueType::ClientEntryStale, format!("{file}: {why}"), "unreadable")
         }
-        ClientProblem::CacheUnfit(why) => (
-            IssueType::DiscoveredCacheDamaged,
-            format!("the cache says nothing of agent programs: {why}"),
-            "unfit",
-        ),
+        ClientProblem::CacheUnfit(why) => (IssueType::DiscoveredCacheDamaged, why.clone(), "unfit"),
         ClientProblem::Differs { id, refs, found_at } => (
             IssueType::DefinitionsDiffer,
             format!("{id} is defined differently in {}{}", refs.join(", "), as_of(*found_at)),

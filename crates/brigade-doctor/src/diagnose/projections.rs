@@ -3,7 +3,9 @@
 use brigade_catalog::Tool;
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, Place};
-use brigade_projection::{AdviceWeight, OrphanCause, ProjectionItem, ProjectionStatus, Prunable};
+use brigade_projection::{
+    AdviceCode, AdviceWeight, OrphanCause, ProjectionItem, ProjectionReason, ProjectionStatus, Prunable,
+};
 
 use crate::issue::ProjectionMark;
 use crate::{Issue, IssueType, Snapshot, ToolFiles};
@@ -19,11 +21,11 @@ pub(super) fn projections(tool: &Tool, items: &[ProjectionItem], found: &mut Vec
             ProjectionStatus::Conflicted => IssueType::ConflictedProjection,
             ProjectionStatus::Unmanaged => IssueType::UnmanagedProjection,
             // Said of the path itself.
-            ProjectionStatus::Invalid if item.reason == Some("path-outside") => continue,
+            ProjectionStatus::Invalid if item.reason == Some(ProjectionReason::PathOutside) => continue,
             ProjectionStatus::Invalid => IssueType::ProjectionRefused,
             ProjectionStatus::MissingSource | ProjectionStatus::Current => continue,
         };
-        let reason = item.reason.unwrap_or_default();
+        let reason = item.reason.map_or("", ProjectionReason::as_str);
         found.push(Issue::of_projection(kind, tool, item).evidence(reason));
     }
 }
@@ -39,7 +41,7 @@ pub(super) fn unused_targets(tool: &Tool, files: &ToolFiles, found: &mut Vec<Iss
         );
         let issue =
             Issue::of_tool(IssueType::ProjectionRefused, tool, &format!("projections.{harness}"), detail);
-        found.push(issue.subject(harness.as_str()).evidence(refusal.code()));
+        found.push(issue.subject(harness.as_str()).evidence(refusal.reason().as_str()));
     }
 }
 
@@ -51,12 +53,13 @@ fn unreadable<'i>(tool: &'i Tool, item: &'i ProjectionItem) -> impl Iterator<Ite
         AdviceWeight::Unreadable => Some((IssueType::SkillUnreadable, advice)),
     });
     serious.map(move |(kind, advice)| {
-        let issue =
-            Issue::of_projection(kind, tool, item).subject(advice.code).evidence(advice.message.as_str());
+        let issue = Issue::of_projection(kind, tool, item)
+            .subject(advice.code.as_str())
+            .evidence(advice.message.as_str());
         let issue = Issue { detail: format!("{}: {}", item.harness, advice.message), ..issue };
         // The path is named in the catalog, all else in the source.
         match (&item.source_path, advice.code) {
-            (None, _) | (_, "skill-folder" | "not-read") => issue,
+            (None, _) | (_, AdviceCode::SkillFolder | AdviceCode::NotRead) => issue,
             (Some(source), _) => issue.at(Place::file(source)),
         }
     })
@@ -77,7 +80,7 @@ fn missing_source(tool: &Tool, items: &[ProjectionItem], found: &mut Vec<Issue>)
     if let Some(item) = items.iter().find(|item| item.status == ProjectionStatus::MissingSource) {
         let detail = format!("source_path: {}", item.detail.trim_end_matches('.'));
         let issue = Issue::of_tool(IssueType::MissingSource, tool, "source_path", detail);
-        found.push(issue.evidence(item.reason.unwrap_or_default()));
+        found.push(issue.evidence(item.reason.map_or("", ProjectionReason::as_str)));
     }
 }
 

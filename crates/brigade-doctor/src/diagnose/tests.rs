@@ -13,7 +13,7 @@ use brigade_catalog::{Level, Masks, Runtimes};
 use brigade_core::{Dialect, Fingerprint, Json, NextStep, Place, Severity, Timestamp};
 use brigade_policy::PolicyState;
 use brigade_projection::{
-    Advice, AdviceWeight, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus,
+    Advice, AdviceCode, AdviceWeight, PathRefusal, ProjectionAction, ProjectionItem, ProjectionStatus,
 };
 use brigade_schema::Schema;
 use proptest::prelude::*;
@@ -320,9 +320,9 @@ fn a_skill_that_is_refused_is_said_and_what_is_only_odd_is_not() {
     let catalog = parse(GREET);
     let advice = |code, weight| Advice { code, message: "a sentence".to_owned(), weight };
     let advice = vec![
-        advice("skill-name", AdviceWeight::Unreadable),
-        advice("skill-field", AdviceWeight::Remark),
-        advice("skill-folder", AdviceWeight::Unreadable),
+        advice(AdviceCode::SkillName, AdviceWeight::Unreadable),
+        advice(AdviceCode::SkillField, AdviceWeight::Remark),
+        advice(AdviceCode::SkillFolder, AdviceWeight::Unreadable),
     ];
     let source_path = Some("a.md".to_owned());
     let items =

@@ -23,6 +23,7 @@ pub struct Output<'a> {
 /// Tokens that a worker used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Tokens {
     /// Tokens that the model read.
     pub input: u64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Execution, Tiers};
 use crate::adapter::Permissions;
 use crate::names::{TaskId, Tier};
-use crate::prd::{Fault, Graph, Reading, VerificationKind, coverage_kind, waves};
+use crate::prd::{CoverageKind, Fault, Graph, Reading, VerificationKind, coverage_kind, waves};
 use crate::route::route;
 
 /// How the PRD of a command was found.
@@ -85,8 +85,8 @@ pub struct ValidatedTask {
     pub tier: Tier,
     /// Why.
     pub reason: String,
-    /// What its title asks for: `create`, `connect`, `flow` or `other`.
-    pub kind: String,
+    /// What its title asks for.
+    pub kind: CoverageKind,
     /// Its verification.
     pub verification: Vec<ValidatedVerification>,
 }
@@ -122,7 +122,7 @@ pub fn validation(path: &str, taken: Taken, reading: &Reading) -> ValidationRepo
             id: task.id.clone(),
             tier: route.tier,
             reason: route.reason,
-            kind: coverage_kind(task).to_owned(),
+            kind: coverage_kind(task),
             verification: task.verification.iter().map(entry).collect(),
         }
     };

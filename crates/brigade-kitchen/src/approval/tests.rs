@@ -3,7 +3,7 @@ use brigade_policy::PolicyState;
 use super::*;
 use crate::adapter::TABLE;
 use crate::config::{Config, ConfigFile};
-use crate::prd::{Lints, read};
+use crate::prd::{CoverageKind, Lints, read};
 
 const PRD: &str = r#"{"featureName":"x","branchName":"b","walkaway":false,"constraints":["c"],"tasks":[
     {"id":"a","title":"t","acceptanceCriteria":["1"],"verification":["npm test","grep x f | wc"],"passes":false,"x":1},
@@ -134,7 +134,7 @@ fn a_validation_lists_what_was_understood() {
     );
     let report = validation("prd.json", Taken::Named, &reading);
     assert_eq!((report.valid, report.errors.len(), report.waves.len()), (false, 1, 1));
-    assert_eq!(report.tasks[0].kind, "other");
+    assert_eq!(report.tasks[0].kind, CoverageKind::Other);
     assert_eq!(
         (report.tasks[0].verification[1].shell, report.tasks[0].verification[1].inferred),
         (true, true)

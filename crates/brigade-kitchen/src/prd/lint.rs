@@ -1,5 +1,7 @@
 //! Warnings about tasks that can be worked on, but may not be done well.
 
+use brigade_core::words;
+
 use super::{Fault, FaultCode, Prd, Task, VerificationKind};
 use crate::words::Words;
 
@@ -112,12 +114,26 @@ pub(super) fn check(prd: &Prd, lints: Lints, report: &mut impl FnMut(Fault)) {
     }
 }
 
+words! {
+    /// What the title of a task asks for.
+    CoverageKind {
+        /// Something new.
+        Create = "create",
+        /// Parts that work together.
+        Connect = "connect",
+        /// A way through several parts.
+        Flow = "flow",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
 /// Returns what the title of a task asks for: `connect`, `flow`, `create` or `other`.
-pub fn coverage_kind(task: &Task) -> &'static str {
+pub fn coverage_kind(task: &Task) -> CoverageKind {
     let title = Words::of(&task.title);
-    let kinds = ["connect", "flow", "create"].into_iter().zip(COVERAGE);
+    let kinds = [CoverageKind::Connect, CoverageKind::Flow, CoverageKind::Create].into_iter().zip(COVERAGE);
     let found = kinds.into_iter().find(|(_, (words, _))| words.iter().any(|word| title.has(word)));
-    found.map_or("other", |(kind, _)| kind)
+    found.map_or(CoverageKind::Other, |(kind, _)| kind)
 }
 
 /// Returns what the verification of a task lacks for its title.

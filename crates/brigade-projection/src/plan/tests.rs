@@ -90,7 +90,7 @@ fn what_may_not_be_written_is_invalid_and_says_why() {
         for overwrite in [Overwrite::Never, Overwrite::Force] {
             let item = one(tool, &source("a"), &target, overwrite);
             assert_eq!((item.status, item.action), (ProjectionStatus::Invalid, ProjectionAction::Skip));
-            assert_eq!(item.reason, Some(reason));
+            assert_eq!(item.reason.map(ProjectionReason::as_str), Some(reason));
         }
     };
     check(&tool("claude", "../a.md"), TargetFacts::Absent, "outside-workspace");
@@ -119,7 +119,7 @@ fn a_text_with_a_bound_value_is_not_projected() {
         ("# Of Zq7tail", file("# Mine")),
     ] {
         let item = one(&bound, &source(text), &target, Overwrite::Force);
-        assert_eq!((item.action, item.reason), (ProjectionAction::Skip, Some("bound-value")));
+        assert_eq!((item.action, item.reason), (ProjectionAction::Skip, Some(ProjectionReason::BoundValue)));
     }
     let values = ["Zq7tail", "Zq8tail", "ab", "Sim"].map(|value| (format!("LABEL_{value}"), value.into()));
     let labelled = Tool { masks: brigade_catalog::Masks::labelled(values.to_vec()), ..plain.clone() };
@@ -164,7 +164,7 @@ fn files_of_v030_are_current() {
     let written = format!("<!-- {} -->\n{text}", header(&short(text), &short(text), "claude"));
     check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
     let advice = one(&claude(), &source(text), &file(&written), Overwrite::Never).advice;
-    assert_eq!(advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), ["header-misplaced"]);
+    assert_eq!(advice.iter().map(|advice| advice.code.as_str()).collect::<Vec<_>>(), ["header-misplaced"]);
     check(&claude(), &source("# New\n"), &file(&written), "stale", ["update", "update"]);
     check(&claude(), &source(text), &file(&format!("{written}mine\n")), "conflicted", ["conflict", "update"]);
     let front = "---\ndescription: d\n---\n# Simplify\n";
@@ -197,7 +197,10 @@ fn a_header_in_the_way_is_current_and_moved_when_forced() {
     );
     check(&claude(), &source(text), &file(&written), "current", ["skip", "update"]);
     let item = one(&claude(), &source(text), &file(&written), Overwrite::Never);
-    assert_eq!(item.advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), ["header-misplaced"]);
+    assert_eq!(
+        item.advice.iter().map(|advice| advice.code.as_str()).collect::<Vec<_>>(),
+        ["header-misplaced"]
+    );
     let item = one(&claude(), &source(text), &file(&projected(&claude(), text)), Overwrite::Never);
     assert_eq!(item.advice, []);
 }
@@ -232,7 +235,7 @@ fn a_path_belongs_to_the_first_tool_that_wants_it() {
         .into();
     let found = plan(&facts, &claims, Overwrite::Never, Depth::Status);
     let states: Vec<_> = found.iter().map(|item| (item.status.as_str(), item.reason)).collect();
-    assert_eq!(states, [("missing", None), ("invalid", Some("path-taken"))]);
+    assert_eq!(states, [("missing", None), ("invalid", Some(ProjectionReason::PathTaken))]);
 }
 
 #[test]
@@ -333,7 +336,12 @@ fn what_a_tool_reads_or_runs_is_never_written() {
         let claims = Claims::of(ROOT, [&tool, &reader]);
         let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::File(b"b".to_vec()));
         let item = plan_tool(&facts, &claims, Overwrite::Force, Depth::Full).remove(0);
-        assert_eq!(item.reason == Some("is-input"), expect.is_some(), "{path}: {}", item.detail);
+        assert_eq!(
+            item.reason == Some(ProjectionReason::IsInput),
+            expect.is_some(),
+            "{path}: {}",
+            item.detail
+        );
         assert!(item.detail.contains(expect.unwrap_or_default()), "{path}: {}", item.detail);
         assert_eq!(input_among(ROOT, [&tool, &reader], path).is_some(), expect.is_some(), "{path}");
     }
@@ -345,5 +353,5 @@ fn a_tool_with_a_path_out_of_the_workspace_is_not_projected() {
     let facts = ToolFacts::gather(ROOT, &tool, &source("a"), |_| TargetFacts::Absent);
     let facts = facts.leading_out(Some("cwd"));
     let item = plan_tool(&facts, &Claims::of(ROOT, [&tool]), Overwrite::Force, Depth::Full).remove(0);
-    assert_eq!((item.status.as_str(), item.reason), ("invalid", Some("path-outside")));
+    assert_eq!((item.status.as_str(), item.reason), ("invalid", Some(ProjectionReason::PathOutside)));
 }

@@ -3,7 +3,7 @@
 use super::{LONGEST_DESCRIPTION, cut};
 use crate::front_matter::{self, Value};
 use crate::harness::SKILL_FIELDS;
-use crate::item::{Advice, AdviceWeight};
+use crate::item::{Advice, AdviceCode, AdviceWeight};
 use crate::text::{one_line, quoted};
 
 /// The most letters of a key that an advice repeats.
@@ -23,29 +23,29 @@ fn is_skill_name(name: &str) -> bool {
 pub(super) fn fit(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
     if !is_skill_name(folder) {
         let message = "the folder of a SKILL.md is the skill's name: 1 to 64 lower-case letters, digits and single hyphens";
-        advice.push(unreadable("skill-folder", message));
+        advice.push(unreadable(AdviceCode::SkillFolder, message));
     }
     let body = with_description(with_name(body, folder, advice), advice);
     let Some(front) = front_matter::split(&body) else { return body };
     if let Some(problem) = front.problem() {
         let message = format!("the front matter of the source cannot be read: {problem}");
-        advice.push(unreadable("skill-front-matter", message));
+        advice.push(unreadable(AdviceCode::SkillFrontMatter, message));
     } else if front.has_flow_style() {
         let message =
             "a list or a table stands in one line of the source's front matter; strict readers refuse it";
-        advice.push(Advice::remark("skill-flow-style", message));
+        advice.push(Advice::remark(AdviceCode::SkillFlowStyle, message));
     }
     let is_foreign = |key: &&str| SKILL_FIELDS.iter().all(|field| field.key != *key);
     let foreign: Vec<String> = front.keys().filter(is_foreign).map(shown).collect();
     if !foreign.is_empty() {
         let message =
             format!("the Agent Skills format has no field {}; strict readers refuse it", foreign.join(", "));
-        advice.push(Advice::remark("skill-field", message));
+        advice.push(Advice::remark(AdviceCode::SkillField, message));
     }
     body
 }
 
-fn unreadable(code: &'static str, message: impl Into<String>) -> Advice {
+fn unreadable(code: AdviceCode, message: impl Into<String>) -> Advice {
     Advice { code, message: message.into(), weight: AdviceWeight::Unreadable }
 }
 
@@ -69,12 +69,12 @@ fn with_name(body: String, folder: &str, advice: &mut Vec<Advice>) -> String {
     match front_matter::replace(&body, "name", &quoted(folder)) {
         Some(renamed) => {
             let message = "the name in the source's front matter was replaced by that of the skill's folder";
-            advice.push(Advice::remark("skill-name", message));
+            advice.push(Advice::remark(AdviceCode::SkillName, message));
             renamed
         }
         None => {
             let message = "the name in the source's front matter is not the name of the skill's folder";
-            advice.push(unreadable("skill-name", message));
+            advice.push(unreadable(AdviceCode::SkillName, message));
             body
         }
     }
@@ -92,7 +92,7 @@ fn with_description(body: String, advice: &mut Vec<Advice>) -> String {
     };
     match front_matter::replace(&body, "description", &quoted(&cut(&text))) {
         Some(mended) => {
-            advice.push(Advice::remark("skill-description", message));
+            advice.push(Advice::remark(AdviceCode::SkillDescription, message));
             mended
         }
         None => body,

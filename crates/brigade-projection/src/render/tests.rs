@@ -107,7 +107,7 @@ fn what_a_skill_says_of_itself_is_made_to_fit_its_format() {
         let path = format!(".claude/skills/{folder}/SKILL.md");
         let rendered = render(&tool(Family::Skill), "claude", &path, &SourceText::new(source)).unwrap();
         assert_eq!(rendered.body(), format!("---\n{front}---\nname: text\n"));
-        assert_eq!(rendered.advice.iter().map(|advice| advice.code).collect::<Vec<_>>(), expect);
+        assert_eq!(rendered.advice.iter().map(|advice| advice.code.as_str()).collect::<Vec<_>>(), expect);
     }
     let source = |front: &str| format!("---\n{front}---\nname: text\n");
     let kept = "name: tidy-up\ndescription: d\nlicense: MIT\n";
@@ -180,7 +180,7 @@ fn text_that_a_toml_command_would_act_on_is_pointed_out() {
     let path = ".gemini/commands/tidy-up.toml";
     let advice = |text: &str| {
         let rendered = render(&tool(Family::SlashCommand), "gemini", path, &SourceText::new(text)).unwrap();
-        rendered.advice.iter().map(|advice| advice.code).collect::<Vec<_>>()
+        rendered.advice.iter().map(|advice| advice.code.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(advice("Say `println!{}`."), ["command-injection"]);
     assert_eq!(advice("Say hello."), [""; 0]);
@@ -212,7 +212,7 @@ fn lossiness_tells_what_a_harness_makes_of_it() {
         let tool = tool(family);
         let rendered = render(&tool, harness, path, &SourceText::new(source)).unwrap();
         let (found, advice) = lossiness(&tool, harness, path, Some(&rendered));
-        assert_eq!((found, advice.map(|advice| advice.code)), expect, "{harness} {path}");
+        assert_eq!((found, advice.map(|advice| advice.code.as_str())), expect, "{harness} {path}");
     };
     let native = (Some(Lossiness::Native), None);
     let adapted = (Some(Lossiness::Adapted), None);

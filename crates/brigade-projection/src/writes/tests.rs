@@ -63,7 +63,7 @@ fn a_shared_path_is_written_once() {
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::Absent)];
     let planned = planned_writes(&facts, &Claims::of(ROOT, [&tool]), Overwrite::Never, now());
     assert_eq!(planned.writes.len(), 1);
-    assert_eq!(planned.skipped[0].reason, Some("same-file"));
+    assert_eq!(planned.skipped[0].reason, Some(ProjectionReason::SameFile));
 }
 
 #[test]
@@ -72,5 +72,5 @@ fn what_cannot_be_done_is_skipped() {
     let facts = [ToolFacts::gather(ROOT, &tool, &source(), |_| TargetFacts::Absent)];
     let planned = planned_writes(&facts, &Claims::default(), Overwrite::Force, now());
     let reasons: Vec<_> = planned.skipped.iter().map(|item| item.reason).collect();
-    assert_eq!(reasons, [Some("outside-workspace"), Some("no-comment")]);
+    assert_eq!(reasons, [Some(ProjectionReason::OutsideWorkspace), Some(ProjectionReason::NoComment)]);
 }

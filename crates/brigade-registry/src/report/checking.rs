@@ -1,6 +1,6 @@
 //! Documents about whether tools are there.
 
-use brigade_catalog::{Availability, Presence, Tool, ToolState};
+use brigade_catalog::{Availability, Level, OrBuiltin, Presence, Tool, ToolSource, ToolState};
 use brigade_core::Timestamp;
 use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
@@ -30,9 +30,9 @@ pub struct CheckedTool {
     /// The id.
     pub id: String,
     /// The level of its file: `project` or `user`.
-    pub level: String,
+    pub level: OrBuiltin<Level>,
     /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
-    pub source: Option<String>,
+    pub source: Option<OrBuiltin<ToolSource>>,
     /// Whether it is expected to be there.
     pub availability: Option<Availability>,
     /// Whether it is there.
@@ -54,8 +54,8 @@ impl CheckedTool {
         let shown = |version: &dyn ToString| tool.masks.shown(&version.to_string());
         CheckedTool {
             id: tool.id.as_str().to_owned(),
-            level: tool.level_name().to_owned(),
-            source: tool.source_name().map(str::to_owned),
+            level: tool.reported_level(),
+            source: tool.reported_source(),
             availability: tool.availability,
             state: presence.state,
             reasons: StateReason::all_of(presence),

@@ -1,8 +1,8 @@
 //! Documents about finding tools.
 
 use brigade_catalog::{
-    Availability, Family, FindQuery, Install, Masks, MatchKind, Presence, Quantity, RunsIn, Tool, ToolSource,
-    ToolState, Transport,
+    Availability, Family, FindQuery, Install, Level, Masks, MatchKind, OrBuiltin, Presence, Quantity, RunsIn,
+    Tool, ToolSource, ToolState, Transport,
 };
 use brigade_core::{Exit, Report, SchemaId};
 use brigade_core::{Hint, Timestamp};
@@ -161,7 +161,7 @@ pub struct CostRow {
 #[non_exhaustive]
 pub struct ShadowedRow {
     /// The level.
-    pub level: String,
+    pub level: OrBuiltin<Level>,
     /// The file.
     pub file: String,
     /// The line, from 1.
@@ -177,9 +177,9 @@ pub struct ShownTool {
     #[serde(flatten)]
     pub summary: ToolSummary,
     /// The level of its file: `project` or `user`.
-    pub level: String,
+    pub level: OrBuiltin<Level>,
     /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
-    pub source: Option<String>,
+    pub source: Option<OrBuiltin<ToolSource>>,
     /// Where it comes from, in detail.
     pub source_detail: Option<SourceDetailRow>,
     /// Other names.
@@ -222,8 +222,8 @@ impl ShownTool {
         let tool = &*tool.shown();
         ShownTool {
             summary,
-            level: tool.level_name().to_owned(),
-            source: tool.source_name().map(str::to_owned),
+            level: tool.reported_level(),
+            source: tool.reported_source(),
             source_detail: tool.source.as_deref().map(|source| SourceDetailRow {
                 kind: source.kind,
                 provider: source.provider.clone(),
@@ -294,7 +294,7 @@ impl ShadowedRow {
     /// Describes a hidden entry.
     pub fn of(tool: &Tool) -> ShadowedRow {
         ShadowedRow {
-            level: tool.level_name().to_owned(),
+            level: tool.reported_level(),
             file: tool.origin.place.file.clone(),
             line: tool.origin.place.line,
         }
@@ -352,9 +352,9 @@ pub struct FindMatch {
     /// The family.
     pub family: Option<Family>,
     /// Where it comes from.
-    pub source: Option<String>,
+    pub source: Option<OrBuiltin<ToolSource>>,
     /// The level of its file.
-    pub level: String,
+    pub level: OrBuiltin<Level>,
     /// The description.
     pub description: String,
     /// Its subjects.
@@ -389,8 +389,8 @@ impl FindMatch {
             id: tool.id.to_string(),
             name: tool.name.clone(),
             family: tool.family,
-            source: tool.source_name().map(str::to_owned),
-            level: tool.level_name().to_owned(),
+            source: tool.reported_source(),
+            level: tool.reported_level(),
             description: tool.description.clone().unwrap_or_default(),
             categories: texts(tool.all_categories()),
             capabilities: texts(tool.all_capabilities()),

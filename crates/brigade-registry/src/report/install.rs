@@ -1,7 +1,8 @@
 //! `tools install`.
 
-use brigade_core::NextStep;
+use brigade_catalog::ToolState;
 use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{NextStep, words};
 use brigade_policy::BlockerDetail;
 use serde::{Deserialize, Serialize};
 
@@ -72,8 +73,20 @@ pub struct QueuedInstall {
 pub struct SkippedInstall {
     /// The tool.
     pub tool_id: String,
-    /// Why: `available`.
-    pub reason: String,
+    /// Why: its state, `available`.
+    pub reason: ToolState,
+}
+
+words! {
+    /// Why a tool cannot be installed now.
+    NotInstalled {
+        /// The entry names no command that installs it.
+        NoInstallCommand = "no_install_command",
+        /// None of its installers is on `PATH`.
+        NoInstaller = "no_installer",
+        /// The plan has reasons against the call, or an equal one was rejected.
+        Blocked = "blocked",
+    }
 }
 
 /// A tool that cannot be installed now.
@@ -83,8 +96,8 @@ pub struct SkippedInstall {
 pub struct BlockedInstall {
     /// The tool.
     pub tool_id: String,
-    /// Why: `no_install_command`, `no_installer` or `blocked`.
-    pub reason: String,
+    /// Why.
+    pub reason: NotInstalled,
     /// All reasons, as sentences.
     pub blockers: Vec<String>,
     /// The same reasons with code, place and fix.

@@ -1,6 +1,7 @@
 //! The entries that were written, as they are now, for a diagnosis.
 
 use brigade_core::IssueType;
+use std::fmt::Display;
 use std::path::Path;
 
 use brigade_catalog::register::source_changes;
@@ -75,7 +76,7 @@ fn remembered_states(
     runtimes: Option<&Runtimes>,
     connected: &[&str],
 ) -> Vec<ClientState> {
-    let unfit = |why: String| ClientState {
+    let cache = |what: String| ClientState {
         client: String::new(),
         scope: String::new(),
         transport: String::new(),
@@ -83,13 +84,14 @@ fn remembered_states(
         noted: DISCOVERED.to_owned(),
         file: DISCOVERED.to_owned(),
         line: None,
-        problem: ClientProblem::CacheUnfit(why),
+        problem: ClientProblem::CacheUnfit(what),
     };
+    let unfit = |why: &dyn Display| cache(format!("the cache says nothing of agent programs: {why}"));
     let found = match remembered(clients.fs, &Masks::default()) {
         Ok(Memory::Found(found)) => found,
         Ok(Memory::Nothing) => return Vec::new(),
-        Ok(Memory::Unfit(why)) => return vec![unfit(why.to_string())],
-        Err(error) => return vec![unfit(error.kind.to_string())],
+        Ok(Memory::Unfit(why)) => return vec![unfit(&why)],
+        Err(error) => return vec![unfit(&error.kind)],
     };
     let found_at = found.made_at;
     let state = |harness: &str, scope: &str, path: &str, line: Option<usize>, problem: ClientProblem| {
@@ -108,7 +110,8 @@ fn remembered_states(
             problem,
         }
     };
-    let mut states = Vec::new();
+    let mut states: Vec<ClientState> =
+        found.says_left_out().map(|what| cache(format!("the cache: {what}"))).into_iter().collect();
     for issue in &found.issues {
         let (Some(harness), Some(path), Some(id)) = (&issue.harness, &issue.path, &issue.entry_id) else {
             continue;

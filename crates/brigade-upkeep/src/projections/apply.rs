@@ -50,8 +50,8 @@ pub struct SyncRequest {
 /// Writes missing and stale projections. Broken entries are skipped and reported.
 ///
 /// # Errors
-/// Tells the report if there is nothing of the tool. Also fails if another process keeps the lock for too long, or on a
-/// file error before anything was replaced.
+/// Tells the report if there is nothing of the tool, or the catalog cannot be read. Also fails if another process keeps
+/// the lock for too long, or on a file error before anything was replaced.
 pub fn apply(seams: &Seams, request: &ApplyRequest) -> Result<ApplyReport, NotDone<Box<ApplyReport>>> {
     let host = seams.host();
     let turn = match request.dry_run {

@@ -4,7 +4,7 @@ use crate::defaults::Defaults;
 use brigade_core::Hint;
 use brigade_core::json::sorted;
 use brigade_core::{Report, SchemaId};
-use brigade_doctor::Closeout;
+use brigade_doctor::{Closeout, Verdict};
 use brigade_policy::{Diagnosis, ErrorLine};
 use brigade_projection::{HarnessLine, HarnessPlaceReport, HarnessTool};
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ pub struct CloseoutReport {
     pub closeout_id: String,
     /// When the closeout was created.
     pub created_at: String,
-    /// `reviewed` or `deferred`.
-    pub status: Cow<'static, str>,
+    /// The verdict.
+    pub status: Verdict,
     /// The reason given by the user; may be empty.
     pub reason: String,
     /// Number of listed issues.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_call::Call;
 use brigade_core::json::sorted;
 use brigade_core::text::short;
-use brigade_core::{Hint, NextStep, Timestamp};
+use brigade_core::{Hint, NextStep, Timestamp, words};
 use brigade_core::{Report, SchemaId, Unfilled};
 use brigade_doctor::{InboxItem, IssueReport};
 use brigade_kitchen::show::DecisionRow;
@@ -130,6 +130,36 @@ pub struct BriefReport {
     pub next_reason: String,
 }
 
+words! {
+    /// What waits for a person.
+    WaitingKind {
+        /// A call, for its approval.
+        Approval = "approval",
+        /// A plan of an agent.
+        Plan = "plan",
+        /// A checkpoint of a run.
+        Checkpoint = "checkpoint",
+        /// A decision of the kitchen.
+        Decision = "decision",
+        /// A question of an agent.
+        Question = "question",
+    }
+}
+
+words! {
+    /// What an answer did.
+    AnswerOutcome {
+        /// The call or checkpoint was approved.
+        Approved = "approved",
+        /// It was rejected.
+        Rejected = "rejected",
+        /// The question was answered.
+        Answered = "answered",
+        /// The answer to the question was declined.
+        Declined = "declined",
+    }
+}
+
 /// Something that waits for a person, wherever it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -137,8 +167,8 @@ pub struct BriefReport {
 pub struct WaitingRow {
     /// Its id, which `work answer` takes.
     pub id: String,
-    /// What it is: `approval`, `plan`, `checkpoint`, `decision` or `question`.
-    pub kind: String,
+    /// What it is.
+    pub kind: WaitingKind,
     /// Who asks: `agent:NAME` (`agent:NAME of ID` for an execution), `command-line`, a tool, or a PRD of the kitchen.
     pub who: String,
     /// What is asked, without secrets.
@@ -152,17 +182,6 @@ pub struct WaitingRow {
 }
 
 impl WaitingRow {
-    /// The word of a call that waits for an approval.
-    pub const APPROVAL: &str = "approval";
-    /// The word of a plan of an agent.
-    pub const PLAN: &str = "plan";
-    /// The word of a checkpoint of a run.
-    pub const CHECKPOINT: &str = "checkpoint";
-    /// The word of a decision of the kitchen.
-    pub const DECISION: &str = "decision";
-    /// The word of a question of an agent.
-    pub const QUESTION: &str = "question";
-
     /// Names who asks: the caller and, where it asks for an execution, that.
     pub(crate) fn who(caller: &str, session: Option<&str>) -> String {
         match session.filter(|session| is_of_execution(session)) {
@@ -185,7 +204,7 @@ impl WaitingRow {
         };
         WaitingRow {
             id,
-            kind: WaitingRow::QUESTION.to_owned(),
+            kind: WaitingKind::Question,
             who: WaitingRow::who(&format!("agent:{agent}"), Some(session)),
             text: short(text, WaitingRow::TEXT),
             choices,
@@ -211,9 +230,9 @@ pub struct WorkAnswerReport {
     /// The id of what was answered.
     pub id: String,
     /// What it was, as in the brief.
-    pub kind: String,
-    /// What the answer did: `approved`, `rejected`, `answered` or `declined`.
-    pub outcome: String,
+    pub kind: WaitingKind,
+    /// What the answer did.
+    pub outcome: AnswerOutcome,
     /// The next command to try.
     pub next_command: Hint,
 }
@@ -224,13 +243,18 @@ impl Report for WorkAnswerReport {
 
 impl WorkAnswerReport {
     /// Says what an answer did.
-    pub fn new(target: String, row: &WaitingRow, outcome: &str, next_command: Hint) -> WorkAnswerReport {
+    pub fn new(
+        target: String,
+        row: &WaitingRow,
+        outcome: AnswerOutcome,
+        next_command: Hint,
+    ) -> WorkAnswerReport {
         WorkAnswerReport {
             schema: WorkAnswerReport::SCHEMA,
             target,
             id: row.id.clone(),
-            kind: row.kind.clone(),
-            outcome: outcome.to_owned(),
+            kind: row.kind,
+            outcome,
             next_command,
         }
     }

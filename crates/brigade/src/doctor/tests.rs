@@ -8,7 +8,7 @@ use brigade_fs::RelPath;
 
 use super::*;
 use crate::env::Env;
-use crate::report::IssueReport;
+use crate::report::{FixKind, IssueReport};
 use crate::sample::NewFile;
 use crate::workspace::Workspace;
 
@@ -131,11 +131,11 @@ fn wide_modes_and_lines_that_cannot_be_read_are_mended() {
     let mode = |path| workspace.room.fs.metadata(path).unwrap().mode;
     check(&workspace, &["policy policy_missing", "- unreadable_lines", "- wide_modes"]);
 
-    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind.clone()).collect::<Vec<_>>();
+    let kinds = |report: &FixReport| report.fixed.iter().map(|fix| fix.kind).collect::<Vec<_>>();
     let planned = workspace.doctor().fix(true).unwrap();
-    assert_eq!(kinds(&planned), ["mode", "queue"]);
+    assert_eq!(kinds(&planned), [FixKind::Mode, FixKind::Queue]);
     assert_eq!(mode(&calls), 0o644);
-    assert_eq!(kinds(&workspace.doctor().fix(false).unwrap()), ["mode", "queue"]);
+    assert_eq!(kinds(&workspace.doctor().fix(false).unwrap()), [FixKind::Mode, FixKind::Queue]);
     assert_eq!(mode(&calls), 0o600);
     check(&workspace, &["policy policy_missing", "- quarantined_lines"]);
     assert_eq!(workspace.doctor().fix(false).unwrap().fixed_count, 0);

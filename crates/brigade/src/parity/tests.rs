@@ -40,7 +40,7 @@ fn a_closeout_quiets_what_it_lists_until_it_changes() {
     check(&workspace, (2, 0, 0));
     let closeout =
         workspace.parity().closeout(Some("seen, token=hunter2hunter2"), Verdict::Reviewed).unwrap();
-    assert_eq!((closeout.issue_count, &*closeout.status), (2, "reviewed"));
+    assert_eq!((closeout.issue_count, closeout.status.as_str()), (2, "reviewed"));
     assert_eq!(closeout.safe_summary, "2 tool projection parity issue(s) reviewed");
     assert!(!fs::read_to_string(&closeout.path).unwrap().contains("hunter2"));
     check(&workspace, (0, 2, 0));

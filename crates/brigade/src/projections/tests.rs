@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::env::Env;
-use crate::report::{ApplyReport, ProjectionAction, ProjectionStatus, Report as _};
+use crate::report::{ApplyReport, ProjectionAction, ProjectionReason, ProjectionStatus, Report as _};
 use crate::workspace::Workspace;
 
 /// A tool: id, family, and the path for each harness.
@@ -87,8 +87,11 @@ impl Sample {
     #[track_caller]
     fn check_plan(&self, expect: &[(&str, Option<&str>)]) {
         let plan = self.open().projections().plan(None).unwrap();
-        let found: Vec<_> =
-            plan.projections.iter().map(|item| (item.status.as_str(), item.reason.as_deref())).collect();
+        let found: Vec<_> = plan
+            .projections
+            .iter()
+            .map(|item| (item.status.as_str(), item.reason.map(ProjectionReason::as_str)))
+            .collect();
         assert_eq!(found, expect);
     }
 
@@ -329,7 +332,7 @@ fn links_within_the_workspace_are_followed_and_stay() {
     symlink("../.agents/skills", sample.at(".claude/skills")).unwrap();
     let report = sample.apply();
     assert_eq!((report.applied_count, report.exit()), (1, Exit::Done));
-    assert_eq!(report.skipped[0].reason.as_deref(), Some("same-file"));
+    assert_eq!(report.skipped[0].reason.map(ProjectionReason::as_str), Some("same-file"));
     assert!(fs::symlink_metadata(sample.at(".claude/skills")).unwrap().is_symlink());
     sample.check_plan(&[("current", None), ("current", None)]);
     let plan = sample.open().projections().plan(None).unwrap();
@@ -382,7 +385,7 @@ fn a_broken_entry_takes_no_other_down() {
     let report = sample.apply();
     assert_eq!((report.applied_count, report.valid, report.exit()), (1, false, Exit::Refused));
     assert!(!report.errors.is_empty());
-    assert_eq!(report.skipped[0].reason.as_deref(), Some("broken-entry"));
+    assert_eq!(report.skipped[0].reason.map(ProjectionReason::as_str), Some("broken-entry"));
     assert!(!sample.at("x").exists());
 }
 
@@ -410,9 +413,12 @@ fn an_unknown_tool_is_said_to_be_unknown() {
 fn without_a_catalog_nothing_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(folder.path(), Env::of_process()).unwrap();
-    assert_eq!(workspace.projections().plan(None).unwrap().exit(), Exit::Refused);
-    let report = workspace.projections().apply(&ALL).unwrap();
-    assert_eq!((report.exit(), report.errors.len()), (Exit::Refused, 1));
+    let error = workspace.projections().plan(None).unwrap_err();
+    let Some(Refusal::ProjectionPlan(plan)) = error.refusal() else { panic!("{error:?}") };
+    assert_eq!((error.kind(), error.exit(), plan.errors.len()), (ErrorKind::InvalidConfig, Exit::Refused, 1));
+    let error = workspace.projections().apply(&ALL).unwrap_err();
+    let Some(Refusal::Apply(report)) = error.refusal() else { panic!("{error:?}") };
+    assert_eq!((error.exit(), report.exit(), report.errors.len()), (Exit::Refused, Exit::Refused, 1));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 

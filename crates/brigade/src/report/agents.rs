@@ -2,7 +2,7 @@
 
 use brigade_core::{AgentName, words};
 use brigade_policy::{RiskLevel, RuleReport};
-use brigade_profile::{Action, AgentRow, AgentToolRow, ListingCosts, OpinionRow, ProfileRow};
+use brigade_profile::{Action, AgentRow, AgentToolRow, Listing, ListingCosts, OpinionRow, ProfileRow};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};
@@ -195,7 +195,7 @@ pub struct CostReport {
     /// The agent.
     pub agent: AgentName,
     /// How gateway.toml lists tools.
-    pub list: String,
+    pub list: Listing,
     /// The costs.
     #[serde(flatten)]
     pub costs: ListingCosts,

@@ -226,7 +226,7 @@ impl View for CostReport {
     fn show(&self, page: &mut Page) {
         let costs = &self.costs;
         page.data.field("agent", self.agent.as_str());
-        page.data.field("list", &self.list);
+        page.data.field("list", self.list.as_str());
         for listing in &costs.listings {
             page.data.field(&format!("{} ({} tools)", listing.list, listing.tool_count), size(listing.size));
         }
@@ -236,7 +236,7 @@ impl View for CostReport {
             let calls = if least.calls == 1 { "1 call".to_owned() } else { format!("{} calls", least.calls) };
             page.data.field(
                 &format!("cheapest for {calls}"),
-                Text::new(Tone::Good, &least.list)
+                Text::new(Tone::Good, least.list.as_str())
                     .then(Tone::Plain, &format!(", {} tokens", least.size.tokens)),
             );
         }

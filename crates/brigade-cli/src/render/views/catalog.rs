@@ -123,7 +123,7 @@ fn show_tool(shown: &ShownTool, page: &mut Page) {
             let path = tool.projection_paths.as_ref().and_then(|paths| paths.get(harness));
             table.row([
                 Text::from(harness),
-                words::status(status),
+                words::status(status.as_str()),
                 Text::from(path.map_or("", String::as_str)),
             ]);
         }

@@ -1,8 +1,8 @@
 //! Tools that were found, and how they were used.
 
 use brigade::{
-    Availability, CheckReport, CheckedTool, Family, FindReport, SearchReport, ShownTool, StateReason,
-    StatsReport, Suggestion, ToolState, ToolStats,
+    Availability, CheckReport, CheckedTool, Family, FindReport, OrBuiltin, SearchReport, ShownTool,
+    StateReason, StatsReport, Suggestion, ToolState, ToolStats,
 };
 
 use brigade::core::{NextStep, Timestamp};
@@ -34,8 +34,8 @@ impl View for FindReport {
                 let why: Vec<&str> = found.reasons.iter().map(|reason| reason.message.as_str()).collect();
                 table.row([
                     tool_id(&found.id, false),
-                    Text::from(found.source.as_deref().unwrap_or("")),
-                    Text::from(&found.level),
+                    Text::from(found.source.map_or("", OrBuiltin::as_str)),
+                    Text::from(found.level.as_str()),
                     words::status(found.state.as_str()),
                     words::yes_no(found.callable),
                     Text::from(found.matched.join(", ")),
@@ -175,8 +175,8 @@ fn installed(tool: &ToolStats) -> String {
 /// Adds what a tool's entry says about its registry, and whether the tool is there.
 pub(super) fn registry(tool: &ShownTool, page: &mut Page) {
     let sheet = &mut page.data;
-    sheet.field("level", &tool.level);
-    sheet.field_if("kind of source", tool.source.as_ref());
+    sheet.field("level", tool.level.as_str());
+    sheet.field_if("kind of source", tool.source.map(OrBuiltin::as_str));
     sheet.field_if("aliases", Some(tool.aliases.join(", ")));
     sheet.field_if("categories", Some(tool.categories.join(", ")));
     sheet.field_if("capabilities", Some(tool.capabilities.join(", ")));

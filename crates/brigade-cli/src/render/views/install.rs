@@ -36,7 +36,7 @@ impl View for InstallReport {
                 .line(Text::new(Tone::Strong, &row.tool_id).then(Tone::Plain, &format!(": {}", row.reason)));
         }
         for row in &self.blocked {
-            let why = row.reason.replace('_', " ");
+            let why = row.reason.as_str().replace('_', " ");
             page.data.line(Text::new(Tone::Strong, &row.tool_id).then(Tone::Bad, &format!(": {why}")));
             blockers::show(&row.blocker_details, &mut page.data);
         }

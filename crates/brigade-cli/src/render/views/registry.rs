@@ -6,6 +6,7 @@ use brigade::core::text::short;
 use brigade::core::{NextStep, Severity, json};
 use brigade::{
     DiscoveredEntry, DiscoveryIssue, DiscoveryReport, EntrySource, FileStatus, RegistrySyncReport,
+    ServerTransport,
 };
 
 use crate::render::page::Page;
@@ -77,8 +78,8 @@ const LONGEST: usize = 100;
 
 /// Says what an entry runs or reaches, in one line.
 fn runs(entry: &DiscoveredEntry) -> String {
-    let text = match (&entry.url_host, entry.transport.as_deref()) {
-        (Some(host), Some("http" | "sse")) => host.clone(),
+    let text = match (&entry.url_host, entry.transport) {
+        (Some(host), Some(ServerTransport::Http | ServerTransport::Sse)) => host.clone(),
         _ if !entry.command.is_empty() => entry.command.join(" "),
         _ => entry.description.clone().unwrap_or_default(),
     };

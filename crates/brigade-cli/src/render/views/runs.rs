@@ -8,6 +8,7 @@ use brigade::{
     RunInputsReport, RunListReport, RunShowReport, RunStatus, RunSummary,
 };
 
+use super::catalog::config_errors;
 use crate::render::page::{Page, Sheet};
 use crate::render::table::{Fit, Table};
 use crate::render::text::{Text, Tone};
@@ -133,6 +134,7 @@ impl View for RunInputsReport {
 
 impl View for ObserveReport {
     fn show(&self, page: &mut Page) {
+        config_errors(&self.errors, page);
         page.data.field("tool", Text::new(Tone::Strong, &self.tool_id));
         let observed = self.observed_run_ids.len();
         page.data.field("runs", format!("{} looked at, {observed} observed", self.run_count));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, WorkAnswerReport};
+use brigade::{BriefReport, InboxItem, InboxItemReport, InboxReport, InboxStatus, WorkAnswerReport};
 #[cfg(feature = "builtin")]
 use brigade::{MemoryListReport, MemoryReport, PullRequestListReport, PullRequestReport, WorkTurnReport};
 
@@ -33,7 +33,7 @@ impl View for InboxReport {
         ]);
         let is_folded = |item: &&InboxItem| {
             let issue = item.metadata.as_ref().and_then(|metadata| metadata.tool_issue_type.as_deref());
-            issue == Some(UNWRITTEN) && item.status.as_deref() == Some(InboxItem::PENDING)
+            issue == Some(UNWRITTEN) && item.status == Some(InboxStatus::Pending)
         };
         let (unwritten, mut shown): (Vec<&InboxItem>, Vec<&InboxItem>) =
             self.items.iter().partition(is_folded);
@@ -59,7 +59,7 @@ impl View for InboxReport {
             let age = created.parse().map_or_else(|_| created.to_owned(), |at| when::distance(at, page.now));
             table.row([
                 Text::new(Tone::Accent, item.id.as_deref().unwrap_or_default()),
-                words::status(item.status.as_deref().unwrap_or_default()),
+                words::status(item.status.as_ref().map_or("", InboxStatus::as_str)),
                 text(&item.source),
                 Text::from(age),
                 text(&item.text),
@@ -74,7 +74,7 @@ impl View for InboxItemReport {
     fn show(&self, page: &mut Page) {
         let item = &self.item;
         let (id, status) =
-            (item.id.as_deref().unwrap_or_default(), item.status.as_deref().unwrap_or_default());
+            (item.id.as_deref().unwrap_or_default(), item.status.as_ref().map_or("", InboxStatus::as_str));
         let now = page.now;
         let sheet = &mut page.data;
         sheet.field("row", Text::new(Tone::Accent, id));
@@ -257,7 +257,7 @@ impl View for BriefReport {
                 format!("{count} (oldest: {}: {})", oldest.id, oldest.context),
             );
         }
-        let asks = |row: &&brigade::WaitingRow| row.kind == brigade::WaitingRow::QUESTION;
+        let asks = |row: &&brigade::WaitingRow| row.kind == brigade::WaitingKind::Question;
         if let Some(oldest) = self.waiting.iter().find(asks) {
             let count = self.waiting.iter().filter(asks).count();
             sheet.short_field(

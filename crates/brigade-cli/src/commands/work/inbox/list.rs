@@ -1,6 +1,6 @@
 //! `brigade work inbox list`
 
-use brigade::{Error, InboxFilter, InboxReport};
+use brigade::{Error, InboxFilter, InboxReport, InboxStatus};
 use clap::Args;
 
 use crate::session::Session;
@@ -18,6 +18,9 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ListArgs) -> Result<InboxReport, Error> {
-    let filter = InboxFilter { status: arguments.status.clone(), source: arguments.source.clone() };
+    let filter = InboxFilter {
+        status: arguments.status.as_deref().map(InboxStatus::from_word),
+        source: arguments.source.clone(),
+    };
     session.workspace()?.inbox().list(&filter)
 }

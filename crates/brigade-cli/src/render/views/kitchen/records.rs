@@ -104,7 +104,7 @@ fn one(receipt: &KitchenReceipt, page: &mut Page) {
             sheet.field(name, format!("{} ({} bytes{left_out})", log.path, log.bytes));
         }
     }
-    sheet.field_if("sandbox", Some(&receipt.sandbox.mode));
+    sheet.field_if("sandbox", Some(receipt.sandbox.mode.as_str()));
 }
 
 impl View for KitchenVerifyReport {

@@ -33,7 +33,7 @@ impl View for CloseoutReport {
     fn show(&self, page: &mut Page) {
         let now = page.now;
         page.data.field("closeout", Text::new(Tone::Accent, &self.closeout_id));
-        page.data.field("status", &*self.status);
+        page.data.field("status", self.status.as_str());
         page.data.field("created", when::moment(&self.created_at, now));
         page.data.field_if("reason", Some(&self.reason));
         page.data.field("issues", self.issue_count.to_string());
