@@ -621,29 +621,17 @@ fn files_that_others_can_read_are_found() {
 
 #[test]
 fn parts_of_the_state_that_cannot_be_read_stop_nobody() {
-    for (part, is_directory) in [
-        ("tools/pins", false),
-        ("tools/runtime", false),
-        ("tools/outcomes", false),
-        ("tools/checkpoints", false),
-        ("tools/checkpoints/incoming", false),
-        ("tools/queue.lock", true),
-        ("work", false),
-        ("work/imports/inbox.jsonl", true),
-    ] {
+    let files = ["tools/pins", "tools/runtime", "tools/outcomes", "tools/checkpoints", "work"];
+    let directories = ["tools/queue.lock", "work/imports/inbox.jsonl"];
+    for part in files.iter().chain(&directories) {
         let site = healthy();
-        let part = format!(".brigade/{part}");
-        let at = site.workspace.join(&part);
+        let part_of = format!(".brigade/{part}");
+        let at = site.workspace.join(&part_of);
         fs::create_dir_all(at.parent().unwrap()).unwrap();
-        if is_directory {
-            fs::create_dir(&at).unwrap()
-        } else {
-            fs::write(&at, "x").unwrap()
-        }
+        if directories.contains(part) { fs::create_dir(&at) } else { fs::write(&at, "x") }.unwrap();
         let found = issues_of(&doctor(&site), "state_unreadable");
         assert_eq!(found.len(), 1, "{part}: {found:#?}");
-        let file = found[0]["file"].as_str().unwrap();
-        assert!(file.starts_with(&part), "{part}: {file}");
+        assert!(found[0]["file"].as_str().unwrap().starts_with(&part_of), "{part}: {found:#?}");
         type_fix(&site, "state_unreadable", found[0]["fix"].as_str().unwrap());
     }
     // A link that leads round, or out.
