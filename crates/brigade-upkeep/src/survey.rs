@@ -160,17 +160,18 @@ impl<'c> Survey<'c> {
         } else {
             Vec::new()
         };
-        let runtimes = if parts.runtimes { unread.or_none(find_runtimes(site, parts.health))? } else { None };
+        let runtimes =
+            if parts.runtimes { unread.or_none(fs, find_runtimes(site, parts.health))? } else { None };
         let history = if parts.queue {
             let view = site.queue.read().map_err(UpkeepError::from);
             let facts = view.and_then(|view| history_facts(site, &view, &read, parts.ledger));
-            unread.or_none(facts)?.unwrap_or_default()
+            unread.or_none(fs, facts)?.unwrap_or_default()
         } else {
             HistoryFacts::default()
         };
         let pins = if parts.tools {
             let states = pin_states(PinStore { fs, clock: host.clock }, &config.catalog);
-            unread.or_none(states.map_err(UpkeepError::from))?.unwrap_or_default()
+            unread.or_none(fs, states.map_err(UpkeepError::from))?.unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -196,7 +197,7 @@ impl<'c> Survey<'c> {
             Ledger::Trust => ReceiptCheck::Nothing,
         };
         let kitchen = if parts.kitchen {
-            unread.or_none(site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
+            unread.or_none(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
         } else {
             None
         };
@@ -295,7 +296,7 @@ struct Unread(Vec<BrokenFile>);
 
 impl Unread {
     /// Returns what was read; `None` and a note if a file or directory stands in the way.
-    fn or_none<T>(&mut self, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
+    fn or_none<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
         let error = match read {
             Ok(read) => return Ok(Some(read)),
             Err(
@@ -307,10 +308,20 @@ impl Unread {
         };
         let is_said = |part: &BrokenFile| Path::new(&error.path).starts_with(&part.file);
         if !self.0.iter().any(is_said) {
-            self.0.push(unread(error.path, error.kind.to_string()));
+            let path = error.path.parse::<RelPath>();
+            let file = path.map_or(error.path, |path| what_is_there(fs, path).to_string());
+            self.0.push(unread(file, error.kind.to_string()));
         }
         Ok(None)
     }
+}
+
+/// Returns the part of a path that something has: a file may stand where a directory of the path should be.
+fn what_is_there(fs: &dyn Fs, mut path: RelPath) -> RelPath {
+    while !path.is_root() && fs.link_metadata(&path).is_err() {
+        path = path.parent();
+    }
+    path
 }
 
 /// Lists what is no directory or file although calls need it to be one.

@@ -141,7 +141,8 @@ fn put_behind(document: &mut DocumentMut, after: isize, comments: &str) {
     match next.and_then(|next| table_at(document, next)) {
         Some(table) => {
             let own = table.decor().prefix().and_then(RawString::as_str).unwrap_or_default();
-            let both = format!("{comments}{own}");
+            let gap = if own.starts_with(['\n', '\r']) { "" } else { "\n" };
+            let both = format!("{comments}{gap}{own}");
             table.decor_mut().set_prefix(both);
         }
         None => {

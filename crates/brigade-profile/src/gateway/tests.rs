@@ -240,7 +240,7 @@ fn comments_that_are_not_of_an_agent_outlive_it() {
     }
     let house = "# house rules\n\n";
     let (a, b) = ("# of a\n[[agent]]\nname = \"a\"\n", "[[agent]]\nname = \"b\"\n");
-    check(&format!("{house}{a}\n{b}"), "a", &format!("{house}\n{b}"));
+    check(&format!("{house}{a}\n{b}"), "a", &format!("{house}{b}"));
     check(&format!("{a}# note about a\n\n{b}"), "b", &format!("{a}# note about a\n"));
     check(&format!("{house}{a}[agent.limits]\nconcurrent = 2\n"), "a", "# house rules\n");
     let upstream = "[[upstream]]\nid = \"files\"\n";
