@@ -218,11 +218,15 @@ struct LaneChanged {
 fn describe(context: &Context<'_>, repository: &Repository, kept: &Kept<Lane>) -> Result<LaneRow, Failure> {
     let lane = &kept.record;
     let branch = format!("refs/heads/{}", lane.branch);
-    let (ahead, behind) = match repository.commit_of(&branch)? {
-        Some(_) => repository.apart(&branch, &base(repository, lane)?)?,
+    let tree = worktree(context, repository, &kept.id);
+    // What is checked out counts, which need not be the branch.
+    let head = tree.as_ref().ok().and_then(Option::as_ref).map(|tree| tree.commit_of("HEAD"));
+    let tip = head.transpose()?.flatten().or(repository.commit_of(&branch)?);
+    let (ahead, behind) = match tip {
+        Some(tip) => repository.apart(&tip, &base(repository, lane)?)?,
         None => (0, 0),
     };
-    let is_dirty = match worktree(context, repository, &kept.id) {
+    let is_dirty = match tree {
         Ok(Some(tree)) => tree.standing()?.is_dirty(),
         Ok(None) => false,
         // What cannot be looked at may hold work.
@@ -363,12 +367,15 @@ fn unmerged_work(
     {
         return Ok(Some("changes that are not committed"));
     }
-    Ok(match repository.commit_of(&format!("refs/heads/{}", lane.branch))? {
-        Some(tip) if !repository.is_in(&tip, &base(repository, lane)?)? => {
-            Some("commits that are not merged")
+    // Another branch, or none, may be checked out there.
+    let head = tree.map_or(Ok(None), |tree| tree.commit_of("HEAD"))?;
+    let tips = [repository.commit_of(&format!("refs/heads/{}", lane.branch))?, head];
+    for tip in tips.iter().flatten() {
+        if !repository.is_in(tip, &base(repository, lane)?)? {
+            return Ok(Some("commits that are not merged"));
         }
-        Some(_) | None => None,
-    })
+    }
+    Ok(None)
 }
 
 /// Refuses to take a lane away, which has this directory, under a call or a task that works there.

@@ -488,6 +488,7 @@ pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> 
         call_fingerprint: Some(plan.call_fingerprint().to_hex()).filter(|_| !plan.is_missing()),
         argv: plan.shown_argv(),
         bound_code: BoundCode { unbound, ..plan.code().clone() },
+        diagnosis: load::diagnosis_of(seams, plan.blockers()),
     })
 }
 

@@ -28,18 +28,6 @@ impl Server {
     pub fn has_additions(&self) -> bool {
         entry::has_additions(&self.value)
     }
-
-    /// Returns whether it starts a program with these words. A path before the name of the program does not count.
-    pub fn starts(&self, words: &[String]) -> bool {
-        let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-        let own = self.words();
-        match (own.split_first(), words.split_first()) {
-            (Some((program, arguments)), Some((other, others))) => {
-                name(program) == name(other) && arguments == others
-            }
-            _ => false,
-        }
-    }
 }
 
 /// Lists the servers of a file, in order.
@@ -89,15 +77,5 @@ mod tests {
         assert_eq!(read("codex", toml), [row("a", "x y", 2), row("b c", "", 3)]);
         assert_eq!(read("codex", "model = 'x'\n"), []);
         assert_eq!(read("gemini", "\n"), []);
-    }
-
-    #[test]
-    fn a_command_is_compared_without_its_directory() {
-        let text = r#"{"mcpServers": {"a": {"command": "/usr/bin/npx", "args": ["-y", "x"]}}}"#;
-        let servers = servers(client("cursor").unwrap(), text.as_bytes()).unwrap();
-        let starts =
-            |words: &[&str]| servers[0].starts(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert!(starts(&["npx", "-y", "x"]));
-        assert!(!starts(&["npx", "-y", "z"]) && !starts(&["npx"]) && !starts(&[]));
     }
 }

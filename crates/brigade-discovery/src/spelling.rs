@@ -653,8 +653,7 @@ pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
 /// Returns whether a text is a command line rather than a program whose path has a space.
 fn is_line(text: &str) -> bool {
     let text = text.trim();
-    let is_path =
-        text.starts_with(['/', '~', '.', '$', '{', '"', '\'']) || text[..text.len().min(3)].ends_with(":\\");
+    let is_path = text.starts_with(['/', '~', '.', '$', '{', '"', '\'']) || text.get(1..3) == Some(":\\");
     text.contains(char::is_whitespace) && !is_path
 }
 

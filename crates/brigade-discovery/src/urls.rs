@@ -156,8 +156,8 @@ pub(crate) fn has_secret_query(url: &str) -> bool {
 pub(crate) fn without_path(word: &str) -> Cow<'_, str> {
     // Most words are no URL, and a colon is found faster than more characters.
     let Some(at) = word.find(':').and_then(|_| word.find("://")) else { return word.into() };
-    let start =
-        word[..at].rfind(|c: char| !c.is_ascii_alphanumeric() && !"+.-".contains(c)).map_or(0, |end| end + 1);
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+    let start = word[..at].trim_end_matches(is_of_scheme).len();
     let scheme = &word[start..at];
     let before = &word[..at + 3];
     let Some(Url { host, rest: path, .. }) = split(&word[at + 3..]) else {

@@ -41,8 +41,13 @@ const DATA: &[&str] = &[
 ];
 
 /// The note in a receipt if the search did not cover every directory.
-const PART: &str =
-    "the workspace has too many directories to find every repository in it: some may be writable";
+const PART: &str = "the workspace has too many directories, repositories or links to find every repository in it: some may be writable";
+
+/// Lists the files and directories of a workspace that its `.git` and `.brigade` lead to, by links and by settings of
+/// git. Nothing that acts for an agent changes them.
+pub fn led_to(workspace: &Path) -> BTreeSet<PathBuf> {
+    Repositories::of_itself(workspace, None, State { entry: STATE, data: DATA }).closed
+}
 
 /// The directories of a run.
 pub(crate) struct RunFolders<'a> {

@@ -38,7 +38,7 @@ mod started;
 mod talk;
 
 pub use check::{Told, check};
-pub use confinement::{WorkFolder, confine_start};
+pub use confinement::{WorkFolder, confine_start, led_to};
 pub use dropped::{BrokenCheckpoint, DroppedFile};
 pub use environment::HostEnvironment;
 pub use execute::{Execution, Finished, KeptWay, Logs, Progress, Way, execute};

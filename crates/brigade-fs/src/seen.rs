@@ -18,6 +18,11 @@ impl Seen {
         Some(Seen { modified: metadata.modified().ok()?, len: metadata.len() })
     }
 
+    /// Returns whether the file had no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns whether the file was left alone this long, so that another change would show.
     pub fn is_settled(&self, age: Duration) -> bool {
         SystemTime::now().duration_since(self.modified).is_ok_and(|since| age <= since)

@@ -196,6 +196,10 @@ impl Gateway {
     /// Reads profiles.toml and gateway.toml again. The last good ones stay when one is broken.
     pub(crate) fn reload(&self) -> Result<(), brigade::Error> {
         let stamp = crate::watch::agents_stamp(&self.workspace);
+        // Who writes a file empties it first.
+        if stamp.iter().flatten().any(Seen::is_empty) && !crate::watch::is_settled(&stamp) {
+            return Ok(());
+        }
         let read = self.workspace.agents().read().map(Arc::new);
         let mut known = self.agents.write().unwrap_or_else(PoisonError::into_inner);
         known.at = known_at(&stamp);

@@ -97,6 +97,9 @@ pub enum NotCovered {
     /// Profiles or policy ask for a person each time.
     #[error("the gate of the tool is ask for this agent")]
     GateAsks,
+    /// Profiles or policy deny the tool.
+    #[error("the tool is denied to this agent")]
+    Denied,
     /// The tool is too risky for any rule.
     #[error("the risk of the tool is critical")]
     Critical,
@@ -168,6 +171,15 @@ impl RuleReport {
     pub fn of(rule: &AutoApprove, asked: &Asked<'_>) -> RuleReport {
         let mut missing = covers(rule, asked).err().unwrap_or_default();
         missing.retain(|missing| !missing.is_about_arguments());
+        RuleReport::lacking(rule, &missing)
+    }
+
+    /// Reports a rule about a tool that is denied to the agent, whatever the rule says.
+    pub fn denied(rule: &AutoApprove) -> RuleReport {
+        RuleReport::lacking(rule, &[NotCovered::Denied])
+    }
+
+    fn lacking(rule: &AutoApprove, missing: &[NotCovered]) -> RuleReport {
         let patterns = rule.arguments.iter().map(|(name, glob)| (name.clone(), glob.value.to_string()));
         RuleReport {
             name: rule.name.clone(),

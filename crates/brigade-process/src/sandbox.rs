@@ -54,6 +54,7 @@ mod repositories;
 #[cfg(target_os = "linux")]
 mod sealed;
 #[cfg(target_os = "linux")]
+mod settings;
 mod shown;
 #[cfg(target_os = "linux")]
 mod view;

@@ -136,7 +136,6 @@ pub(crate) fn trace_start(spec: &Spec, identity: &ProcessIdentity) {
     tracing::debug!(
         pid = identity.pid(),
         program = ?spec.program.path(),
-        directory = ?spec.directory,
         words = spec.argv.len(),
         variables = spec.environment.len(),
         is_sandboxed = spec.sandbox.is_some(),

@@ -159,7 +159,6 @@ fn planned(
     let plan = brigade_call::plan(facts).spelled(&seams.speller());
     tracing::debug!(
         tool = plan.tool_id(),
-        directory = %directory.display(),
         program = plan.binding().program.as_ref().map(|program| program.path.as_str()),
         files = plan.binding().files.len(),
         blockers = plan.blockers().len(),

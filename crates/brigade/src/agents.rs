@@ -13,7 +13,7 @@ use brigade_policy::{Asked, Failure, RuleReport, Standing};
 use brigade_profile::builtin::Approval;
 use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
 use brigade_profile::{
-    Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
+    Action, Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
     SessionProfiles, Token, control_tool,
 };
 use brigade_upkeep::{gather, load};
@@ -299,7 +299,10 @@ pub(crate) fn approval(
         for_person: None,
         approved_last_hour: &|rule| approved_last_hour(&view, room.now(), &rule.name),
     };
-    let rules = config.policy.auto_approve().iter().map(|rule| RuleReport::of(rule, &asked));
+    let rules = config.policy.auto_approve().iter().map(|rule| match sight.action() {
+        Action::Deny => RuleReport::denied(rule),
+        Action::Ask | Action::Judge | Action::Allow => RuleReport::of(rule, &asked),
+    });
     let mut rules: Vec<RuleReport> = rules.collect();
     let masks = masks(&room.env.environment, &config.policy);
     rules.iter_mut().flat_map(|rule| &mut rule.missing).for_each(|missing| masks.hide(missing));

@@ -433,6 +433,25 @@ fn a_lane_whose_directory_belongs_elsewhere_is_not_put_away() {
 }
 
 #[test]
+fn commits_that_no_branch_of_a_lane_has_are_work_in_it() {
+    let site = site();
+    let mut client = Client::of(&site, "local");
+    for checkout in [&["checkout", "--quiet", "--detach"][..], &["checkout", "--quiet", "-b", "other"]] {
+        let lane = done(&mut client, "lane.create", json!({"name": "Apart"}));
+        let path = lane["worktree_path"].as_str().unwrap();
+        let top = site.workspace.join(path).display().to_string();
+        site.workspace.git([&["-C", top.as_str()], checkout].concat());
+        site.workspace.write(format!("{path}/a.txt"), "apart\n");
+        site.workspace.git(["-C", &top, "commit", "--quiet", "--all", "--message=Apart"]);
+        let id = lane["lane_id"].clone();
+        assert_eq!(done(&mut client, "lane.get", json!({"lane_id": id}))["ahead"], 1);
+        let waits = client.call("lane.archive", json!({"lane_id": id}));
+        assert_stands(&waits, "pending", "approval_pending");
+        assert_eq!(site.workspace.read_text(format!("{path}/a.txt")), "apart\n");
+    }
+}
+
+#[test]
 fn lanes_are_worktrees_that_never_wait_for_each_other() {
     let site = site();
     let mut client = Client::of(&site, "local");

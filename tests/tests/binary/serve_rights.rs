@@ -110,6 +110,8 @@ fn what_a_profile_hides_is_unknown_from_the_next_request_on() {
     for turn in ["a", "b", "c"] {
         agents(&site, "profiles = [\"context.less\"]\n");
         assert!(!is_called(&mut client, turn), "hidden by gateway.toml");
+        let agent = site.json(["policy", "explain", "at-once", "--as", "local"]).expect(0)["agent"].clone();
+        assert_eq!(agent["rules"][0]["missing"], json!(["the tool is denied to this agent"]), "{agent:#}");
         site.workspace.write(".brigade/tools/profiles.toml", profile("id:other"));
         assert!(is_called(&mut client, turn), "shown by profiles.toml");
         site.workspace.write(".brigade/tools/profiles.toml", profile("id:at-*"));

@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use super::DEEPEST;
-use super::place::{Place, check_seen, failed, place, root};
+use super::place::{LedTo, Place, check_seen, failed, place, root};
 use crate::context::{Context, Failure, Output};
 use crate::named::Named;
 use crate::run::arguments;
@@ -343,7 +343,7 @@ pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, 
         FileKind::Directory => {
             let inside = folder.folder(name).map_err(error)?;
             let mut found = 0;
-            look_through(context, &inside, &place.shown, &mut found, 0)?;
+            look_through(context, &LedTo::of(context), &inside, &place.shown, &mut found, 0)?;
             context.check_cancelled()?;
             empty(context, &inside, &place.shown, 0)?;
             folder.remove_folder(name).map_err(error)?;
@@ -423,6 +423,7 @@ fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> 
 /// Refuses a directory that holds what stays closed, before anything of it is removed.
 fn look_through(
     context: &Context<'_>,
+    led_to: &LedTo,
     folder: &Folder,
     shown: &str,
     found: &mut usize,
@@ -437,12 +438,13 @@ fn look_through(
             ));
         }
         let path = beneath(folder, &name)?;
-        if !context.guards.allows(path.as_str(), PathUse::Change) {
+        if !context.guards.allows(path.as_str(), PathUse::Change) || led_to.holds(&path) {
             let problem = PathProblem::Protected;
             return Err(Failure::new(problem.code(), format!("`{path}`: {problem}")));
         }
         if kind == FileKind::Directory {
-            look_through(context, &deeper(folder, &path, shown, depth)?, shown, found, depth + 1)?;
+            let inside = deeper(folder, &path, shown, depth)?;
+            look_through(context, led_to, &inside, shown, found, depth + 1)?;
         }
     }
     Ok(())

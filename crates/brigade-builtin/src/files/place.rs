@@ -1,5 +1,7 @@
 //! Where a path of an argument leads.
 
+use std::path::{Path, PathBuf};
+
 use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
 use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, OpenFile, RelPath};
 use brigade_profile::builtin::{PathProblem, PathUse};
@@ -46,6 +48,22 @@ pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
     Failure::new(code, message)
 }
 
+/// What `.git` and `.brigade` lead to, which belongs to git or Brigade as they do.
+pub(super) struct LedTo(Vec<PathBuf>);
+
+impl LedTo {
+    pub(super) fn of(context: &Context<'_>) -> LedTo {
+        let root = context.files.root();
+        let inside = |path: PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
+        LedTo(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
+    }
+
+    /// Returns whether a path of the workspace is of it, or beneath.
+    pub(super) fn holds(&self, path: &RelPath) -> bool {
+        self.0.iter().any(|closed| path.as_path().starts_with(closed))
+    }
+}
+
 /// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
 pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
     let root = context.files.root().display().to_string();
@@ -64,7 +82,8 @@ pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Resul
         Some(name) => real.join(name).map_err(|_| PathProblem::Outside)?,
         None => real,
     };
-    if !context.guards.allows(path.as_str(), usage) {
+    let is_led_to = || usage == PathUse::Change && LedTo::of(context).holds(&path);
+    if !context.guards.allows(path.as_str(), usage) || is_led_to() {
         return Err(PathProblem::Protected.into());
     }
     let shown = if shown.is_empty() { ".".to_owned() } else { shown };

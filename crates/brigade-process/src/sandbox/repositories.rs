@@ -9,12 +9,14 @@
 //! All of them are found by looking, as things are before a run.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::regular::first_bytes;
 
 use super::kept::{Kept, named};
+use super::settings::{LONGEST_SETTINGS, Settings, value_of};
 
 /// The maximum number of searched directories.
 const MOST_FOLDERS: usize = 10_000;
@@ -23,10 +25,7 @@ const MOST_FOLDERS: usize = 10_000;
 const MOST_LINKS: usize = 40;
 
 /// The maximum number of closed paths.
-const MOST_PLACES: usize = 512;
-
-/// The largest settings file that is read.
-const LONGEST_SETTINGS: u64 = 1 << 20;
+const MOST_PLACES: usize = 2_048;
 
 /// Directories with very many others, in which nobody keeps a repository to work in.
 const PASSED_OVER: &[&str] =
@@ -34,9 +33,6 @@ const PASSED_OVER: &[&str] =
 
 /// The maximum number of entries of a directory that are searched for links.
 const MOST_ENTRIES: usize = 10_000;
-
-/// How deep settings may include others; git follows as many.
-const MOST_INCLUDES: usize = 10;
 
 /// Directories of git with very many entries, none of which it runs or takes settings from.
 const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
@@ -74,15 +70,35 @@ pub struct State<'a> {
     pub data: &'a [&'a str],
 }
 
+/// Which directories hold data with very many entries.
+#[derive(Clone, Copy)]
+enum Data<'a> {
+    /// All: git runs what is in a directory of hooks, and nothing below.
+    All,
+    /// Those of these names.
+    Named(&'a [&'a str]),
+    /// Those of git's own directories. A submodule may have such a name, too.
+    OfGit,
+}
+
+impl Data<'_> {
+    fn is(self, folder: &Path, name: &OsStr) -> bool {
+        let is_one_of = |names: &[&str]| name.to_str().is_some_and(|name| names.contains(&name));
+        match self {
+            Data::All => true,
+            Data::Named(names) => is_one_of(names),
+            Data::OfGit => is_one_of(DATA_OF_GIT) && folder.join("HEAD").symlink_metadata().is_ok(),
+        }
+    }
+}
+
 impl Repositories {
     /// Looks for repositories, directories of hooks and other workspaces below a workspace; `home` is where git's own
     /// settings are.
     pub fn of(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
+        let mut found = Repositories::of_itself(workspace, home, state);
         let State { entry: state, data } = state;
-        let mut found = Repositories::default();
         let settings = Settings::of(home);
-        found.hooks(workspace, workspace, &settings);
-        found.links(workspace, &workspace.join(state), data);
         let mut seen = BTreeSet::new();
         for repository in listed(workspace) {
             found.repository(workspace, &repository, &settings, &mut seen);
@@ -104,7 +120,7 @@ impl Repositories {
                     found.repository(workspace, &folder, &settings, &mut seen);
                 } else if name == state && folder != workspace {
                     found.close_entry(workspace, &folder, state);
-                    found.links(workspace, &entry.path(), data);
+                    found.links(workspace, &entry.path(), Data::Named(data));
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
                     && !name.to_str().is_some_and(|name| PASSED_OVER.contains(&name))
                 {
@@ -116,15 +132,23 @@ impl Repositories {
                 // Its work is to be written; what git runs is not.
                 for name in ["config", "hooks"] {
                     found.close(workspace, &folder.join(name));
-                    found.links(workspace, &folder.join(name), &[]);
                 }
+                found.hooks_of(workspace, &folder, &folder, &settings);
             } else if is_bare {
                 found.close(workspace, &folder);
-                found.links(workspace, &folder, DATA_OF_GIT);
+                found.hooks_of(workspace, &folder, &folder, &settings);
                 continue;
             }
             folders.extend(below);
         }
+        found
+    }
+
+    /// Looks only at the workspace's own repository and state: what their links and settings lead to.
+    pub fn of_itself(workspace: &Path, home: Option<&Path>, state: State<'_>) -> Repositories {
+        let mut found = Repositories::default();
+        found.hooks(workspace, workspace, &Settings::of(home));
+        found.links(workspace, &workspace.join(state.entry), Data::Named(state.data));
         found
     }
 
@@ -161,18 +185,23 @@ impl Repositories {
     fn hooks(&mut self, workspace: &Path, repository: &Path, settings: &Settings<'_>) {
         let git = repository.join(".git");
         let folder = named(&git, b"gitdir:").map_or(git, |target| repository.join(target));
-        let shared = named(&folder.join("commondir"), b"").map(|shared| folder.join(shared));
-        let mut files = vec![folder.join("config"), folder.join("config.worktree")];
+        self.hooks_of(workspace, repository, &folder, settings);
+    }
+
+    /// Does so for a directory of git. Paths of hooks are relative to `base`.
+    fn hooks_of(&mut self, workspace: &Path, base: &Path, git: &Path, settings: &Settings<'_>) {
+        let shared = named(&git.join("commondir"), b"").map(|shared| git.join(shared));
+        let mut files = vec![git.join("config"), git.join("config.worktree")];
         files.extend(shared.iter().map(|shared| shared.join("config")));
-        for folder in [&folder].into_iter().chain(&shared) {
-            self.links(workspace, folder, DATA_OF_GIT);
+        for folder in [git].into_iter().chain(shared.as_deref()) {
+            self.links(workspace, folder, Data::OfGit);
         }
         let read = settings.with(files);
         for file in &read.included {
-            self.close(workspace, file);
+            self.close_led_to(workspace, file);
         }
         for path in read.hooks {
-            let mut folder = repository.join(path);
+            let mut folder = base.join(path);
             // Husky's own directory only leads to the one around it.
             if folder.file_name().is_some_and(|name| name == "_") {
                 folder.pop();
@@ -182,40 +211,57 @@ impl Repositories {
                 self.closed.insert(workspace.to_owned());
             }
             self.close(workspace, &folder);
-            self.links(workspace, &folder, &[]);
+            self.links(workspace, &folder, Data::All);
         }
     }
 
-    /// Closes what links in a directory lead to, at any depth; directories of these names are not searched.
-    fn links(&mut self, workspace: &Path, folder: &Path, passed_over: &[&str]) {
+    /// Closes what links in a directory lead to, at any depth, and in the directories that they lead to. Directories of
+    /// data are not searched.
+    fn links(&mut self, workspace: &Path, folder: &Path, data: Data<'_>) {
         let mut folders = VecDeque::from([folder.to_owned()]);
-        let mut looked = 0usize;
+        let mut seen = BTreeSet::new();
         while let Some(folder) = folders.pop_front() {
-            looked += 1;
+            // A link may lead back.
+            if !folder.canonicalize().is_ok_and(|real| seen.insert(real)) {
+                continue;
+            }
             let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
             for entry in entries.by_ref().take(MOST_ENTRIES) {
                 let Ok(kind) = entry.file_type() else { continue };
+                let is_searched = || !data.is(&folder, &entry.file_name());
                 if kind.is_symlink() {
-                    let target = entry.path().read_link().map(|link| folder.join(link));
-                    target.into_iter().for_each(|target| self.close_led_to(workspace, &target));
-                } else if kind.is_dir()
-                    && !entry.file_name().to_str().is_some_and(|name| passed_over.contains(&name))
-                {
+                    let Ok(target) = entry.path().read_link().map(|link| folder.join(link)) else { continue };
+                    let is_directory = target.is_dir();
+                    if matches!(data, Data::All) && is_directory {
+                        continue;
+                    }
+                    self.close_led_to(workspace, &target);
+                    if is_directory && is_searched() && !is_workspace(workspace, &target) {
+                        folders.push_back(target);
+                    }
+                } else if kind.is_dir() && is_searched() {
                     folders.push_back(entry.path());
                 }
             }
-            if entries.next().is_some() || MOST_FOLDERS < looked || MOST_PLACES < self.closed.len() {
+            if entries.next().is_some() || MOST_FOLDERS < seen.len() || MOST_PLACES < self.closed.len() {
                 self.extent = Extent::Part;
                 return;
             }
         }
     }
 
-    /// Closes what a link leads to. If that is the workspace itself, all of it.
+    /// Closes what a link or settings lead to. If that is the workspace itself, all of it. Of what is missing, the
+    /// directory that would hold it is closed, unless that is the workspace: nothing is put in its place, because git
+    /// would stumble over it.
     fn close_led_to(&mut self, workspace: &Path, target: &Path) {
-        match is_workspace(workspace, target) {
-            true => drop(self.closed.insert(workspace.to_owned())),
-            false => self.close(workspace, target),
+        if is_workspace(workspace, target) {
+            self.closed.insert(workspace.to_owned());
+        } else if target.symlink_metadata().is_ok() {
+            self.close(workspace, target);
+        } else {
+            let there = target.ancestors().skip(1).find(|above| above.is_dir());
+            let there = there.filter(|above| !is_workspace(workspace, above));
+            there.into_iter().for_each(|above| self.close(workspace, above));
         }
     }
 
@@ -307,7 +353,7 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
         if let Some((name, value)) = line.split_once('=')
             && name.trim() == "path"
         {
-            found.push(workspace.join(unquoted(value)));
+            found.push(workspace.join(value_of(value).0));
         }
     }
     let git = workspace.join(".git");
@@ -320,117 +366,6 @@ fn listed(workspace: &Path) -> Vec<PathBuf> {
     }
     found.retain(|folder| inside(workspace, folder).is_some_and(|inside| !inside.as_os_str().is_empty()));
     found
-}
-
-/// The files of settings that git reads for every repository.
-struct Settings<'a> {
-    home: Option<&'a Path>,
-    files: Vec<PathBuf>,
-}
-
-/// What settings say about other files.
-#[derive(Default)]
-struct Named {
-    /// The values of `core.hooksPath`, absolute or relative to the files of the repository.
-    hooks: Vec<PathBuf>,
-    /// The settings files that they include, whatever the condition is.
-    included: Vec<PathBuf>,
-}
-
-impl<'a> Settings<'a> {
-    fn of(home: Option<&'a Path>) -> Settings<'a> {
-        let own =
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-        Settings { home, files: [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect() }
-    }
-
-    /// Reads these files and those of a repository.
-    fn with(&self, files: Vec<PathBuf>) -> Named {
-        let mut read = Named::default();
-        for file in files.iter().chain(&self.files) {
-            self.read(file, MOST_INCLUDES, &mut read);
-        }
-        read
-    }
-
-    /// Reads a file and those that it includes.
-    fn read(&self, file: &Path, depth: usize, read: &mut Named) {
-        let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
-        for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
-            let path = match (value.strip_prefix("~/"), self.home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                (Some(_), None) => continue,
-                (None, _) => PathBuf::from(value),
-            };
-            match section {
-                Section::Core => read.hooks.push(path),
-                Section::Include => {
-                    let path = file.parent().map_or(path.clone(), |folder| folder.join(path));
-                    if 0 < depth && !read.included.contains(&path) {
-                        read.included.push(path.clone());
-                        self.read(&path, depth - 1, read);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A section of git's settings that names files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
-    /// `core`, with `hooksPath`.
-    Core,
-    /// `include` and `includeIf`, with `path`.
-    Include,
-}
-
-/// Lists the values of `core.hooksPath`, `include.path` and `includeIf.*.path` in a git settings file.
-fn paths_in(text: &str) -> Vec<(Section, String)> {
-    let mut section = None;
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let mut line = line.trim();
-        if let Some(rest) = line.strip_prefix('[') {
-            let Some((name, behind)) = rest.split_once(']') else { continue };
-            section = match name.trim().to_ascii_lowercase().as_str() {
-                "core" => Some(Section::Core),
-                "include" => Some(Section::Include),
-                name if name.starts_with("includeif") => Some(Section::Include),
-                _ => None,
-            };
-            line = behind.trim();
-        }
-        let Some((section, (name, value))) = section.zip(line.split_once('=')) else { continue };
-        let key = match section {
-            Section::Core => "hookspath",
-            Section::Include => "path",
-        };
-        if name.trim().eq_ignore_ascii_case(key) {
-            found.push((section, unquoted(value)));
-        }
-    }
-    found.retain(|(_, path)| !path.is_empty());
-    found
-}
-
-/// Removes quotes and comments from a value.
-fn unquoted(value: &str) -> String {
-    let mut text = String::new();
-    let (mut quoted, mut escaped) = (false, false);
-    for c in value.trim().chars() {
-        match c {
-            c if escaped => {
-                text.push(c);
-                escaped = false;
-            }
-            '\\' => escaped = true,
-            '"' => quoted = !quoted,
-            '#' | ';' if !quoted => break,
-            c => text.push(c),
-        }
-    }
-    text.trim_end().to_owned()
 }
 
 impl Kept {
@@ -532,25 +467,42 @@ mod tests {
                 symlink(target, link).unwrap();
             }
         };
-        check(linked(".state/tools/rules", "../../deep/rules"), &["deep/rules"], &["deep"]);
+        check(linked(".state/tools/rules", "../../deep/rules"), &["deep"], &[]);
         check(linked(".state/work", "../deep/er"), &["deep/er"], &["deep"]);
         check(linked(".state/tools/data/one", "../../../deep/er"), &[], &[]);
         check(linked(".state/data", "../deep/er"), &["deep/er"], &["deep"]);
         check(linked("deep/.state/x/y", "../../er"), &["deep/.state", "deep/er"], &["deep"]);
         check(linked(".git/hooks", "../deep/er"), &["deep/er"], &["deep"]);
-        check(linked(".git/hooks/pre-commit", "../../deep/er/run"), &["deep/er/run"], &["deep", "deep/er"]);
-        check(linked(".git/config", "../settings"), &["settings"], &[]);
+        check(linked(".git/hooks/pre-commit", "../../deep/er/run"), &["deep/er"], &["deep"]);
+        let settings = |workspace: &Path| {
+            write("settings", "")(workspace);
+            linked(".git/config", "../settings")(workspace);
+        };
+        check(settings, &["settings"], &[]);
         check(linked(".git/modules/one/hooks", "../../../deep"), &["deep"], &[]);
         check(linked("deep/.git/hooks", "../er"), &["deep/.git", "deep/er"], &["deep"]);
         check(linked(".git/info", "/somewhere/else"), &[], &[]);
         check(linked(".git/info", "info"), &[".git"], &[]);
-        check(linked(".git/objects/one", "../../deep"), &[], &[]);
+        let chain = |workspace: &Path| {
+            linked(".git/hooks", "../deep")(workspace);
+            fs::create_dir(workspace.join("src")).unwrap();
+            fs::write(workspace.join("src/run"), "x").unwrap();
+            linked("deep/pre-commit", "../src/run")(workspace);
+        };
+        check(chain, &["deep", "src/run"], &["src"]);
+        check(linked(".git/hooks/pre-commit", "../../gone"), &[], &[]);
+        let of_git = |workspace: &Path| {
+            write(".git/HEAD", "ref: refs/heads/main")(workspace);
+            linked(".git/objects/one", "../../deep")(workspace);
+            linked(".git/modules/logs/hooks", "../../../deep/er")(workspace);
+        };
+        check(of_git, &["deep/er"], &["deep"]);
         check(linked(".git/hooks", ".."), &[""], &[]);
         let hooks = |workspace: &Path| {
             write(".git/config", "[core]\n\thooksPath = hooks\n")(workspace);
             linked("hooks/pre-commit", "../deep/run")(workspace);
         };
-        check(hooks, &["hooks", "deep/run"], &["deep"]);
+        check(hooks, &["hooks", "deep"], &[]);
     }
 
     #[test]
@@ -571,6 +523,12 @@ mod tests {
         let at_home = "[core]\nhooksPath = ~/workspace/deep\n";
         check(both("[include]\npath = ~/.own\n", "../.own", at_home), &["deep"], &[]);
         check(both("[other]\npath = ../settings\n", "settings", hooks), &[], &[]);
+        let quoted = "[includeIf \"gitdir:/a[6]/\"] path = ../settings\n";
+        check(both(quoted, "settings", hooks), &["settings", "deep/er"], &["deep"]);
+        check(both("[include]\npath = ../set\\\ntings\n", "settings", ""), &["settings"], &[]);
+        let marked = "\u{feff}[core]\nx = a\\\n[other]\nhooksPath = \"deep/\\\ner\"\n";
+        check(both(include, "settings", marked), &["settings", "deep/er"], &["deep"]);
+        check(both("[include]\npath = ../gone\n", "settings", ""), &[], &[]);
     }
 
     #[test]

@@ -135,7 +135,11 @@ fn remembered_states(
             || ours.flat_map(|entry| &entry.origins).any(|origin| origin.harness == label)
     };
     for entry in found.entries.iter().filter(|entry| entry.registered_as.as_deref() != Some(NAME)) {
-        let tool_id = if entry.command.is_empty() { None } else { started_with(catalog, &entry.command) };
+        let tool_id = if entry.command.is_empty() {
+            None
+        } else {
+            started_with(catalog, clients.fs.root(), &entry.command)
+        };
         for origin in &entry.origins {
             let (harness, scope) = (origin.harness.as_str(), origin.scope.as_str());
             let state = |problem| state(harness, scope, &origin.path, origin.line, problem);
@@ -242,7 +246,7 @@ fn of_entry(
     let mut states: Vec<ClientState> =
         problem.into_iter().map(|problem| state(shown.clone(), own_line, problem)).collect();
     for server in found.iter().filter(|server| server.name != NAME) {
-        if let Some(tool_id) = started_by(catalog, server) {
+        if let Some(tool_id) = started_with(catalog, clients.fs.root(), &server.words()) {
             let problem = ClientProblem::Bypass { server: server.name.clone(), tool_id, found_at: None };
             states.push(state(shown.clone(), Some(server.at.line), problem));
         }
@@ -267,17 +271,15 @@ fn outdated(clients: &Clients<'_>, server: &Server) -> Option<ClientProblem> {
     target.filter(|target| Path::new(target) != root).map(|_| ClientProblem::OtherTarget)
 }
 
-/// Returns the tool of the catalog whose server starts with these words, of which some may be masked.
-fn started_with(catalog: &Catalog, words: &[String]) -> Option<String> {
-    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+/// Returns the tool of the catalog whose server starts with these words, of which some may be masked. A path before the
+/// name of the program does not count, nor how a file of the workspace is spelled.
+fn started_with(catalog: &Catalog, root: &Path, words: &[String]) -> Option<String> {
+    let words = plain_words(words, root);
     let starts = |command: &str| {
         Argv::parse(command).is_ok_and(|argv| {
-            let pairs = || words.iter().zip(argv.words()).enumerate();
-            words.len() == argv.words().len()
-                && pairs().all(|(index, (shown, word))| match index {
-                    0 => name(shown) == name(word),
-                    _ => shown == word || shown.contains(MARK),
-                })
+            let own = plain_words(argv.words(), root);
+            words.len() == own.len()
+                && words.iter().zip(&own).all(|(shown, word)| shown == word || shown.contains(MARK))
         })
     };
     let mut tools = catalog.tools().iter().filter(|tool| tool.enabled && tool.family == Some(Family::Mcp));
@@ -285,10 +287,30 @@ fn started_with(catalog: &Catalog, words: &[String]) -> Option<String> {
     Some(tool.id.as_str().to_owned())
 }
 
-/// Returns the tool of the catalog whose server an entry starts.
-fn started_by(catalog: &Catalog, server: &Server) -> Option<String> {
-    let mut tools = catalog.tools().iter().filter(|tool| tool.enabled && tool.family == Some(Family::Mcp));
-    let starts = |command: &str| Argv::parse(command).is_ok_and(|argv| server.starts(argv.words()));
-    let tool = tools.find(|tool| tool.command.as_deref().is_some_and(starts))?;
-    Some(tool.id.as_str().to_owned())
+/// Returns the name of a program, and behind it its arguments with paths in the workspace as they are written there.
+fn plain_words(words: &[String], root: &Path) -> Vec<String> {
+    let plain = |word: &String| {
+        let path = Path::new(word);
+        let inside = path.strip_prefix(root).or_else(|_| path.strip_prefix("./"));
+        inside.map_or_else(|_| word.clone(), |inside| inside.display().to_string())
+    };
+    let program = words.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
+    program.into_iter().chain(words.iter().skip(1).map(plain)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spelling_of_a_file_of_the_workspace_does_not_count() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let plain = |text: &str| plain_words(&words(text), Path::new("/work/one")).join(" ");
+        for same in
+            ["python3 bin/up.py -v", "/usr/bin/python3 ./bin/up.py -v", "python3 /work/one/bin/up.py -v"]
+        {
+            assert_eq!(plain(same), "python3 bin/up.py -v", "{same}");
+        }
+        assert_eq!(plain("python3 /work/other/bin/up.py"), "python3 /work/other/bin/up.py");
+    }
 }

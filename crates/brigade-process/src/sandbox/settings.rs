@@ -1,0 +1,161 @@
+//! The settings files of git: which other files and hooks they name.
+
+use std::path::{Path, PathBuf};
+
+use crate::regular::first_bytes;
+
+/// How deep settings may include others; git follows as many.
+const MOST_INCLUDES: usize = 10;
+
+/// The largest settings file that is read.
+pub(super) const LONGEST_SETTINGS: u64 = 1 << 20;
+
+/// The files of settings that git reads for every repository.
+pub(super) struct Settings<'a> {
+    home: Option<&'a Path>,
+    files: Vec<PathBuf>,
+}
+
+/// What settings say about other files.
+#[derive(Default)]
+pub(super) struct Named {
+    /// The values of `core.hooksPath`, absolute or relative to the files of the repository.
+    pub(super) hooks: Vec<PathBuf>,
+    /// The settings files that they include, whatever the condition is.
+    pub(super) included: Vec<PathBuf>,
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn of(home: Option<&'a Path>) -> Settings<'a> {
+        let own =
+            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+        Settings { home, files: [PathBuf::from("/etc/gitconfig")].into_iter().chain(own).collect() }
+    }
+
+    /// Reads these files and those of a repository.
+    pub(super) fn with(&self, files: Vec<PathBuf>) -> Named {
+        let mut read = Named::default();
+        for file in files.iter().chain(&self.files) {
+            self.read(file, MOST_INCLUDES, &mut read);
+        }
+        read
+    }
+
+    /// Reads a file and those that it includes.
+    fn read(&self, file: &Path, depth: usize, read: &mut Named) {
+        let text = first_bytes(file, LONGEST_SETTINGS).unwrap_or_default();
+        for (section, value) in paths_in(&String::from_utf8_lossy(&text)) {
+            let path = match (value.strip_prefix("~/"), self.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                (Some(_), None) => continue,
+                (None, _) => PathBuf::from(value),
+            };
+            match section {
+                Section::Core => read.hooks.push(path),
+                Section::Include => {
+                    let path = file.parent().map_or(path.clone(), |folder| folder.join(path));
+                    if 0 < depth && !read.included.contains(&path) {
+                        read.included.push(path.clone());
+                        self.read(&path, depth - 1, read);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A section of git's settings that names files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    /// `core`, with `hooksPath`.
+    Core,
+    /// `include` and `includeIf`, with `path`.
+    Include,
+}
+
+/// Lists the values of `core.hooksPath`, `include.path` and `includeIf.*.path` in a git settings file.
+fn paths_in(text: &str) -> Vec<(Section, String)> {
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let mut rest = text.as_str();
+    let mut section = None;
+    let mut found = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            break;
+        }
+        if let Some(header) = rest.strip_prefix('[') {
+            let (name, behind) = header_of(header);
+            section = match name.as_str() {
+                "core" => Some(Section::Core),
+                "include" => Some(Section::Include),
+                name if name.starts_with("includeif") => Some(Section::Include),
+                _ => None,
+            };
+            rest = behind;
+            continue;
+        }
+        let end = rest.find(['=', '\n', '#', ';']).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let Some(value) = behind.strip_prefix('=') else {
+            // A comment, or a name without a value.
+            rest = behind.find('\n').map_or("", |end| &behind[end..]);
+            continue;
+        };
+        let (value, behind) = value_of(value);
+        rest = behind;
+        let key = match section {
+            Some(Section::Core) => "hookspath",
+            Some(Section::Include) => "path",
+            None => continue,
+        };
+        if name.trim().eq_ignore_ascii_case(key) && !value.is_empty() {
+            found.extend(section.map(|section| (section, value)));
+        }
+    }
+    found
+}
+
+/// Reads the header of a section behind its `[`: the name in lower case, and what follows. A name in quotes may hold
+/// `]`.
+fn header_of(text: &str) -> (String, &str) {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return (text[..at].trim().to_ascii_lowercase(), &text[at + 1..]),
+            '\n' => return (String::new(), &text[at..]),
+            _ => {}
+        }
+    }
+    (String::new(), "")
+}
+
+/// Reads a value: without quotes and comments, with escapes undone and continued lines joined. Also returns what
+/// follows.
+pub(super) fn value_of(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut quoted = false;
+    let mut chars = text.char_indices();
+    let end = loop {
+        match chars.next() {
+            Some((_, '\\')) => match chars.next() {
+                Some((_, '\n')) => {}
+                Some((_, 't')) => value.push('\t'),
+                Some((_, 'n')) => value.push('\n'),
+                Some((_, c)) => value.push(c),
+                None => break text.len(),
+            },
+            Some((_, '"')) => quoted = !quoted,
+            Some((at, '\n')) => break at,
+            Some((at, '#' | ';')) if !quoted => {
+                break text[at..].find('\n').map_or(text.len(), |end| at + end);
+            }
+            Some((_, c)) => value.push(c),
+            None => break text.len(),
+        }
+    };
+    (value.trim().to_owned(), &text[end..])
+}
