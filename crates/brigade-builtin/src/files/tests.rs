@@ -19,6 +19,8 @@ use brigade_store::Stores;
 use crate::context::{Context, Failure, Output, Touched};
 use crate::run::run;
 
+mod led_to;
+
 struct Work {
     folder: tempfile::TempDir,
     fs: DiskFs,
@@ -689,25 +691,4 @@ fn a_directory_that_is_to_go_is_bound_with_what_is_in_it() {
     assert!(
         things(r#"{"path": "d"}"#).is_empty() && things(r#"{"path": "none", "recursive": true}"#).is_empty()
     );
-}
-
-#[test]
-fn what_git_and_brigade_lead_to_is_not_changed() {
-    let work = Work::new();
-    work.put("conf/policy.toml", b"x");
-    work.put("hooks/pre-commit", b"x");
-    work.put("hk/pre-push", b"x");
-    work.put("free/file", b"x");
-    work.put(".brigade/tools/x", b"");
-    work.put(".git/config", b"[core]\nhooksPath = hk\n");
-    symlink("../../conf/policy.toml", work.at(".brigade/tools/policy.toml")).unwrap();
-    symlink("../hooks", work.at(".git/hooks")).unwrap();
-    for path in ["conf/policy.toml", "hooks/pre-commit", "hooks/new", "hk/pre-push"] {
-        work.refused("fs.write", &format!(r#"{{"path": "{path}", "content": "y"}}"#), "protected_path");
-        work.refused("fs.delete", &format!(r#"{{"path": "{path}"}}"#), "protected_path");
-    }
-    work.refused("fs.delete", r#"{"path": "conf", "recursive": true}"#, "protected_path");
-    work.ok("fs.read", r#"{"path": "conf/policy.toml"}"#);
-    work.ok("fs.write", r#"{"path": "conf/other.toml", "content": "y"}"#);
-    work.ok("fs.write", r#"{"path": "free/file", "content": "y"}"#);
 }
