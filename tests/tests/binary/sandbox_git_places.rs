@@ -127,10 +127,12 @@ fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
     let site = confined(|workspace| {
         repository(&workspace.join(".git"));
         fs::remove_dir_all(workspace.join(".git/hooks")).unwrap();
-        for folder in ["githooks", "scripts", "pins", "kitchen", "own", ".git/info"] {
+        for folder in ["githooks", "scripts", "pins", "kitchen", "own", "holder", ".git/info"] {
             fs::create_dir(workspace.join(folder)).unwrap();
         }
-        fs::write(workspace.join("scripts/other"), "x").unwrap();
+        for file in ["attributes", "push", "other"] {
+            fs::write(workspace.join("scripts").join(file), "x").unwrap();
+        }
         fs::write(workspace.join("settings"), "[core]\n\thooksPath = own\n").unwrap();
         fs::write(workspace.join(".git/config"), "[include]\n\tpath = ../settings\n").unwrap();
         fs::write(workspace.join("agents.toml"), "list = \"full\"\n").unwrap();
@@ -140,6 +142,9 @@ fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
             (".brigade/tools/gateway.toml", "../../agents.toml"),
             (".brigade/tools/pins", "../../pins"),
             (".brigade/kitchen", "../kitchen"),
+            // There is no such file, so the directory that would hold it is closed.
+            (".git/info/exclude", "../../holder/exclude"),
+            ("githooks/pre-commit", "../holder/pre-commit"),
             ("own/pre-push", "../scripts/push"),
         ] {
             symlink(target, workspace.join(link)).unwrap();
@@ -157,6 +162,7 @@ fn what_links_in_git_and_in_the_state_lead_to_is_closed() {
         "rm agents.toml",
         "echo x > pins/new",
         "echo x > kitchen/new",
+        "echo x > holder/exclude",
     ] {
         site.tries(what, "failed");
     }
