@@ -73,9 +73,7 @@ impl Calls {
         let (planned, missing) = gather::plan_request(seams, &config, tool, args::args(seams, args))?;
         let report = plan_report(seams, &config, &planned)?;
         match missing {
-            None => {
-                Ok(PlanReport { diagnosis: load::diagnosis_of(seams, planned.plan.blockers()), ..report })
-            }
+            None => Ok(report),
             Some(error) => {
                 let error = invalid_policy(&config).unwrap_or_else(|| error.into());
                 Err(error.refusing(seams, Refusal::Plan(Box::new(report))))
@@ -490,7 +488,6 @@ pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> 
         call_fingerprint: Some(plan.call_fingerprint().to_hex()).filter(|_| !plan.is_missing()),
         argv: plan.shown_argv(),
         bound_code: BoundCode { unbound, ..plan.code().clone() },
-        diagnosis: None,
     })
 }
 

@@ -10,7 +10,7 @@ use brigade_facts::{
     CATALOG, Config, Host, RUNTIMES, masks, read_catalog, read_policy, read_runtimes, read_user_catalog,
     unreadable,
 };
-use brigade_policy::{Blocker, Diagnosis, ErrorLine, Failure, Fault, PolicyState};
+use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
 use brigade_profile::{builtin, is_taken};
 use brigade_redact::Redactor;
 
@@ -70,26 +70,18 @@ fn runtimes_from(seams: &Seams, host: Host<'_>) -> Result<Runtimes, Failure> {
 
 /// Returns the code and help of the first error, and the places of all. Absent without errors.
 pub fn diagnosis(seams: &Seams, errors: &[ErrorLine]) -> Option<Diagnosis> {
-    of_faults(seams, errors.iter().map(|error| error.fault().clone()).collect())
-}
-
-/// Returns the same of the reasons against a call, in the order of their files and lines.
-pub fn diagnosis_of(seams: &Seams, blockers: &[Blocker]) -> Option<Diagnosis> {
-    let mut faults: Vec<Fault> = blockers.iter().map(Fault::from).collect();
-    Fault::sort(&mut faults);
-    of_faults(seams, faults)
-}
-
-fn of_faults(seams: &Seams, faults: Vec<Fault>) -> Option<Diagnosis> {
-    let first = faults.first()?;
-    let (code, help) = (first.code.clone().into_owned(), first.help.clone());
+    let first = errors.first()?.fault();
     let sources = seams.sources();
-    let label = |mut fault: Fault| {
+    let label = |error: &ErrorLine| {
+        let mut fault = error.fault().clone();
         sources.look_up(&mut fault);
         fault.label()
     };
-    let help = help.map(|help| seams.spelled(help).to_string());
-    Some(Diagnosis { code, labels: faults.into_iter().filter_map(label).collect(), help })
+    Some(Diagnosis {
+        code: first.code.clone().into_owned(),
+        labels: errors.iter().filter_map(label).collect(),
+        help: first.help.clone().map(|help| seams.spelled(help).to_string()),
+    })
 }
 
 /// Reads the policy. An unreadable policy blocks everything.

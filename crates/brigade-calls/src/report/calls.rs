@@ -3,7 +3,7 @@
 use brigade_call::{BoundCode, CALLS, Call, PlanSummary, Preview, RUNS, Receipt};
 use brigade_core::json::sorted;
 use brigade_core::{Exit, NextStep};
-use brigade_policy::{BlockerDetail, Diagnosis, PolicyDecision};
+use brigade_policy::{BlockerDetail, PolicyDecision};
 use brigade_projection::ProjectionSummary;
 use brigade_upkeep::Seams;
 use serde::{Deserialize, Serialize};
@@ -57,9 +57,6 @@ pub struct PlanReport {
     pub argv: Vec<String>,
     /// Which files an approval binds and by what, and what it does not bind.
     pub bound_code: BoundCode,
-    /// Where and why the call may not run, and what to do.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Report for PlanReport {
