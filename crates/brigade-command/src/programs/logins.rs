@@ -75,7 +75,7 @@ pub(super) const LOGINS: &[Row] = &[
             commands("c"),
             operands(1).behind(&["logon"]),
             // `net use z: \\server\share PASSWORD`, `net user bob PASSWORD /add`
-            operands(0).but(&["*:", "/*", "\\*"]).behind(&["use \\\\*", "use * \\\\*", "user *"]),
+            operands(0).but(&["*:", "/*", "\\*"]).behind(&["use", "user *"]),
         ]),
     other(&["lftp"]).valued("cdepsu", &[]).hooks(&[READS_FILE]).passwords(&[
         user("u", ','),

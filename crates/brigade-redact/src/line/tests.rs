@@ -300,7 +300,6 @@ fn passwords_are_found_in_parts_of_words_operands_and_behind_subcommands() {
         "iwconfig wlan0 key off mode a1",
         r"net use z: \\h\s1 /user:bob",
         "net use z: /delete",
-        "Net use per month: 5GB",
         "net user bob /delete",
         "net ads join -U bob",
         "snowsql -a x1 -u bob -D a=b1 -q x1",
