@@ -200,13 +200,11 @@ impl Gateway {
         if stamp.iter().flatten().any(Seen::is_empty) && !crate::watch::is_settled(&stamp) {
             return Ok(());
         }
-        let read = self.workspace.agents().read().map(Arc::new);
-        let mut known = self.agents.write().unwrap_or_else(PoisonError::into_inner);
-        known.at = known_at(&stamp);
-        let agents = read?;
+        let known = || self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        let read = self.workspace.agents().read();
+        let agents = Arc::new(read.inspect_err(|_| known().at = known_at(&stamp))?);
         self.upstreams.configure(&agents.gateway);
-        known.agents = agents;
-        drop(known);
+        *known() = ReadAgents::after(&stamp, agents);
         self.forget_views();
         self.reloaded.notify_one();
         Ok(())

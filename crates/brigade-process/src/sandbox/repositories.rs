@@ -37,6 +37,9 @@ const MOST_ENTRIES: usize = 10_000;
 /// Directories of git with very many entries, none of which it runs or takes settings from.
 const DATA_OF_GIT: &[&str] = &["lfs", "logs", "objects"];
 
+/// Directories of git that hold what it runs and takes settings from.
+const PARTS_OF_GIT: &[&str] = &["hooks", "info", "modules", "worktrees"];
+
 /// What a repository without files to work on consists of, besides its settings and hooks.
 const BARE: &[&str] = &["HEAD", "objects", "refs"];
 
@@ -194,7 +197,13 @@ impl Repositories {
         let mut files = vec![git.join("config"), git.join("config.worktree")];
         files.extend(shared.iter().map(|shared| shared.join("config")));
         for folder in [git].into_iter().chain(shared.as_deref()) {
-            self.links(workspace, folder, Data::OfGit);
+            // In a workspace without files to work on, the rest of the directory is to be written.
+            if folder == workspace {
+                let parts = PARTS_OF_GIT.iter().map(|part| folder.join(part));
+                parts.for_each(|part| self.links(workspace, &part, Data::OfGit));
+            } else {
+                self.links(workspace, folder, Data::OfGit);
+            }
         }
         let read = settings.with(files);
         for file in &read.included {
@@ -448,6 +457,23 @@ mod tests {
         };
         check(bare("deep/bare.git"), &["deep/bare.git"], &["deep"]);
         check(bare(""), &["config", "hooks"], &[]);
+        // Links among the files of its worktrees are nobody's but theirs.
+        let with_links = |workspace: &Path| {
+            bare("")(workspace);
+            fs::create_dir(workspace.join("src")).unwrap();
+            fs::write(workspace.join("src/run"), "x").unwrap();
+            symlink("../../src/run", workspace.join("deep/er/link")).unwrap();
+            symlink("../src/run", workspace.join("hooks/pre-push")).unwrap();
+        };
+        check(with_links, &["config", "hooks", "src/run"], &["src"]);
+        check(
+            |workspace| {
+                bare("")(workspace);
+                symlink("../HEAD", workspace.join("deep/link")).unwrap();
+            },
+            &["config", "hooks"],
+            &[],
+        );
         check(|workspace| fs::create_dir(workspace.join("deep/objects")).unwrap(), &[], &[]);
         check(
             |workspace| fs::create_dir_all(workspace.join("deep/er/.state/x/.git")).unwrap(),
