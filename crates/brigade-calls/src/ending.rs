@@ -4,10 +4,14 @@ use std::ops::ControlFlow;
 
 use brigade_call::CallStatus;
 use brigade_core::{CallId, RunId};
-use brigade_queue::{Calls as Which, QueueError, request_end, requested_ends, take_requested_end};
+use brigade_queue::{Calls as Which, QueueError};
 
 use crate::calls::Calls;
 use crate::error::Error;
+
+use requests::{request_end, requested_ends, take_requested_end};
+
+mod requests;
 
 impl Calls {
     /// Asks the process that runs a call of the caller to end it, and returns the run that is to end. `None` if the

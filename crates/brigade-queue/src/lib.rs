@@ -23,7 +23,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod ending;
 mod enqueue;
 mod error;
 mod find;
@@ -42,7 +41,6 @@ mod store;
 mod texts;
 
 pub use brigade_journal::{Damage, Mending};
-pub use ending::{request_end, requested_ends, take_requested_end};
 pub use enqueue::{Enqueued, MakeCall, OnDuplicate};
 pub use error::QueueError;
 pub use find::check_status;

@@ -17,19 +17,19 @@ const WHO: u64 = 4096;
 ///
 /// # Errors
 /// Fails on a disk error.
-pub fn request_end(fs: &dyn Fs, run: &RunId, who: &str) -> Result<(), FsError> {
+pub(super) fn request_end(fs: &dyn Fs, run: &RunId, who: &str) -> Result<(), FsError> {
     fs.create_dir_all(&folder())?;
     fs.write_atomic(&path(run), who.as_bytes(), FileMode::Private)
 }
 
 /// Lists the runs that are to end.
-pub fn requested_ends(fs: &dyn Fs) -> Vec<RunId> {
+pub(super) fn requested_ends(fs: &dyn Fs) -> Vec<RunId> {
     let entries = fs.list_dir(&folder()).unwrap_or_default().into_iter();
     entries.filter(|entry| entry.kind == FileKind::File).filter_map(|entry| entry.name.parse().ok()).collect()
 }
 
 /// Takes the request to end a run, and returns who asks. `None` if there is none, or another process took it.
-pub fn take_requested_end(fs: &dyn Fs, run: &RunId) -> Option<String> {
+pub(super) fn take_requested_end(fs: &dyn Fs, run: &RunId) -> Option<String> {
     let path = path(run);
     let who = fs.read(&path, WHO).ok()?;
     fs.remove(&path).ok()?;
