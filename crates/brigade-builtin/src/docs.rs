@@ -31,6 +31,7 @@ const PAGES: &[(&str, &str)] = &[
     ("gateway", include_str!("../../../docs/gateway.md")),
     ("issues", include_str!("../../../docs/issues.md")),
     ("kitchen", include_str!("../../../docs/kitchen.md")),
+    ("library", include_str!("../../../docs/library.md")),
     ("memory", include_str!("../../../docs/memory.md")),
     ("performance", include_str!("../../../docs/performance.md")),
     ("receipts", include_str!("../../../docs/receipts.md")),

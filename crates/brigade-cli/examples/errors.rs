@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "printing is all that this program does")]
 
+mod page;
+
 fn main() {
     println!(
         "# Errors\n\n\
@@ -16,33 +18,33 @@ fn main() {
          |     ^^^\n\
          help: what to do next\n\
          ```\n\n\
-         On a terminal, the same parts are drawn with colour. With `--json`, the document has `code`, `labels` (`file`, `line`, \
-         `column`, `length` and the name in `text`) and `help`.\n\n\
-         An error has one of the codes below, or the code of its only blocker. [Reasons](#reasons) lists the codes of blockers. The \
-         issues of `brigade tools doctor` have their own codes; [issues.md](issues.md) lists them. Built-in tools and the gateway \
-         answer agents with codes of this page.\n\n\
-         `cargo xtask docs` generates this page.\n\n\
-         | code | meaning |\n| --- | --- |"
+         With `--json`, the document has `code`, `help` and `labels` (`file`, `line`, `column`, `length`, the name in \
+         `text`).\n\n\
+         An error has one of the codes below, or the code of its only blocker ([reasons](#reasons)). Built-in tools and the\n\
+         gateway answer agents with the same codes. Issues of `brigade tools doctor` have [their own](issues.md).\n\n\
+         `cargo xtask docs` generates this page.\n"
     );
     for code in brigade::codes::ALL {
-        println!("| `{}` | {} |", code.as_str(), code.meaning());
+        print_code(code.as_str(), code.meaning());
     }
     println!(
         "\n## Reasons\n\n\
-         A blocker is a reason why a call or another start is refused. In JSON, `blocker_details` has the `code` of each. Some \
-         blockers have a code of the table above, of an issue, or of a fault in a PRD.\n\n\
-         | code | meaning |\n| --- | --- |"
+         A blocker is a reason why a call or another start is refused. In JSON, `blocker_details` has the `code` of each. \
+         Some\nblockers have a code from above, from the issues, or of a fault in a PRD.\n"
     );
     for code in brigade::codes::reasons::ALL {
-        println!("| `{}` | {} |", code.as_str(), code.meaning());
+        print_code(code.as_str(), code.meaning());
     }
     println!(
         "\n## Registering\n\n\
-         `brigade tools register` says in `errors` why it wrote nothing, and in `notes` what it did not take over. Some rows \
-         have the code of an issue, or of a table above.\n\n\
-         | code | meaning |\n| --- | --- |"
+         `brigade tools register` says in `errors` why it wrote nothing, and in `notes` what it did not take over. Some \
+         codes are\nthose of issues, or from above.\n"
     );
     for code in brigade::codes::registering::ALL {
-        println!("| `{}` | {} |", code.as_str(), code.meaning());
+        print_code(code.as_str(), code.meaning());
     }
+}
+
+fn print_code(code: &str, meaning: &str) {
+    print!("{}", page::wrap(&format!("- `{code}`: {meaning}"), "  "));
 }

@@ -10,6 +10,8 @@ use brigade::core::{NextStep, Spell as _};
 use brigade::{Area, IssueType, Remedy};
 use brigade_cli::CommandLine;
 
+mod page;
+
 fn main() {
     print!("{}", page());
 }
@@ -17,9 +19,9 @@ fn main() {
 fn page() -> String {
     let mut page = String::from(
         "# Issues\n\n\
-         The issues that `brigade tools doctor` and `brigade tools list` report, and those that `brigade tools runtime …`, \
-         `describe --live`, `contracts --live`, `pins list`, `discover` and `sync` print. Each issue has one of these codes in `issue_type` or \
-         `code`. Its `fix` or `hint` is the command to run; words in capitals below stand for names.\n\n\
+         The issues that `brigade tools doctor`, `list`, `runtime …`, `describe --live`, `contracts --live`, `pins list`,\n\
+         `discover` and `sync` report. The code is in `issue_type` or `code`, the command to run in `fix` or `hint`. Words in\n\
+         capitals below are names. Where no fix is given, edit the file at the line of the issue.\n\n\
          `cargo xtask docs` generates this page.\n",
     );
     let mut area: Option<Area> = None;
@@ -28,9 +30,11 @@ fn page() -> String {
             area = Some(kind.area());
             page.push_str(&format!("\n## {}\n", heading(kind.area().as_str())));
         }
-        page.push_str(&format!("\n### `{}`\n\n", kind.code()));
-        page.push_str(&format!("{}: {}. {}\n\n", kind.severity().as_str(), kind.title(), kind.explanation()));
-        page.push_str(&format!("Fix: {}\n", fix(kind.fix())));
+        let mut text = format!("{}: {}. {}", kind.severity().as_str(), kind.title(), kind.explanation());
+        if let Some(fix) = fix(kind.fix()) {
+            text.push_str(&format!(" Fix: {fix}."));
+        }
+        page.push_str(&format!("\n### `{}`\n\n{}", kind.code(), page::wrap(&text, "")));
     }
     page
 }
@@ -41,10 +45,10 @@ fn heading(area: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Formats a command as code, and a sentence as text.
-fn fix(remedy: Remedy) -> String {
+/// Formats the command to run as code. Returns `None` where the file has to be edited.
+fn fix(remedy: Remedy) -> Option<String> {
     let step = match remedy {
-        Remedy::Edit => return "edit the file at the line of the issue.".to_owned(),
+        Remedy::Edit => return None,
         Remedy::ReadFile => NextStep::ReadFile("FILE".to_owned()),
         Remedy::File(step) => step("FILE".to_owned()),
         Remedy::Tool(step) => step("TOOL".to_owned()),
@@ -57,7 +61,7 @@ fn fix(remedy: Remedy) -> String {
         Remedy::Checkpoint(step) => step(id("CHECKPOINT")),
         Remedy::Step(step) => step,
     };
-    format!("`{}`", CommandLine::default().spell(&step, None))
+    Some(format!("`{}`", CommandLine::default().spell(&step, None)))
 }
 
 fn id<Id: FromStr<Err: std::fmt::Debug>>(word: &str) -> Id {

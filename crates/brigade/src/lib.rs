@@ -1,4 +1,47 @@
-#![doc = include_str!("../README.md")]
+//! Governed tool calls for coding agents: catalog, plan, approval, run, receipt.
+//!
+//! ```rust
+//! use brigade::{Env, Error, Request, Workspace};
+//!
+//! fn greet(directory: &std::path::Path) -> Result<String, Error> {
+//!     let workspace = Workspace::open(directory, Env::of_process())?;
+//!     let queued = workspace.calls().queue(Request::new("greet").arg("name", "world"))?;
+//!     let id = queued.call.id.as_str();
+//!     workspace.calls().approve(id)?;
+//!     let run = workspace.calls().run(id)?;
+//!     Ok(run.receipt.stdout_summary)
+//! }
+//! ```
+//!
+//! A `Workspace` is a directory with a catalog of tools. An operation reads its facts once, decides, acts, and returns
+//! a report, or an error with all reasons. A report is a JSON document with a schema id.
+//!
+//! A call runs only after approval, and exactly as approved. Arguments, contract, program, script, policy decision and
+//! caller are compared right before the run.
+//!
+//! A workspace has a handle for each subject:
+//!
+//! | handles | subject |
+//! | --- | --- |
+//! | `calls`, `runs`, `checkpoints`, `pins` | calls from plan to receipt, questions of running scripts, pinned MCP tools |
+//! | `catalog`, `registry`, `packs`, `runtimes` | tools, tools of other agent programs, tool packs, local runtimes |
+//! | `policy`, `projections`, `parity` | what may run, the files written for agent programs, how those differ |
+//! | `agents`, `agent_calls`, `clients` | agents of the gateway, their calls, the programs that are connected |
+//! | `work`, `inbox`, `doctor`, `state`, `sources` | what waits for a person, problems, the stored files, lines for messages |
+//! | `kitchen` | several workers on a list of tasks |
+//! | `memories`, `pull_requests` | what built-in tools stored; only with the feature `builtin` |
+//!
+//! Both features are on by default:
+//!
+//! * `mcp` calls tools of MCP servers. Without it, `tokio` is not built and such calls are refused.
+//! * `builtin` has the functions of the built-in tools, and brings SQLite. Without it, their calls fail with
+//!   `not_available_here`.
+//!
+//! The crate does not read arguments, does not print, and installs no signal handler; a host sets clock, variables,
+//! files and store through `Env`.
+//!
+//! The page `docs/library.md` has a longer example, and says which crates are public API.
+
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -41,6 +84,11 @@ mod scripts;
 mod state;
 mod work;
 mod workspace;
+
+/// Compiles the example of the library page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+mod library_page {}
 
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {

@@ -13,7 +13,7 @@ use crate::repository::Tree;
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license"];
 
 /// The keys that a publishable crate must have.
-const PUBLISHED: &[&str] = &["readme", "keywords", "categories"];
+const PUBLISHED: &[&str] = &["keywords", "categories"];
 
 /// The only crate with its own lints, and the lint that must be among them.
 const OWN_LINTS: (&str, &str) = ("brigade-process", "undocumented_unsafe_blocks");
@@ -318,7 +318,6 @@ files = { package = "brigade-fs", path = "crates/brigade-fs" }
 serde = "1"
 "#;
     const HEAD: &str = r#"description = "x"
-readme = "README.md"
 keywords = []
 categories = []
 version.workspace = true
@@ -359,13 +358,13 @@ license.workspace = true
     #[test]
     fn an_arrow_that_points_up_is_found_at_its_line() {
         let rest = format!("[dependencies]\nbrigade-fs.workspace = true\n{LINTS}");
-        check("brigade-core", HEAD, &rest, &[(12, "may not depend")]);
+        check("brigade-core", HEAD, &rest, &[(11, "may not depend")]);
     }
 
     #[test]
     fn an_arrow_under_another_name_or_for_one_platform_is_found() {
         let rest = format!("[target.'cfg(unix)'.dependencies]\nfiles.workspace = true\n{LINTS}");
-        check("brigade-core", HEAD, &rest, &[(12, "`brigade-core` may not depend on `brigade-fs`")]);
+        check("brigade-core", HEAD, &rest, &[(11, "`brigade-core` may not depend on `brigade-fs`")]);
     }
 
     #[test]
@@ -394,7 +393,7 @@ license.workspace = true
             read(&tree).findings()
         };
         let message = "the feature `schemas` must enable `brigade-fs/schemas`";
-        assert_eq!(found(""), [Finding::new("crates/x/Cargo.toml", 14, message.to_owned())]);
+        assert_eq!(found(""), [Finding::new("crates/x/Cargo.toml", 13, message.to_owned())]);
         assert_eq!(found("\"brigade-fs/schemas\""), []);
         assert_eq!(found("\"brigade-fs?/schemas\""), []);
     }
@@ -405,7 +404,7 @@ license.workspace = true
             "brigade-core",
             HEAD,
             &format!("[dependencies]\nserde = \"1\"\n{LINTS}"),
-            &[(12, "must come from")],
+            &[(11, "must come from")],
         );
     }
 
@@ -417,8 +416,8 @@ license.workspace = true
 
     #[test]
     fn a_publishable_crate_describes_itself() {
-        let bare = HEAD.replace("readme = \"README.md\"\nkeywords = []\n", "");
-        check("brigade-core", &bare, LINTS, &[(1, "has no readme"), (1, "has no keywords")]);
+        let bare = HEAD.replace("keywords = []\n", "");
+        check("brigade-core", &bare, LINTS, &[(1, "has no keywords")]);
         check("brigade-core", &format!("publish = false\n{bare}"), LINTS, &[]);
     }
 
@@ -449,7 +448,7 @@ license.workspace = true
             ("tests/binary/main.rs", "use serde::Serialize;\n"),
         ]);
         let message = "no source file of `brigade-catalog` names `serde`: remove it";
-        assert_eq!(read(&tree).unused(&tree), [Finding::new("crates/x/Cargo.toml", 13, message)]);
+        assert_eq!(read(&tree).unused(&tree), [Finding::new("crates/x/Cargo.toml", 12, message)]);
         let subject = format!("{subject}[[test]]\npath = \"../../tests/binary/main.rs\"\n");
         let tree = Tree::of(&[
             ("Cargo.toml", ROOT),
@@ -463,7 +462,7 @@ license.workspace = true
     #[test]
     fn packages_of_others_are_listed_once() {
         let manifests = manifests("brigade-core", HEAD, LINTS);
-        assert_eq!(manifests.third_party(), BTreeMap::from([("serde", ("crates/fs/Cargo.toml", 12))]));
+        assert_eq!(manifests.third_party(), BTreeMap::from([("serde", ("crates/fs/Cargo.toml", 11))]));
     }
 
     #[test]
