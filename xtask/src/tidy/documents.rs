@@ -1,11 +1,18 @@
-//! Checks documents: links must have a target, and the architecture page must name everything.
+//! Checks documents: links must have a target, the architecture page must name everything, and lines must fit.
 
 use super::manifests::Manifests;
+use super::width::WIDEST;
 use super::{Finding, line_of};
 use crate::repository::Tree;
 
 /// The page that explains each crate and each package.
 const ARCHITECTURE: &str = "docs/architecture.md";
+
+/// The changelog, and the maximum number of characters of one of its bullets.
+const CHANGELOG: (&str, usize) = ("CHANGELOG.md", 160);
+
+/// Pages whose lines are not wrapped yet.
+const NOT_WRAPPED: &[&str] = &["docs/security.md"];
 
 /// Lists every violation of the rules for documents.
 pub fn findings(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
@@ -15,6 +22,41 @@ pub fn findings(tree: &Tree, manifests: &Manifests) -> Vec<Finding> {
             if let Some(problem) = problem(tree, path, target) {
                 found.push(Finding::new(path, line_of(text, offset), problem));
             }
+        }
+        if (path.starts_with("docs/") || !path.contains('/')) && !NOT_WRAPPED.contains(&path) {
+            let message = format!("the line has more than {WIDEST} columns");
+            found.extend(too_wide(text).map(|line| Finding::new(path, line, message.clone())));
+        }
+        let (changelog, longest) = CHANGELOG;
+        if path == changelog {
+            let message = format!("the bullet has more than {longest} characters");
+            let too_long = bullets(text).into_iter().filter(|(_, length)| longest < *length);
+            found.extend(too_long.map(|(line, _)| Finding::new(path, line, message.clone())));
+        }
+    }
+    found
+}
+
+/// Lists the lines, from 1, that are too wide. Tables and code may have any width.
+fn too_wide(text: &str) -> impl Iterator<Item = usize> + use<'_> {
+    let mut is_code = false;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        is_code ^= line.trim_start().starts_with("```");
+        (!is_code && !line.starts_with('|') && WIDEST < line.chars().count()).then_some(index + 1)
+    })
+}
+
+/// Returns the line and the length of each bullet.
+fn bullets(text: &str) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in text.lines().enumerate() {
+        let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+        is_open = item.is_some() || is_open && line.starts_with(' ');
+        match (item, found.last_mut()) {
+            (Some(item), _) => found.push((index + 1, item.chars().count())),
+            (None, Some((_, length))) if is_open => *length += 1 + line.trim().chars().count(),
+            _ => {}
         }
     }
     found
@@ -178,6 +220,20 @@ mod tests {
         check("![a](b/c.png)\n\n[b]: gone.md", &[(1, "c.png"), (3, "gone.md")]);
         check("[a](../../x.md)", &[(1, "out of the repository")]);
         check("[a](b/c.md#three)", &[(1, "no such heading")]);
+    }
+
+    #[test]
+    fn only_prose_is_too_wide() {
+        let wide = "x ".repeat(61);
+        check(&format!("{wide}\n| {wide} |\n```\n{wide}\n```\n- {wide}\n"), &[(1, "120"), (6, "120")]);
+    }
+
+    #[test]
+    fn bullets_of_the_changelog_are_short() {
+        let text = format!("# A\n\n- {}\n  {}\n\nB\n\n- c\n", "x".repeat(100), "y".repeat(60));
+        assert_eq!(bullets(&text), [(3, 161), (8, 1)]);
+        let found = findings(&Tree::of(&[("CHANGELOG.md", &text)]), &Manifests::default());
+        assert_eq!(found.iter().filter(|finding| finding.path == "CHANGELOG.md").count(), 1, "{found:#?}");
     }
 
     #[test]
