@@ -9,8 +9,8 @@ use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
 use brigade_process::{
-    CancelToken, Captured, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec,
-    Stream, run, shared_git, without_links,
+    CancelToken, Captured, Control, Exit, Input, OpenedRepository, Outcome, PrivateFolder, Program, RunError,
+    Sink, Spec, Stream, run, shared_git, without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -338,6 +338,7 @@ fn start<'e>(
     let root = if lane.is_some() { without_links(&root).unwrap_or(root) } else { root };
     let repository = lane.and_then(|_| shared_git(&root));
     let repository = repository.filter(|shared| shared_git(execution.fs.root()).as_ref() == Some(shared));
+    let opened = decision.sandbox.grants.git_write.then(|| OpenedRepository::open(&root));
     let folders = RunFolders {
         workspace: &root,
         repository: repository.as_deref(),
@@ -346,6 +347,7 @@ fn start<'e>(
         home: execution.environment.get("HOME").map(Path::new),
         work: None,
         closed: &[],
+        opened: opened.as_ref(),
     };
     let closed = closed(execution.fs, &Opening::of(execution.call, program), execution.directory)?;
     let is_closed = closed.is_some();
@@ -405,6 +407,11 @@ fn start<'e>(
     let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
     let observed = observed(execution.watch, observation, redactor);
     let left = temporary.remove();
+    let not_kept = opened.and_then(Result::ok).map(OpenedRepository::close).unwrap_or_default();
+    let problem = match not_kept.is_empty() {
+        true => problem,
+        false => Some(problem.into_iter().chain(not_kept).collect::<Vec<_>>().join("; ")),
+    };
     Ok(Started { outcome, spoken, acted: None, sandbox: Some(sandbox), observed, left, problem })
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::closed::{ALWAYS_CLOSED, always_closed};
 use crate::ruling::{Judge, Keep, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
-    READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
+    Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
+    PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -399,7 +399,8 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     };
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);
     let observe = tool.observe.as_ref().or(general.observe.as_ref());
-    let reads = tool.reads.as_ref().or(general.reads.as_ref()).map_or_else(Reads::default, |reads| reads.value);
+    let reads =
+        tool.reads.as_ref().or(general.reads.as_ref()).map_or_else(Reads::default, |reads| reads.value);
     let git = tool.git.as_ref().map_or_else(GitAccess::default, |git| git.value);
     let (closed_paths, write_paths) = match workspace_write {
         true => both(|rules| &rules.write_paths).into_iter().partition(|path| always_closed(path).is_some()),
@@ -515,7 +516,9 @@ impl Judge<'_> {
                 format!("only a private temporary directory, because effect `{WRITE_EFFECT}` is not stated");
             self.allow(Topic::Write, "nothing", reason, None);
         }
-        if let Some(git) = tool.and_then(|rules| rules.git.as_ref()).filter(|git| git.value == GitAccess::Write) {
+        if let Some(git) =
+            tool.and_then(|rules| rules.git.as_ref()).filter(|git| git.value == GitAccess::Write)
+        {
             let reason = if grants.git_write {
                 "git = \"write\" opens it, except for what git executes or takes settings from".to_owned()
             } else if sandbox.reads == Reads::Closed {

@@ -96,16 +96,16 @@ pub use decision::{
 };
 pub use document::Located;
 pub use effects::{
-    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, effect_of,
-    risk_of,
+    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT,
+    effect_of, risk_of,
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
 pub use failure::{Failure, NotDone};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
-    GitAccess, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,
-    SandboxRules, ShellUse, Standing,
+    GitAccess, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule,
+    SandboxMode, SandboxRules, ShellUse, Standing,
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code};
