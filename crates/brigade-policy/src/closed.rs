@@ -48,10 +48,13 @@ pub struct RefusedWrite<'a> {
 pub fn refused_write(refused: RefusedWrite<'_>) -> String {
     let RefusedWrite { path, tool, writable } = refused;
     let parts = plain_parts(path);
-    let table = format!("[sandbox.tool.{tool}]");
+    // Tools of Brigade have a dot in their names, and effects that no entry changes.
+    let is_own = tool.contains('.');
+    let table = if is_own { format!("[sandbox.tool.\"{tool}\"]") } else { format!("[sandbox.tool.{tool}]") };
     let is_inside = !path.starts_with('/');
     match always_closed(path) {
         Some(".git") if is_inside && parts.first() == Some(&".git") => match writable.git {
+            false if is_own => "`.git` stays closed: the tool `git.commit` commits".to_owned(),
             false => format!(
                 "`.git` stays closed: the tool `git.commit` commits, and `git = \"write\"` in {table} opens it to a tool with \
                  the effect `{GIT_EFFECT}`"
@@ -60,7 +63,7 @@ pub fn refused_write(refused: RefusedWrite<'_>) -> String {
         },
         Some(name) => format!("`{name}` stays closed, and no key opens it"),
         None if is_inside && writable.workspace => {
-            "git or Brigade executes it or takes settings from it, so no key opens it".to_owned()
+            "what git or Brigade executes or takes settings from stays closed".to_owned()
         }
         None if is_inside => format!("the effect `{WRITE_EFFECT}` of the tool opens the workspace"),
         None if writable.workspace => format!("`write_paths` in {table} opens it"),
@@ -106,9 +109,15 @@ mod tests {
         check("sub/.git/config", true, true, "`.git` stays closed, and no key opens it");
         check(".brigade/tools.toml", true, true, "`.brigade` stays closed, and no key opens it");
         check("out.txt", false, true, "the effect `local-write` of the tool opens the workspace");
-        let hooks = "git or Brigade executes it or takes settings from it, so no key opens it";
+        let hooks = "what git or Brigade executes or takes settings from stays closed";
         check(".husky/pre-commit", true, false, hooks);
         check("/home/ada/.cache/x", true, false, "`write_paths` in [sandbox.tool.ship] opens it");
+        let of_command = RefusedWrite {
+            path: ".git/x",
+            tool: "cmd.run",
+            writable: Writable { workspace: true, git: false },
+        };
+        assert_eq!(refused_write(of_command), "`.git` stays closed: the tool `git.commit` commits");
         let both = "`write_paths` in [sandbox.tool.ship], and the effect `local-write` of the tool, open it";
         check("/home/ada/.cache/x", false, false, both);
     }
