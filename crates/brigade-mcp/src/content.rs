@@ -202,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn only_the_answer_of_a_call_is_for_its_caller() {
+        let log = "{\"id\":1,\"result\":{\"tools\":[{\"description\":\"new words\"}]}}\nnew words\n\
+                   {\"id\":2,\"method\":\"roots/list\"}\n{\"id\":2,\"result\":{\"content\":[]}}\n";
+        let lines = |request| answer_lines(log, request);
+        assert_eq!(lines(Some(&McpRequestId::Number(2))), "{\"id\":2,\"result\":{\"content\":[]}}\n");
+        assert_eq!((lines(Some(&McpRequestId::Number(7))), lines(None)), (String::new(), String::new()));
+    }
+
+    #[test]
     fn every_kind_of_content_is_described_and_none_is_printed() {
         let answer = answer(
             r#"{"content": [

@@ -1,6 +1,6 @@
 //! The decision on one call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Seconds;
 use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
@@ -127,7 +127,8 @@ impl SandboxRequest {
         let mut closed: Vec<String> = always.chain(grants.closed_paths.iter().cloned()).collect();
         closed.retain(|path| !grants.git_write || path != GIT);
         closed.extend(grants.git_write.then(|| GIT_CLOSED.to_owned()));
-        closed.dedup();
+        let mut seen = BTreeSet::new();
+        closed.retain(|path| seen.insert(path.clone()));
         let is_off = self.mode == SandboxMode::Off;
         Access {
             read,
