@@ -1,8 +1,9 @@
 //! Decides which runs to observe, and remembers observed runs.
 //!
 //! Observing costs a few microseconds per opened file. By default, a call is observed after each change of what its
-//! approval binds, until a run did not fail. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run, and each
-//! tool to its last observed run. The file is a cache: if it is missing or invalid, runs are observed.
+//! approval binds, until a run does not fail. `.brigade/tools/observed.json` maps the fingerprint of the binding to the
+//! observed run, and each tool to its last observed run. The file is a cache: if it is missing or invalid, runs are
+//! observed.
 
 use std::collections::BTreeMap;
 

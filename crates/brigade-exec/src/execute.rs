@@ -289,7 +289,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     }
 }
 
-/// Returns whether what the sandbox refused may be why a run did not do what it was for. Installations have their own words.
+/// Returns whether a run failed, so that a refused write may be the reason. Installations have their own words.
 fn has_failed(execution: &Execution<'_>, status: &RunStatus, outcome: Option<&Outcome>) -> bool {
     let command_failed = || execution.call.plan().runs_command() && exit_code(outcome) != Some(0);
     execution.call.call().kind() != CallKind::Install && (*status == RunStatus::Failed || command_failed())

@@ -56,8 +56,8 @@ pub fn refused_write(refused: RefusedWrite<'_>) -> String {
         Some(".git") if is_inside && parts.first() == Some(&".git") => match writable.git {
             false if is_own => "`.git` stays closed: the tool `git.commit` commits".to_owned(),
             false => format!(
-                "`.git` stays closed: the tool `git.commit` commits, and `git = \"write\"` in {table} opens it to a tool with \
-                 the effect `{GIT_EFFECT}`"
+                "`.git` stays closed: the tool `git.commit` commits, and `git = \"write\"` in {table} opens it to a \
+                 tool with the effect `{GIT_EFFECT}`"
             ),
             true => "what git executes or takes settings from stays closed".to_owned(),
         },
@@ -101,8 +101,8 @@ mod tests {
             let refused = RefusedWrite { path, tool: "ship", writable: Writable { workspace, git } };
             assert_eq!(refused_write(refused), expect, "{path}");
         };
-        let git = "`.git` stays closed: the tool `git.commit` commits, and `git = \"write\"` in [sandbox.tool.ship] opens it to \
-                   a tool with the effect `git-write`";
+        let git = "`.git` stays closed: the tool `git.commit` commits, and `git = \"write\"` in [sandbox.tool.ship] \
+                   opens it to a tool with the effect `git-write`";
         check(".git/index.lock", false, false, git);
         check(".git/index.lock", true, false, git);
         check(".git/hooks/pre-commit", true, true, "what git executes or takes settings from stays closed");

@@ -166,8 +166,8 @@ pub struct SandboxProfile {
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
     /// `write`, because without namespaces everything beside it is granted one by one.
     pub deny_write: Vec<PathBuf>,
-    /// A directory of the workspace that another one replaces for the run. Takes mount namespaces; without them it stays
-    /// as it is. The run makes no symbolic links.
+    /// A directory of the workspace that another one replaces for the run. Takes mount namespaces; without them it
+    /// stays as it is. The run makes no symbolic links.
     pub replaced: Option<Replaced>,
     /// What can be read in a closed workspace. If `read` or `write` opens all of it nevertheless, `closed-reads` is not
     /// enforced.

@@ -695,7 +695,8 @@ fn git_commits_where_the_repository_is_open() {
         let script = "
 import subprocess
 for words in (['add', '-A'], ['commit', '-qm', 'two'], ['checkout', '-qb', 'side'], ['tag', 'v1'],
-              ['commit', '-q', '--allow-empty', '-m', 'three'], ['pack-refs', '--all'], ['update-ref', '-d', 'refs/heads/main']):
+              ['commit', '-q', '--allow-empty', '-m', 'three'], ['pack-refs', '--all'],
+              ['update-ref', '-d', 'refs/heads/main']):
     subprocess.run(['git', *words], check=True)
 print(open('.git/HEAD').read())";
         assert_eq!(python_says(&ground, profile, script), "ref: refs/heads/side", "{writes}");

@@ -39,8 +39,8 @@ fn repository(site: &Site) {
     }
 }
 
-const REFUSED: &str = "the sandbox refused writing .git/index.lock: `.git` stays closed: the tool `git.commit` commits, and \
-                       `git = \"write\"` in [sandbox.tool.tool] opens it to a tool with the effect `git-write`";
+const REFUSED: &str = "the sandbox refused writing .git/index.lock: `.git` stays closed: the tool `git.commit` \
+                       commits, and `git = \"write\"` in [sandbox.tool.tool] opens it to a tool with the effect `git-write`";
 
 #[test]
 fn a_path_that_stays_closed_is_shown_as_closed() {

@@ -102,8 +102,8 @@ pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
     }
 }
 
-/// Replaces the first `length` bytes of `real`, an absolute path, by the path without links that the keeper finds there.
-/// Makes only plain system calls.
+/// Replaces the first `length` bytes of `real`, an absolute path, by the path without links that the keeper finds
+/// there. Makes only plain system calls.
 pub(super) fn without_links(real: &mut [u8], length: usize, way: &mut [u8]) -> Option<usize> {
     let path = terminated(way, &[&real[..length]])?;
     let file = rustix::fs::open(path, ways::HANDLE, Mode::empty()).ok()?;

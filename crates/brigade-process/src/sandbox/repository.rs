@@ -1,8 +1,8 @@
 //! The repository of a workspace, opened for one run without what git executes or takes settings from.
 //!
-//! git makes its lock files beside the files that it replaces, so a run that commits makes files directly in `.git`. There
-//! a file with the right name (`commondir`, `rebase-merge/git-rebase-todo`) has the next git start a program. So the run
-//! gets a private directory in the place of `.git`:
+//! git makes its lock files beside the files that it replaces, so a run that commits makes files directly in `.git`.
+//! There a file with the right name (`commondir`, `rebase-merge/git-rebase-todo`) has the next git start a program. So
+//! the run gets a private directory in the place of `.git`:
 //!
 //! | entry of `.git` | for the run |
 //! | --- | --- |
