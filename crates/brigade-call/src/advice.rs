@@ -308,8 +308,8 @@ impl Used {
             self.files.entry(input.path).or_default().executed |= input.executed;
         }
         for file in observed.written.iter().flatten() {
-            // A run may always write its own checkpoints.
-            if !file.path.starts_with(".brigade/") {
+            // A run may always write its own checkpoints, and the repository only with an effect of its own.
+            if !LEFT_OUT.iter().any(|folder| Path::new(&file.path).starts_with(folder)) {
                 self.effect(WRITE_EFFECT, &file.path, false);
             }
             self.written.insert(file.path.clone());

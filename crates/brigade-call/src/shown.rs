@@ -52,6 +52,21 @@ impl Receipt {
     }
 }
 
+impl Receipt {
+    /// Returns the receipt as the agent that asked for the call reads it: without what an MCP server says of its tools,
+    /// which only people review.
+    #[must_use]
+    pub fn for_agent(self) -> Receipt {
+        let is_mcp = self.mcp_server_id.is_some();
+        Receipt {
+            mcp_pin_changes: None,
+            // These are messages of the protocol.
+            stdout_summary: if is_mcp { String::new() } else { self.stdout_summary },
+            ..self
+        }
+    }
+}
+
 impl RuntimeStatus {
     /// Returns the status as reports show it.
     #[must_use]

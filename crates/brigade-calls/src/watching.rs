@@ -1,12 +1,13 @@
 //! Decides which runs to observe, and remembers observed runs.
 //!
-//! Observing costs a few microseconds per opened file. By default, a call is observed once after each change of what
-//! its approval binds. `.brigade/tools/observed.json` maps the fingerprint of the binding to the observed run, and each
-//! tool to its last observed run. The file is a cache: if it is missing or invalid, runs are observed.
+//! Observing costs a few microseconds per opened file. By default, a call is observed after each change of what its
+//! approval binds, until a run does not fail. `.brigade/tools/observed.json` maps the fingerprint of the binding to the
+//! observed run, and each tool to its last observed run. The file is a cache: if it is missing or invalid, runs are
+//! observed.
 
 use std::collections::BTreeMap;
 
-use brigade_call::{Binding, Plan, Receipt, RunObserved, ToolUse, VerifiedCall, binds};
+use brigade_call::{Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds};
 use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Json, RunId};
@@ -57,7 +58,12 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
         runs.clear();
     }
     let tool_id = &call.call().tool_id;
-    if call.decision().sandbox.observe == Observe::Changed {
+    // Of a run that failed, what the sandbox refused is told each time.
+    let has_failed = match call.plan().runs_command() {
+        true => receipt.exit_code != Some(0),
+        false => receipt.status == RunStatus::Failed,
+    };
+    if call.decision().sandbox.observe == Observe::Changed && !has_failed {
         known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
     }
     known.tools.insert(tool_id.clone(), run_id);

@@ -166,6 +166,7 @@ pub const KNOWN_EFFECTS: &[&str] = &[
     "local-read",
     "local-write",
     "local-delete",
+    "git-write",
     "session",
     "state-write",
     "memory-write",

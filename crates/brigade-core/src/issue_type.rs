@@ -387,6 +387,8 @@ issue_types! {
             "Calls of the tool are refused.", Remedy::Tool(NextStep::ExplainPolicy);
         PolicyApproval = "policy_approval", Warning, "An approval mode that the policy does not allow",
             "Calls of the tool are refused.", Remedy::Tool(NextStep::ExplainPolicy);
+        PolicyPathClosed = "policy_path_closed", Warning, "A key that opens nothing, because the place stays closed",
+            "`.brigade` and `.git` stay closed whatever `write_paths` says: a write there fails. Remove the path. To let a tool commit, give it the effect `git-write` and write `git = \"write\"` under `[sandbox.tool.ID]`, or use the tool `git.commit`.", Remedy::Edit;
         SandboxUnavailable = "sandbox_unavailable", Error, "The sandbox cannot be enforced here",
             "The policy requires a sandbox that this system cannot fully enforce.", Remedy::Step(NextStep::ShowPolicy);
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use brigade_call::{Race, SandboxUsed};
 use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_process::{
-    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, Opening, PrivateFolder, Repositories,
-    SandboxProfile, State, json_files_in, system_read_paths, without_links, without_links_below,
+    Enforcement, Extent, Kept, Limits, LocalSockets, Mode, Network, OpenedRepository, Opening, PrivateFolder,
+    Repositories, SandboxProfile, State, json_files_in, system_read_paths, without_links,
+    without_links_below,
 };
 
 use crate::closed::ClosedReads;
@@ -62,6 +63,8 @@ pub(crate) struct RunFolders<'a> {
     pub(crate) work: Option<WorkFolder<'a>>,
     /// Files of the workspace that stay closed to writing.
     pub(crate) closed: &'a [PathBuf],
+    /// The repository of the workspace for a run that may write to it, or why it stays closed.
+    pub(crate) opened: Option<&'a Result<OpenedRepository, String>>,
 }
 
 /// A directory of its own in which a program works.
@@ -84,6 +87,8 @@ pub(crate) struct Confinement {
     notes: Vec<String>,
     /// Bound files that can change during the run.
     loose: Vec<String>,
+    /// What of the repository is open.
+    opened: Vec<PathBuf>,
 }
 
 /// Returns the sandbox of a run; `None` if the policy requests none.
@@ -188,6 +193,20 @@ pub(crate) fn confine(
     }
     let may_write = |path: &&PathBuf| is_open || write.iter().any(|open| path.starts_with(open));
     deny_write.extend(folders.closed.iter().filter(may_write).cloned());
+    let opened = match folders.opened {
+        Some(Ok(opened)) if closed.is_none() => Some(opened),
+        Some(Err(why)) => {
+            notes.push(why.clone());
+            None
+        }
+        Some(Ok(_)) | None => {
+            let is_asked = grants.git_write;
+            notes.extend(is_asked.then(|| {
+                "`.git` is opened only for programs that end with the call, so it stays closed".to_owned()
+            }));
+            None
+        }
+    };
     let profile = SandboxProfile {
         workspace: Some(folders.workspace.to_owned()),
         hidden: hidden(folders.workspace),
@@ -195,6 +214,7 @@ pub(crate) fn confine(
         read,
         write,
         deny_write,
+        replaced: opened.map(OpenedRepository::replaced),
         closed,
         network: if grants.network { Network::Allowed } else { Network::Denied },
         local_sockets: if grants.local_sockets { LocalSockets::Allowed } else { LocalSockets::Denied },
@@ -204,7 +224,12 @@ pub(crate) fn confine(
     if repositories.extent == Extent::Part {
         notes.push(PART.to_owned());
     }
-    Some(Confinement { profile, notes, loose })
+    Some(Confinement {
+        profile,
+        notes,
+        loose,
+        opened: opened.map(OpenedRepository::writable).unwrap_or_default(),
+    })
 }
 
 /// Makes a private directory for temporary files, and the sandbox of a program that is no call.
@@ -225,6 +250,7 @@ pub fn confine_start(
         home,
         work: None,
         closed: &[],
+        opened: None,
     };
     let profile = confine(decision, &folders, None).map(|confinement| confinement.profile);
     Ok((temporary, profile))
@@ -273,7 +299,7 @@ pub(crate) fn used(
     enforcement: Option<&Enforcement>,
     workspace: &Path,
 ) -> SandboxUsed {
-    let Some(Confinement { profile, notes, loose }) = confinement else {
+    let Some(Confinement { profile, notes, loose, opened }) = confinement else {
         return SandboxUsed { mode: SandboxMode::Off.into(), ..SandboxUsed::default() };
     };
     // Several links may be one, and what is said of each is said once.
@@ -302,7 +328,7 @@ pub(crate) fn used(
             Mode::BestEffort => SandboxMode::BestEffort.into(),
         },
         read: paths(&[profile.installed.as_slice(), &profile.read].concat()),
-        write: paths(&profile.write),
+        write: paths(&[profile.write.as_slice(), opened].concat()),
         deny_write: paths(&profile.deny_write),
         network: Some(profile.network == Network::Allowed),
         local_sockets: Some(profile.local_sockets == LocalSockets::Allowed),

@@ -8,9 +8,10 @@ use brigade_call::{Binding, Checkpoint, Receipt, RunObserved, RunStatus, Sandbox
 use brigade_core::text::escape_terminal;
 use brigade_core::{Clock, RunId, Spell, Timestamp};
 use brigade_fs::{Fs, RelPath, WriteFile};
+use brigade_policy::CallKind;
 use brigade_process::{
-    CancelToken, Captured, Control, Exit, Input, Outcome, PrivateFolder, Program, RunError, Sink, Spec,
-    Stream, run, shared_git, without_links,
+    CancelToken, Captured, Control, Exit, Input, OpenedRepository, Outcome, PrivateFolder, Program, RunError,
+    Sink, Spec, Stream, run, shared_git, without_links,
 };
 use brigade_redact::{Redactor, SecretValue};
 
@@ -21,7 +22,7 @@ use crate::environment::{HostEnvironment, child_environment};
 use crate::folder::file_fingerprint;
 use crate::inside::{Acted, Inside, InsideLimits};
 use crate::kept::StartedFrom;
-use crate::observed::{Ran, Watch, denials, observed, other_bytes};
+use crate::observed::{Ran, Watch, denials, observed, other_bytes, refused_writes};
 use crate::output::{Channel, Output, Summary};
 use crate::peer::{KeptPeer, Peer, Spoken};
 use crate::program::OpenedProgram;
@@ -33,6 +34,9 @@ pub(crate) const MCP: &str = "mcp";
 /// What is said of a limit that the kernel does not apply.
 const UNCOUNTED: &str =
     "`processes` of [limits] had no effect: the kernel does not count the processes of root";
+
+/// How many refused writes are told.
+const MAX_REFUSED_WRITES: usize = 5;
 
 /// Everything that a run needs.
 pub struct Execution<'a> {
@@ -212,12 +216,29 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
     let is_of_root = outcome.is_some() && confinement::limits(execution.call.decision()).is_without_effect();
     warnings.extend(is_of_root.then(|| UNCOUNTED.to_owned()));
     // Names of dropped files come from the program and may have any content.
-    let failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
+    let mut failure = (!failures.is_empty()).then(|| redactor.redact_str(&failures.join("; ")));
     let status = match acted {
         Some(_) if failure.is_none() => RunStatus::Completed,
         Some(_) => RunStatus::Failed,
         None => status(execution, outcome.as_ref(), spoken, failure.as_deref(), &checkpoints),
     };
+    if let (Some(observed), Some(sandbox)) = (&observed, &sandbox)
+        && has_failed(execution, &status, outcome.as_ref())
+    {
+        let refused = refused_writes(observed, sandbox, &execution.call.call().tool_id);
+        if let (Some(first), RunStatus::Failed) = (refused.first(), &status) {
+            let why = failure.take().unwrap_or_else(|| match exit_code(outcome.as_ref()) {
+                Some(code) => format!("the program ended with exit code {code}"),
+                None => "the run failed".to_owned(),
+            });
+            let more = match refused.len() {
+                1 => String::new(),
+                count => format!(" (and {} more)", count - 1),
+            };
+            failure = Some(redactor.redact_str(&format!("{why}; {first}{more}")));
+        }
+        warnings.extend(refused.iter().take(MAX_REFUSED_WRITES).map(|said| redactor.redact_str(said)));
+    }
     if let Some(observed) = &observed {
         let Binding { files, program, .. } = execution.call.binding();
         let tool = &execution.call.call().tool_id;
@@ -266,6 +287,12 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         failure,
         warnings,
     }
+}
+
+/// Returns whether a run failed, so that a refused write may be the reason. Installations have their own words.
+fn has_failed(execution: &Execution<'_>, status: &RunStatus, outcome: Option<&Outcome>) -> bool {
+    let command_failed = || execution.call.plan().runs_command() && exit_code(outcome) != Some(0);
+    execution.call.call().kind() != CallKind::Install && (*status == RunStatus::Failed || command_failed())
 }
 
 /// Says why it is not known how a program ended.
@@ -338,6 +365,7 @@ fn start<'e>(
     let root = if lane.is_some() { without_links(&root).unwrap_or(root) } else { root };
     let repository = lane.and_then(|_| shared_git(&root));
     let repository = repository.filter(|shared| shared_git(execution.fs.root()).as_ref() == Some(shared));
+    let opened = decision.sandbox.grants.git_write.then(|| OpenedRepository::open(&root));
     let folders = RunFolders {
         workspace: &root,
         repository: repository.as_deref(),
@@ -346,6 +374,7 @@ fn start<'e>(
         home: execution.environment.get("HOME").map(Path::new),
         work: None,
         closed: &[],
+        opened: opened.as_ref(),
     };
     let closed = closed(execution.fs, &Opening::of(execution.call, program), execution.directory)?;
     let is_closed = closed.is_some();
@@ -405,6 +434,11 @@ fn start<'e>(
     let observation = outcome.as_ref().and_then(|outcome| outcome.observation.as_ref());
     let observed = observed(execution.watch, observation, redactor);
     let left = temporary.remove();
+    let not_kept = opened.and_then(Result::ok).map(OpenedRepository::close).unwrap_or_default();
+    let problem = match not_kept.is_empty() {
+        true => problem,
+        false => Some(problem.into_iter().chain(not_kept).collect::<Vec<_>>().join("; ")),
+    };
     Ok(Started { outcome, spoken, acted: None, sandbox: Some(sandbox), observed, left, problem })
 }
 

@@ -96,6 +96,7 @@ pub fn prepare(keep: &Keep<'_>, logs: Logs) -> Result<Prepared, String> {
         home: keep.environment.get("HOME").map(Path::new),
         work: None,
         closed: &[],
+        opened: None,
     };
     let path = keep.program.path();
     let opening = Opening {

@@ -51,7 +51,7 @@ pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::{
     BESIDE_DATABASE, Ran, Watch, database_folder, denials, is_beside_database, is_database, other_bytes,
-    put_safe,
+    put_safe, refused_writes,
 };
 pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};

@@ -10,6 +10,7 @@ use brigade_call::{
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Hint, NextStep, RunId, Spell};
 use brigade_fs::{Fs, Location, RelPath};
+use brigade_policy::{RefusedWrite, Writable, always_closed, refused_write};
 use brigade_process::{Attempt, Observation, Observed};
 use brigade_redact::Redactor;
 
@@ -287,6 +288,46 @@ pub fn denials(
     told
 }
 
+/// Says which writes the sandbox refused to a run of a tool, and what would allow them. A refused write may be what the
+/// run failed by.
+pub fn refused_writes(observed: &RunObserved, sandbox: &SandboxUsed, tool: &str) -> Vec<String> {
+    let (open, closed) =
+        (sandbox.write.as_deref().unwrap_or_default(), sandbox.deny_write.as_deref().unwrap_or_default());
+    let writable = Writable {
+        workspace: open.iter().any(|path| path == "."),
+        git: open.iter().any(|path| path == HISTORY),
+    };
+    let mut refused: Vec<&str> = observed
+        .denied
+        .iter()
+        .flatten()
+        .filter(|denied| denied.what == DeniedUse::Write)
+        .map(|denied| denied.path.as_str())
+        // The mode of the file may have refused it.
+        .filter(|path| depth(closed, path) >= depth(open, path))
+        .filter(|path| !path.split('/').any(|part| part == PYTHON_CACHE))
+        .collect();
+    refused.sort_by_key(|path| always_closed(path).is_none());
+    refused.dedup();
+    let said = refused.into_iter().map(|path| {
+        let why = refused_write(RefusedWrite { path, tool, writable });
+        format!("the sandbox refused writing {}: {why}", escape_terminal(path))
+    });
+    said.collect()
+}
+
+/// Where git keeps objects, which a run writes if the repository is open.
+const HISTORY: &str = ".git/objects";
+
+/// Returns how deep the deepest of some paths is that a path is in; 0 if it is in none. `.` is the workspace.
+fn depth(paths: &[String], path: &str) -> usize {
+    let around = paths.iter().filter(|around| match around.as_str() {
+        "." => !path.starts_with('/'),
+        around => Path::new(path).starts_with(around),
+    });
+    around.map(|around| 1 + Path::new(around).components().count()).max().unwrap_or(0)
+}
+
 fn leads_out(fs: &dyn Fs, link: &str) -> bool {
     matches!(fs.resolve(&fs.root().join(link).to_string_lossy(), None), Ok(Location::Outside(_)))
 }
@@ -368,6 +409,38 @@ mod tests {
             let shown = super::observed(&Watch::Observe, Some(&observation), &redactor).unwrap();
             assert!(!shown.complete && shown.unseen.is_some_and(|unseen| !unseen.is_empty()));
         }
+    }
+
+    #[test]
+    fn only_writes_that_the_sandbox_refused_are_told() {
+        let check = |write: &[&str], deny: &[&str], denied: &[(&str, DeniedUse)], expect: &[&str]| {
+            let texts = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect());
+            let sandbox =
+                SandboxUsed { write: texts(write), deny_write: texts(deny), ..SandboxUsed::default() };
+            let denied = denied.iter().map(|(path, what)| ObservedDenial {
+                path: (*path).to_owned(),
+                what: what.clone(),
+                ..ObservedDenial::default()
+            });
+            let observed = RunObserved { denied: Some(denied.collect()), ..RunObserved::default() };
+            let said = refused_writes(&observed, &sandbox, "ship");
+            let paths: Vec<&str> = said
+                .iter()
+                .map(|said| {
+                    said.strip_prefix("the sandbox refused writing ").unwrap().split(": ").next().unwrap()
+                })
+                .collect();
+            assert_eq!(paths, expect);
+        };
+        let write = |path| (path, DeniedUse::Write);
+        let own = &["/tmp/run"][..];
+        check(own, &[], &[write("out"), write(".git/index.lock")], &[".git/index.lock", "out"]);
+        check(own, &[], &[("out", DeniedUse::Read), write("/tmp/run/x"), write("/etc/x")], &["/etc/x"]);
+        check(own, &[], &[write("src/__pycache__/x.pyc")], &[]);
+        let (open, closed) = (&[".", "/tmp/run"][..], &[".brigade", ".git"][..]);
+        check(open, closed, &[write("read-only-by-mode"), write(".git/HEAD")], &[".git/HEAD"]);
+        let with_git = &[".", ".git/objects", ".git/refs"][..];
+        check(with_git, closed, &[write(".git/objects/ab"), write(".git/config")], &[".git/config"]);
     }
 
     #[test]

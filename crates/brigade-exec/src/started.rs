@@ -83,6 +83,7 @@ pub fn run_started(started: &Started<'_>, sink: &mut dyn Sink, control: &Control
         home: started.environment.get("HOME").map(Path::new),
         work: started.work,
         closed: started.closed,
+        opened: None,
     };
     let confinement = confinement::confine(decision, &folders, None);
     let mut spec = Spec::new(started.program.program().clone(), start.directory());

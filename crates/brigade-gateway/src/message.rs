@@ -85,6 +85,8 @@ impl Conversation {
 
     /// Checks one message.
     pub(crate) fn check(&self, bytes: &[u8]) -> Checked {
+        let lenient = lenient(bytes);
+        let bytes = lenient.as_deref().unwrap_or(bytes);
         let json = match Json::parse_bytes(bytes, Dialect::Strict) {
             Ok(json) => json,
             // Grammatical, and still no value: the client waits for an answer to its id.
@@ -182,6 +184,30 @@ impl Conversation {
         state.open.insert(key.clone());
         Checked::Message(message, Some(key))
     }
+}
+
+/// Members of `params` that some clients write as `null` when they have none.
+const NULL_FOR_NONE: [&str; 3] = ["_meta", "arguments", "cursor"];
+
+/// Returns a request or notification without what its client wrote for "none"; `None` if there is no such thing in it.
+pub(crate) fn lenient(bytes: &[u8]) -> Option<Vec<u8>> {
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    if !has(b"null") && !has(b"cursor") {
+        return None;
+    }
+    let Json::Object(mut message) = Json::parse_bytes(bytes, Dialect::Strict).ok()? else { return None };
+    message.get("method")?;
+    let mut is_changed = false;
+    if message.get("params").is_some_and(Json::is_null) {
+        message.remove("params");
+        is_changed = true;
+    } else if let Some(Json::Object(params)) = message.get_mut("params") {
+        let count = params.len();
+        params.retain(|name, value| !(value.is_null() && NULL_FOR_NONE.contains(&name.as_str())));
+        params.retain(|name, value| !(name == "cursor" && value.as_str() == Some("")));
+        is_changed = params.len() < count;
+    }
+    is_changed.then(|| Json::Object(message).to_compact().into_bytes())
 }
 
 fn is_handshake(message: &ClientJsonRpcMessage) -> bool {
@@ -350,6 +376,30 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(answer(&Conversation::shaken(), text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn what_clients_write_for_none_is_none() {
+        let check = |params: &str, expect: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#);
+            let expect = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{expect}}}"#);
+            let lenient = lenient(text.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap());
+            let parsed = |text: &str| Json::parse(text).unwrap();
+            assert_eq!(parsed(lenient.as_deref().unwrap_or(&text)), parsed(&expect));
+            assert_eq!(answer(&Conversation::shaken(), &text), "message 1", "{text}");
+        };
+        check(r#","params":null"#, "");
+        check(r#","params":{"cursor":null}"#, r#","params":{}"#);
+        check(r#","params":{"cursor":""}"#, r#","params":{}"#);
+        check(r#","params":{"_meta":null,"arguments":null}"#, r#","params":{}"#);
+        check(r#","params":{"cursor":"a","x":null}"#, r#","params":{"cursor":"a","x":null}"#);
+        check(
+            r#","params":{"arguments":{"a":null,"n":1.00}}"#,
+            r#","params":{"arguments":{"a":null,"n":1.00}}"#,
+        );
+        let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":7}}"#;
+        assert_eq!(answer(&Conversation::shaken(), wrong), "-32602 1");
+        assert_eq!(lenient(br#"{"jsonrpc":"2.0","id":1,"result":{"cursor":null}}"#), None);
     }
 
     #[test]

@@ -66,16 +66,27 @@ impl McpAnswer {
 /// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the
 /// names of things stay as they are.
 pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) -> Option<Json> {
-    let is_asked = |id: &Json| match request {
+    log.split(|byte| *byte == b'\n')
+        .find_map(|line| shown_result(answers(line, request)?.get("result")?, redactor))
+}
+
+/// Returns the lines of a log of messages that answer a request: what the caller of a tool may read of it. The others
+/// list tools in words that nobody reviewed.
+pub fn answer_lines(log: &str, request: Option<&McpRequestId>) -> String {
+    let Some(request) = request else { return String::new() };
+    log.split_inclusive('\n').filter(|line| answers(line.as_bytes(), request).is_some()).collect()
+}
+
+/// Parses a line if it answers a request.
+fn answers(line: &[u8], request: &McpRequestId) -> Option<Json> {
+    // As it was read when it came.
+    let message = Json::parse_bytes(line, Dialect::Lenient).ok()?;
+    let id = message.get("id").filter(|_| message.get("method").is_none())?;
+    let is_asked = match request {
         McpRequestId::Number(number) => id.to_compact() == number.to_string(),
         McpRequestId::Text(text) => id.as_str() == Some(text),
     };
-    log.split(|byte| *byte == b'\n').find_map(|line| {
-        // As it was read when it came.
-        let message = Json::parse_bytes(line, Dialect::Lenient).ok()?;
-        message.get("id").filter(|id| is_asked(id))?;
-        shown_result(message.get("result")?, redactor)
-    })
+    is_asked.then_some(message)
 }
 
 /// Returns the result of a request for the caller, with its text masked.
@@ -188,6 +199,15 @@ mod tests {
     fn answer(result: &str) -> McpAnswer {
         let redactor = Redactor::new(&[SecretValue::new("bound-EXAMPLE-value")]);
         McpAnswer::of(&Json::parse(result).unwrap(), &redactor)
+    }
+
+    #[test]
+    fn only_the_answer_of_a_call_is_for_its_caller() {
+        let log = "{\"id\":1,\"result\":{\"tools\":[{\"description\":\"new words\"}]}}\nnew words\n\
+                   {\"id\":2,\"method\":\"roots/list\"}\n{\"id\":2,\"result\":{\"content\":[]}}\n";
+        let lines = |request| answer_lines(log, request);
+        assert_eq!(lines(Some(&McpRequestId::Number(2))), "{\"id\":2,\"result\":{\"content\":[]}}\n");
+        assert_eq!((lines(Some(&McpRequestId::Number(7))), lines(None)), (String::new(), String::new()));
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! The decision on one call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::Seconds;
 use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
+use crate::closed::{ALWAYS_CLOSED, always_closed};
 use crate::ruling::{Judge, Keep, Ruling, Topic};
 use crate::{
-    Blocker, CallFacts, Environment, Fault, Limits, NETWORK_EFFECTS, Observe, Policy, PolicyState,
-    READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
+    Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
+    PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
 };
 
 /// The timeout of a call in seconds, if neither its tool nor the policy sets one.
@@ -20,6 +21,15 @@ pub const DEFAULT_MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The code of a reason that is an error of an invalid policy.
 pub(crate) const INVALID: &str = reasons::POLICY_INVALID.as_str();
+
+/// The directory of git.
+const GIT: &str = ".git";
+
+/// What `git = "write"` opens, in the words of a review.
+const REPOSITORY: &str = ".git (history and index)";
+
+/// What stays closed then.
+const GIT_CLOSED: &str = ".git (hooks, config, info and all else that git executes or takes settings from)";
 
 /// The source of the effective timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +57,11 @@ pub struct Grants {
     pub read_paths: Vec<String>,
     /// Additional paths to write. Empty without the effect `local-write`.
     pub write_paths: Vec<String>,
+    /// Paths of `write_paths` that stay closed all the same: what belongs to git or to Brigade.
+    pub closed_paths: Vec<String>,
+    /// Writing to the repository of the workspace, except for what git executes or takes settings from. Allowed by the
+    /// effect `git-write` and `git = "write"` of the tool.
+    pub git_write: bool,
     /// Absolute directories outside the system and the workspace in which the command's programs are installed. No
     /// policy rule grants them: they are added after the decision, and only for a sandboxed run.
     pub program_paths: Vec<String>,
@@ -78,6 +93,8 @@ impl Grants {
         };
         both(&mut self.read_paths, &other.read_paths);
         both(&mut self.write_paths, &other.write_paths);
+        both(&mut self.closed_paths, &other.closed_paths);
+        self.git_write |= other.git_write;
         both(&mut self.program_paths, &other.program_paths);
     }
 }
@@ -104,9 +121,19 @@ impl SandboxRequest {
         };
         let mut read = with(read, &grants.read_paths);
         read.extend(grants.program_paths.iter().cloned());
+        let mut write = with(if grants.workspace_write { "workspace" } else { "" }, &grants.write_paths);
+        write.extend(grants.git_write.then(|| REPOSITORY.to_owned()));
+        let always = ALWAYS_CLOSED.iter().filter(|_| grants.workspace_write).map(|name| (*name).to_owned());
+        let mut closed: Vec<String> = always.chain(grants.closed_paths.iter().cloned()).collect();
+        closed.retain(|path| !grants.git_write || path != GIT);
+        closed.extend(grants.git_write.then(|| GIT_CLOSED.to_owned()));
+        let mut seen = BTreeSet::new();
+        closed.retain(|path| seen.insert(path.clone()));
+        let is_off = self.mode == SandboxMode::Off;
         Access {
             read,
-            write: with(if grants.workspace_write { "workspace" } else { "" }, &grants.write_paths),
+            write,
+            closed: if is_off { Vec::new() } else { closed },
             network: grants.network,
             sandbox: self.mode.as_str().to_owned(),
         }
@@ -121,6 +148,9 @@ pub struct Access {
     pub read: Vec<String>,
     /// What it may write beside a private temporary directory: `workspace`, and paths.
     pub write: Vec<String>,
+    /// What of these, and of what the policy names, stays closed to writing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<String>,
     /// Whether it may use the network.
     pub network: bool,
     /// What enforces this: `off` (nothing), `best-effort` or `enforce`.
@@ -204,6 +234,9 @@ impl Decision {
             // What is read everywhere else was approved before there was anything to choose.
             if self.sandbox.reads == Reads::Closed {
                 fingerprint = fingerprint.text("reads", self.sandbox.reads.as_str());
+            }
+            if grants.git_write {
+                fingerprint = fingerprint.truth("git_write", true);
             }
             if !grants.program_paths.is_empty() {
                 fingerprint = fingerprint.list("program_paths", &grants.program_paths);
@@ -367,7 +400,13 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
     };
     let mode = tool.mode.as_ref().or(general.mode.as_ref()).map_or(SandboxMode::Off, |mode| mode.value);
     let observe = tool.observe.as_ref().or(general.observe.as_ref());
-    let reads = tool.reads.as_ref().or(general.reads.as_ref());
+    let reads =
+        tool.reads.as_ref().or(general.reads.as_ref()).map_or_else(Reads::default, |reads| reads.value);
+    let git = tool.git.as_ref().map_or_else(GitAccess::default, |git| git.value);
+    let (closed_paths, write_paths) = match workspace_write {
+        true => both(|rules| &rules.write_paths).into_iter().partition(|path| always_closed(path).is_some()),
+        false => (Vec::new(), Vec::new()),
+    };
     let sockets = tool.local_sockets.as_ref().or(general.local_sockets.as_ref());
     SandboxRequest {
         // Nothing runs under an invalid policy; the strictest mode is only a safeguard.
@@ -377,11 +416,13 @@ fn sandbox(policy: &Policy, standing: Standing, facts: &CallFacts<'_>) -> Sandbo
             network: NETWORK_EFFECTS.iter().any(|effect| has(effect)),
             local_sockets: sockets.is_some_and(|sockets| sockets.value),
             read_paths: both(|rules| &rules.read_paths),
-            write_paths: if workspace_write { both(|rules| &rules.write_paths) } else { Vec::new() },
+            write_paths,
+            closed_paths,
+            git_write: git == GitAccess::Write && has(GIT_EFFECT) && reads != Reads::Closed,
             program_paths: Vec::new(),
         },
         observe: observe.map_or_else(Observe::default, |observe| observe.value),
-        reads: reads.map_or_else(Reads::default, |reads| reads.value),
+        reads,
     }
 }
 
@@ -463,12 +504,30 @@ impl Judge<'_> {
             self.allow(Topic::Write, "workspace", reason, None);
             for path in rules.iter().flatten().flat_map(|rules| &rules.write_paths) {
                 let rule = Some(("sandbox.write_paths", &path.place));
-                self.allow(Topic::Write, &path.value, "it is in write_paths", rule);
+                match always_closed(&path.value) {
+                    None => self.allow(Topic::Write, &path.value, "it is in write_paths", rule),
+                    Some(name) => {
+                        let reason = format!("stays closed, although it is in write_paths: {name} always is");
+                        self.allow(Topic::Write, &path.value, reason, rule);
+                    }
+                }
             }
         } else {
             let reason =
                 format!("only a private temporary directory, because effect `{WRITE_EFFECT}` is not stated");
             self.allow(Topic::Write, "nothing", reason, None);
+        }
+        if let Some(git) =
+            tool.and_then(|rules| rules.git.as_ref()).filter(|git| git.value == GitAccess::Write)
+        {
+            let reason = if grants.git_write {
+                "git = \"write\" opens it, except for what git executes or takes settings from".to_owned()
+            } else if sandbox.reads == Reads::Closed {
+                "stays closed, although git = \"write\": reads = \"closed\" closes it".to_owned()
+            } else {
+                format!("stays closed, although git = \"write\": effect `{GIT_EFFECT}` is not stated")
+            };
+            self.allow(Topic::Write, GIT, reason, Some(("sandbox.git", &git.place)));
         }
         let effect =
             NETWORK_EFFECTS.iter().find(|wanted| self.facts.effects.iter().any(|effect| effect == *wanted));

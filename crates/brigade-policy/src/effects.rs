@@ -26,6 +26,8 @@ pub enum Opens {
     Workspace,
     /// Network sockets.
     Network,
+    /// The repository of the workspace, if the policy says `git = "write"` for the tool.
+    Repository,
 }
 
 /// What an effect may change, as clients are told before they call a tool.
@@ -63,6 +65,7 @@ pub const EFFECTS: &[Effect] = &[
     effect(READ_EFFECT, RiskLevel::Low, Opens::Nothing, Changes::Nothing),
     effect("session", RiskLevel::Low, Opens::Nothing, Changes::Nothing),
     effect("local-write", RiskLevel::Medium, Opens::Workspace, Changes::Anything),
+    effect("git-write", RiskLevel::Medium, Opens::Repository, Changes::Anything),
     effect("state-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
     effect("memory-write", RiskLevel::Medium, Opens::Nothing, Changes::Records),
     effect("network", RiskLevel::High, Opens::Network, Changes::Anything),
@@ -80,6 +83,9 @@ pub const READ_EFFECT: &str = "local-read";
 
 /// The effect that makes the workspace writable.
 pub const WRITE_EFFECT: &str = opening::<1>(Opens::Workspace)[0];
+
+/// The effect of tools that write to the repository of the workspace.
+pub const GIT_EFFECT: &str = opening::<1>(Opens::Repository)[0];
 
 /// The effects that allow network access.
 pub const NETWORK_EFFECTS: &[&str] = &opening::<3>(Opens::Network);
@@ -132,7 +138,7 @@ mod tests {
         check(None, &[], RiskLevel::Low);
         check(Some(RiskClass::Read), &["session", "local-read"], RiskLevel::Low);
         check(Some(RiskClass::LocalWrite), &[], RiskLevel::Medium);
-        for medium in ["local-write", "state-write", "memory-write", "remote-read"] {
+        for medium in ["local-write", "git-write", "state-write", "memory-write", "remote-read"] {
             check(Some(RiskClass::Read), &["local-read", medium], RiskLevel::Medium);
         }
         for high in
@@ -153,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_sandbox_reads_the_table() {
-        assert_eq!(WRITE_EFFECT, "local-write");
+        assert_eq!((WRITE_EFFECT, GIT_EFFECT), ("local-write", "git-write"));
         assert_eq!(NETWORK_EFFECTS, ["network", "remote-read", "remote-mutation"]);
     }
 

@@ -72,6 +72,7 @@
 
 mod auto_approve;
 mod blocker;
+mod closed;
 mod crew;
 mod decision;
 pub mod document;
@@ -87,6 +88,7 @@ mod web_url;
 
 pub use auto_approve::{Asked, AutoApprove, Gate, NotCovered, RuleReport, Rules, covering, covers};
 pub use blocker::Blocker;
+pub use closed::{ALWAYS_CLOSED, RefusedWrite, Writable, always_closed, refused_write};
 pub use crew::{CrewFacts, CrewWork, CrewWorker, decide_crew};
 pub use decision::{
     Access, DEFAULT_MAX_OUTPUT_BYTES, DEFAULT_TIMEOUT_SECONDS, Decision, Explanation, Grants, SandboxRequest,
@@ -94,16 +96,16 @@ pub use decision::{
 };
 pub use document::Located;
 pub use effects::{
-    Changes, EFFECTS, Effect, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT, effect_of,
-    risk_of,
+    Changes, EFFECTS, Effect, GIT_EFFECT, NETWORK_EFFECTS, Opens, READ_EFFECT, RiskLevel, WRITE_EFFECT,
+    effect_of, risk_of,
 };
 pub use facts::{CallFacts, CallKind, Environment, INSTALL_EFFECT};
 pub use failure::{Failure, NotDone};
 pub use fault::{Diagnosis, ErrorLine, Fault, Label, Quote, SourceLine};
 pub use label::{LabelProblem, check_label, shown_label};
 pub use policy::{
-    InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule, SandboxMode,
-    SandboxRules, ShellUse, Standing,
+    GitAccess, InlineCode, KitchenGrants, KitchenRules, Limits, Observe, Policy, PolicyState, Reads, Rule,
+    SandboxMode, SandboxRules, ShellUse, Standing,
 };
 pub use record::{BlockerDetail, PolicyDecision, PolicyRules, SandboxDecision, SandboxSettings};
 pub use ruling::{Ruling, Topic, refuse_inline_code};

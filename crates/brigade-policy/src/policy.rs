@@ -193,6 +193,19 @@ words! {
 }
 
 words! {
+    /// What of the workspace's repository a sandboxed run may write.
+    #[derive(Default)]
+    GitAccess {
+        /// Nothing.
+        #[default]
+        Closed = "closed",
+        /// What git keeps of the history: objects, references, their logs, `HEAD`, the index and the like. Nothing that
+        /// git executes or takes settings from.
+        Write = "write",
+    }
+}
+
+words! {
     /// Whether a command may hold code for an interpreter, as in `python3 -c …`.
     #[derive(Default)]
     InlineCode {
@@ -221,6 +234,8 @@ pub struct SandboxRules {
     pub observe: Option<Located<Observe>>,
     /// What of the workspace runs may read. The tool's value overrides the general one.
     pub reads: Option<Located<Reads>>,
+    /// What of the repository runs of the tool may write. Only tables of tools have it.
+    pub git: Option<Located<GitAccess>>,
 }
 
 /// `[limits]`: resource limits for each process of a run. Absent limits are not set.

@@ -84,7 +84,8 @@ impl PolicyDecision {
         lists.into_iter().flatten().flatten().for_each(hide);
         if let Some(sandbox) = &mut self.sandbox {
             let lists = [&mut sandbox.read_paths, &mut sandbox.write_paths, &mut sandbox.program_paths];
-            lists.into_iter().flatten().for_each(hide);
+            let lists = lists.into_iter().chain([&mut sandbox.closed_paths]);
+            lists.flatten().for_each(hide);
         }
         self
     }
@@ -108,6 +109,13 @@ pub struct SandboxDecision {
     pub read_paths: Vec<String>,
     /// Additional paths to write.
     pub write_paths: Vec<String>,
+    /// Paths of the policy's `write_paths` that stay closed, because they belong to git or to Brigade.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed_paths: Vec<String>,
+    /// Whether the run may write to the repository of the workspace, except for what git executes or takes settings
+    /// from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub git_write: bool,
     /// Additional directories to read, in which programs of the command are installed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program_paths: Vec<String>,
@@ -280,6 +288,8 @@ impl From<&SandboxRequest> for SandboxDecision {
             local_sockets: grants.local_sockets,
             read_paths: grants.read_paths.clone(),
             write_paths: grants.write_paths.clone(),
+            closed_paths: grants.closed_paths.clone(),
+            git_write: grants.git_write,
             program_paths: grants.program_paths.clone(),
             extra: Extra::default(),
         }

@@ -88,9 +88,10 @@ pub use pipes::{NamedPipes, OpenPipes};
 pub use private::{Disposal, PrivateFolder};
 pub use run::{Control, Discard, Ending, Sink, Stream, run};
 pub use sandbox::{
-    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network, Opening,
-    Repositories, SandboxError, SandboxProfile, State, Surroundings, installation_in, installation_of,
-    is_only_of_root, json_files_in, shared_git, system_read_paths, without_links, without_links_below,
+    Closed, Code, Enforcement, Extent, Installation, Kept, LocalSockets, Mode, NamedBy, Network,
+    OpenedRepository, Opening, Replaced, Repositories, SandboxError, SandboxProfile, State, Surroundings,
+    installation_in, installation_of, is_only_of_root, json_files_in, shared_git, system_read_paths,
+    without_links, without_links_below,
 };
 pub use spec::{Input, Limits, Program, Spec};
 pub use typed::{Typed, read_typed_line};

@@ -51,6 +51,7 @@ mod platform;
 #[path = "sandbox/unix.rs"]
 mod platform;
 mod repositories;
+mod repository;
 #[cfg(target_os = "linux")]
 mod sealed;
 #[cfg(target_os = "linux")]
@@ -67,6 +68,7 @@ pub use kept::{
 };
 pub(crate) use platform::Prepared;
 pub use repositories::{Extent, Repositories, State};
+pub use repository::{OpenedRepository, Replaced};
 
 /// Whether network sockets can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +166,9 @@ pub struct SandboxProfile {
     /// entries of `write` below them. A missing path cannot be created. Each should be a direct entry of one of
     /// `write`, because without namespaces everything beside it is granted one by one.
     pub deny_write: Vec<PathBuf>,
+    /// A directory of the workspace that another one replaces for the run. Takes mount namespaces; without them it
+    /// stays as it is. The run makes no symbolic links.
+    pub replaced: Option<Replaced>,
     /// What can be read in a closed workspace. If `read` or `write` opens all of it nevertheless, `closed-reads` is not
     /// enforced.
     pub closed: Option<Closed>,
@@ -214,6 +219,7 @@ impl SandboxProfile {
             read: Vec::new(),
             write: Vec::new(),
             deny_write: Vec::new(),
+            replaced: None,
             closed: None,
             network: Network::Denied,
             local_sockets: LocalSockets::Denied,

@@ -12,7 +12,7 @@ use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader, Rules, rule_for};
-use brigade_mcp::{answer_in_log, shown_result};
+use brigade_mcp::{answer_in_log, answer_lines, shown_result};
 use brigade_policy::{Blocker, Gate};
 use brigade_profile::builtin::{Definition, definition, may_start_a_program};
 use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
@@ -345,7 +345,7 @@ impl AgentCalls {
             _ => return self.show(id),
         };
         agent_review::note(&self.room, &run.call);
-        Ok(AgentCall { call: run.call, receipt: Some(*run.receipt), answer })
+        Ok(AgentCall { call: run.call, receipt: Some(run.receipt.for_agent()), answer })
     }
 
     /// Returns the call as it stands.
@@ -402,7 +402,7 @@ impl AgentCalls {
     /// # Errors
     /// Returns file errors.
     pub fn receipt(&self, run: &RunId) -> Result<Option<Receipt>, Error> {
-        Ok(self.own_receipt(run)?.map(|receipt| receipt.shown(&*self.room)))
+        Ok(self.own_receipt(run)?.map(|receipt| receipt.shown(&*self.room).for_agent()))
     }
 
     /// Returns the same as it is stored.
@@ -426,12 +426,13 @@ impl AgentCalls {
         offset: usize,
         limit: usize,
     ) -> Result<Option<Output>, Error> {
-        if self.receipt(run)?.is_none() {
-            return Ok(None);
-        }
+        let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
         let (_, file) = brigade_calls::open_log(&*self.room.fs, &meant, stream)?;
-        let text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
+        let mut text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
+        if receipt.mcp_server_id.is_some() && stream == LogStream::Stdout {
+            text = answer_lines(&text, receipt.mcp_request_id.as_ref());
+        }
         let (from, to) =
             (text.floor_char_boundary(offset), text.floor_char_boundary(offset.saturating_add(limit)));
         // At least one character, so that reading goes on.

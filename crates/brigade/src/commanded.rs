@@ -4,7 +4,7 @@
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
 use brigade_core::codes;
-use brigade_exec::{Finished, log_text};
+use brigade_exec::{Finished, log_text, refused_writes};
 use brigade_mcp::ToolResult;
 use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, Rest, cut_note, definition};
 use brigade_redact::Redactor;
@@ -61,7 +61,13 @@ pub(crate) fn result_of(
     let total = kept.saturating_add(usize::try_from(dropped).unwrap_or(usize::MAX));
     let rest = if shown < kept { Rest::Kept(&receipt.id) } else { Rest::Dropped };
     let cut = if is_cut { cut_note(shown, total, rest) } else { String::new() };
-    let text: Vec<&str> = [out, err, &cut, &ended].into_iter().filter(|part| !part.is_empty()).collect();
+    let refused = match (receipt.exit_code, &receipt.observed, &receipt.sandbox) {
+        (Some(0), _, _) | (_, None, _) | (_, _, None) => None,
+        (_, Some(observed), Some(sandbox)) => refused_writes(observed, sandbox, COMMAND).into_iter().next(),
+    };
+    let refused = refused.map(|said| format!("[{}]", redactor.redact_str(&said))).unwrap_or_default();
+    let text: Vec<&str> =
+        [out, err, &cut, &ended, &refused].into_iter().filter(|part| !part.is_empty()).collect();
     let structured = CommandOutput {
         stdout: Some(out.to_owned()),
         stderr: Some(err.to_owned()),

@@ -95,6 +95,7 @@ mod runtime_calls;
 mod runtime_health;
 mod runtime_supervision;
 mod sandbox_git_places;
+mod sandbox_refusals;
 mod schemas_documents;
 mod secrets_canaries;
 mod secrets_catalog;

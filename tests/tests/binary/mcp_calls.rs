@@ -329,6 +329,7 @@ fn what_changed_since_the_first_use_is_not_called_until_it_is_accepted() {
     let changes = run["receipt"]["mcp_pin_changes"].to_string();
     assert!(changes.contains("~/.ssh/id_rsa") && changes.contains("note"), "{changes}");
     let error = run["error"].as_str().unwrap();
+    assert!(error.contains("approved: description, parameters") && !error.contains("id_rsa"), "{error}");
     assert!(error.contains("brigade tools pins accept voice--echo") && error.contains("approve"), "{error}");
     assert_eq!(spoken.called(), "echo\n", "the changed tool was not called");
 

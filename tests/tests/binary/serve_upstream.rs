@@ -297,6 +297,23 @@ fn a_changed_listing_is_read_again_and_a_changed_pin_is_refused() {
     client.call("read-change", json!({}));
     let refused = client.call("read-pid", json!({}));
     assert_stands(&refused, "failed", "changed_pin");
+    // What the server says now is for people.
+    let run = about(&refused)["run_id"].as_str().unwrap_or_default().to_owned();
+    let id = id_of(&refused);
+    assert!(text(&refused).contains("the tool changed since it was approved: description"), "{refused:#}");
+    let mut read = vec![refused, client.call("call.status", json!({"call_id": id}))];
+    read.push(client.call("call.wait", json!({"call_id": id})));
+    read.push(client.call("output.read", json!({"run_id": run})));
+    for uri in [format!("brigade://run/{run}"), format!("brigade://run/{run}/stdout")] {
+        read.push(client.ask("resources/read", json!({"uri": uri}))["result"].clone());
+    }
+    for read in read {
+        assert!(read.is_object() && !read.to_string().contains("something else"), "{read:#}");
+    }
+    let shown = kept.site.tools(["run", "show", &run]).assert_code(0).stdout_text();
+    assert!(shown.contains("Does something else."), "{shown}");
+    let shown = kept.site.tools(["pins", "show", "read-pid"]).assert_code(0).stdout_text();
+    assert!(shown.contains("Does something else."), "{shown}");
     // The next call shows the change to a person, and no rule takes it.
     assert_stands(&client.call("read-pid", json!({})), "pending", "approval_pending");
     assert_eq!(kept.started(), [process]);

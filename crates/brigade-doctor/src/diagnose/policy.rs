@@ -2,7 +2,9 @@
 
 use brigade_catalog::{Tool, misspelt_effect};
 use brigade_core::{Place, closest};
-use brigade_policy::{CallFacts, PolicyState, SandboxMode, Topic};
+use brigade_policy::{
+    CallFacts, GIT_EFFECT, GitAccess, Located, PolicyState, SandboxMode, Topic, always_closed,
+};
 
 use super::config;
 use crate::{ConfigFile, Issue, IssueType, PolicyFacts, Snapshot};
@@ -19,6 +21,7 @@ pub(super) fn policy(snapshot: &Snapshot<'_>, tools: &[&Tool], refusals: Vec<Iss
         found.push(of_policy(issue));
     }
     unknown_tools(snapshot, facts, found);
+    closed_places(snapshot, facts, found);
     found.extend(refusals);
     sandbox(snapshot, facts, found);
 }
@@ -40,6 +43,30 @@ fn unknown_tools(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut V
         let issue = Issue::new(IssueType::ConfigWarning, detail).subject(format!("sandbox.tool.{id}"));
         let issue = issue.evidence("no tool").at(rules.place.clone());
         found.push(of_policy(issue));
+    }
+}
+
+/// Keys of the sandbox that ask for what stays closed.
+fn closed_places(snapshot: &Snapshot<'_>, facts: &PolicyFacts<'_>, found: &mut Vec<Issue>) {
+    let Some(policy) = facts.state.policy() else { return };
+    for path in policy.all_sandbox_rules().flat_map(|rules| &rules.write_paths) {
+        let Some(name) = always_closed(&path.value) else { continue };
+        let detail = format!("write_paths: `{}` opens nothing, because {name} stays closed", path.value);
+        let issue = Issue::new(IssueType::PolicyPathClosed, detail).subject(path.value.clone());
+        found.push(of_policy(issue.evidence(name).at(path.place.clone())));
+    }
+    let Some(ConfigFile::Read(catalog)) = &snapshot.catalog else { return };
+    let asks = |git: &&Located<GitAccess>| git.value == GitAccess::Write;
+    for (id, rules) in &policy.tool_sandbox {
+        let (Some(git), Some(tool)) = (rules.git.as_ref().filter(asks), catalog.tool(id)) else { continue };
+        if tool.effects.iter().any(|effect| effect == GIT_EFFECT) {
+            continue;
+        }
+        let detail = format!(
+            "sandbox.tool.{id}.git opens nothing, because the tool does not have the effect `{GIT_EFFECT}`"
+        );
+        let issue = Issue::new(IssueType::PolicyPathClosed, detail).subject(format!("sandbox.tool.{id}.git"));
+        found.push(of_policy(issue.evidence(GIT_EFFECT).at(git.place.clone())));
     }
 }
 

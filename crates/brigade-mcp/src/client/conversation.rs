@@ -1,6 +1,6 @@
 //! The conversation: initialize, list every page of tools, check the tool, call it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -252,10 +252,12 @@ fn not_kept(why: &str) -> String {
     format!("how the server lists the tool could not be kept, so it was not called: {why}")
 }
 
+/// Says which members of the listing changed. Agents read this, and a person has not reviewed the new texts.
 fn pin_failure(pin: &Pin, tool: &ListedTool) -> Failure {
     let changes = pin.changes(tool);
-    let list: Vec<&str> = changes.iter().map(|change| change.message.as_str()).collect();
-    let message = format!("not called: the tool changed since it was approved: {}", list.join("; "));
+    let members: BTreeSet<&str> = changes.iter().map(PinChange::member).collect();
+    let members = members.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!("not called: the tool changed since it was approved: {members}");
     Failure { changes, ..Failure::new(McpErrorKind::PinChanged, message) }
 }
 

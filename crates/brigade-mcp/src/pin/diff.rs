@@ -80,6 +80,18 @@ pub struct PinChange {
     pub message: String,
 }
 
+impl PinChange {
+    /// Returns the member of the listing that changed.
+    pub fn member(&self) -> &'static str {
+        match (self.kind, &self.parameter) {
+            (PinChangeKind::Name, _) => "name",
+            (PinChangeKind::Description, None) => "description",
+            (PinChangeKind::Other, None) => "text that looks secret",
+            _ => "parameters",
+        }
+    }
+}
+
 impl fmt::Display for PinChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

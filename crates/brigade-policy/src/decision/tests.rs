@@ -297,6 +297,42 @@ fn effects_become_grants() {
 }
 
 #[test]
+fn git_opens_by_key_and_effect() {
+    let check = |lines: &str, effects: &[&str], git: bool, write: &[&str], closed: &[&str]| {
+        let policy = format!("[sandbox]\nmode = \"enforce\"\n{lines}");
+        let mut tool = tool();
+        tool.effects = effects.iter().map(|effect| (*effect).to_owned()).collect();
+        let sandbox = decision_on(Some(&policy), &tool).sandbox;
+        let access = sandbox.access();
+        assert_eq!(sandbox.grants.git_write, git, "{policy}");
+        assert_eq!(
+            (access.write, access.closed),
+            (
+                write.iter().map(|path| (*path).to_owned()).collect(),
+                closed.iter().map(|path| (*path).to_owned()).collect()
+            ),
+            "{policy}"
+        );
+    };
+    let key = "[sandbox.tool.greet]\ngit = \"write\"\n";
+    check("", &["local-read", "git-write"], false, &[], &[]);
+    check(key, &["local-read"], false, &[], &[]);
+    check(key, &["git-write"], true, &[REPOSITORY], &[GIT_CLOSED]);
+    check(key, &["local-write", "git-write"], true, &["workspace", REPOSITORY], &[".brigade", GIT_CLOSED]);
+    check(&format!("{key}reads = \"closed\"\n"), &["git-write"], false, &[], &[]);
+    check("[sandbox.tool.other]\ngit = \"write\"\n", &["git-write"], false, &[], &[]);
+    let paths = "write_paths = [\".git\", \"/w\", \"a/.brigade/x\"]\n";
+    check(paths, &["local-write"], false, &["workspace", "/w"], &[".brigade", ".git", "a/.brigade/x"]);
+    check(paths, &["local-read"], false, &[], &[]);
+    let issues = |text: &str| PolicyState::parse(FILE, Some(text.as_bytes())).policy().is_none();
+    for wrong in
+        ["git = \"write\"\n", "[sandbox.install]\ngit = \"write\"\n", "[sandbox.tool.a]\ngit = true\n"]
+    {
+        assert!(issues(&format!("[sandbox]\nmode = \"enforce\"\n{wrong}")), "{wrong}");
+    }
+}
+
+#[test]
 fn the_starter_policy_of_the_specification_is_valid() {
     let policy = "# comment\nallowed_families = ['script']\nallowed_effects = ['local-read', 'local-write']\n\
         denied_effects = ['remote-mutation', 'secret-read']\nrequired_approval_modes = ['on-request', 'always']\n\

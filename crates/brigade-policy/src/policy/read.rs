@@ -8,7 +8,7 @@ use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
+use super::{GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
 use crate::document::{Located, Reader, Value, text_of};
 use crate::web_url::WebDomain;
 
@@ -40,7 +40,9 @@ const TOP: &[&str] = &[
 const FIRST_TABLE: &str = "sandbox";
 const SANDBOX: &[&str] =
     &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "tool", "install"];
-const TOOL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
+const INSTALL_SANDBOX: &[&str] = &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets"];
+const TOOL_SANDBOX: &[&str] =
+    &["mode", "observe", "reads", "read_paths", "write_paths", "local_sockets", "git"];
 const LIMITS: &[&str] = &["processes", "memory", "file_size", "open_files"];
 
 /// Reads a policy. Any error makes it invalid, because a rule would be missing.
@@ -350,7 +352,7 @@ fn sandbox(reader: &mut Reader<'_>, place: Place, value: &Value<'_>, policy: &mu
         && let Some(table) = reader.table("sandbox.install", value)
     {
         let place = reader.place(&key.span());
-        let rules = sandbox_rules(reader, place, table, "sandbox.install.", TOOL_SANDBOX);
+        let rules = sandbox_rules(reader, place, table, "sandbox.install.", INSTALL_SANDBOX);
         policy.install_sandbox = Some(rules);
     }
     without_effect(reader, policy);
@@ -426,6 +428,9 @@ fn sandbox_rules(
             "read_paths" => rules.read_paths = paths(reader, &field, value),
             "write_paths" => rules.write_paths = paths(reader, &field, value),
             "local_sockets" => rules.local_sockets = reader.truth(&field, value),
+            "git" if known.contains(&"git") => {
+                rules.git = reader.word(&field, value, GitAccess::ALL, GitAccess::as_str);
+            }
             "tool" | "install" if known.contains(&"tool") => {}
             _ => reader.unknown_member(key, prefix, known, TOP),
         }

@@ -102,6 +102,14 @@ pub(super) fn exists(path: &[u8], way: &mut [u8]) -> bool {
     }
 }
 
+/// Replaces the first `length` bytes of `real`, an absolute path, by the path without links that the keeper finds
+/// there. Makes only plain system calls.
+pub(super) fn without_links(real: &mut [u8], length: usize, way: &mut [u8]) -> Option<usize> {
+    let path = terminated(way, &[&real[..length]])?;
+    let file = rustix::fs::open(path, ways::HANDLE, Mode::empty()).ok()?;
+    real_path(&file, way, real)
+}
+
 /// Resolves a path of a process, and writes the path without links to `real`. Makes only plain system calls.
 pub(super) fn find(
     lookup: &Lookup<'_>,

@@ -459,9 +459,9 @@ impl Watcher<'_> {
         calls::read_memory(told.pid, place, &mut [0]).is_ok_and(|read| read == 1)
     }
 
-    /// Records as denied what is in the workspace and was left out of the view of the run.
+    /// Records as denied what is in the workspace and is hidden from the run, or was left out of its view.
     fn note_left_out(&mut self, told: &libc::seccomp_notif, folder: i32, length: usize, attempt: Attempt) {
-        let Some(sandbox) = self.image.sandbox.as_ref().filter(|sandbox| sandbox.has_view()) else { return };
+        let Some(sandbox) = self.image.sandbox.as_ref() else { return };
         let scratch = &mut self.table.scratch;
         let base = if scratch.given.starts_with(b"/") {
             0
@@ -476,7 +476,15 @@ impl Watcher<'_> {
         let Some(length) = files::append(&mut scratch.real, base, &scratch.given[..length]) else { return };
         let real = &scratch.real[..length];
         let is_inside = self.observer.inside(real).is_some_and(|inside| !inside.is_empty());
-        if is_inside && !sandbox.hides(real) && files::exists(real, &mut scratch.way) {
+        if !is_inside || !files::exists(real, &mut scratch.way) {
+            return;
+        }
+        if sandbox.has_view() && !sandbox.hides(real) {
+            return self.note_path(List::Denied, Kind::Denied(attempt), length, None);
+        }
+        // A link may lead to what is hidden.
+        let Some(length) = files::without_links(&mut scratch.real, length, &mut scratch.way) else { return };
+        if sandbox.hides(&scratch.real[..length]) {
             self.note_path(List::Denied, Kind::Denied(attempt), length, None);
         }
     }

@@ -155,6 +155,13 @@ fn architecture() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
+/// Whether a program can make symbolic links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    Allowed,
+    Refused,
+}
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn wrong(error: impl std::fmt::Display) -> SandboxError {
@@ -175,6 +182,7 @@ pub(super) fn filters(
     network: Network,
     local: LocalSockets,
     landlock: u32,
+    links: Links,
 ) -> Result<Vec<Filter>, SandboxError> {
     let mut refused: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     let mut controls = Vec::new();
@@ -226,6 +234,12 @@ pub(super) fn filters(
         spaces.push(rule(vec![when(0, SeccompCmpOp::MaskedEq(bit), bit)?])?);
     }
     refused.insert(libc::SYS_clone, spaces);
+
+    if links == Links::Refused {
+        #[cfg(target_arch = "x86_64")]
+        refused.insert(libc::SYS_symlink, Vec::new());
+        refused.insert(libc::SYS_symlinkat, Vec::new());
+    }
 
     // These take their flags in memory, where no filter can look: programs fall back when they seem not to exist.
     let mut unknown: Rules = [(libc::SYS_clone3, Vec::new())].into();

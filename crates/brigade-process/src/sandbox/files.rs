@@ -70,7 +70,8 @@ pub(super) struct Ruleset {
 
 impl Ruleset {
     /// Builds the ruleset. Every access this version knows is handled, so whatever has no rule is denied.
-    /// `is_sealed` says that copies will be put over the code of a closed workspace, and `kept_out` are all paths of
+    /// `is_sealed` says that mounts will be put over the code of a closed workspace and over what is replaced, and
+    /// `kept_out` are all paths of
     /// the workspace.
     pub(super) fn new(
         profile: &SandboxProfile,
@@ -129,6 +130,11 @@ impl Ruleset {
             } else {
                 rules.add(path, reading)?;
                 rules.add_entries(path, &profile.deny_write, everything)?;
+            }
+        }
+        if let Some(replaced) = profile.replaced.as_ref().filter(|_| is_sealed) {
+            for path in replaced.write.iter().chain([&replaced.by]) {
+                rules.add(path, everything & !BitFlags::from(AccessFs::MakeSym))?;
             }
         }
         let reads_all = |granted: &&Granted| {

@@ -11,7 +11,7 @@ use crate::Attempt;
 use crate::launch::last_errno;
 
 use super::around;
-use super::calls::{self, Filter};
+use super::calls::{self, Filter, Links};
 use super::files::{self, Ruleset};
 use super::mounts::{self, Mounts, Placeholder};
 use super::sealed::Sealed;
@@ -95,7 +95,11 @@ fn build(
         vital("the kernel has no Landlock: reading and writing are not restricted")?;
     }
     let filters = match calls::supported() {
-        true => calls::filters(profile.network, profile.local_sockets, version)?,
+        true => {
+            // git appends to its logs through links.
+            let links = if profile.replaced.is_some() { Links::Refused } else { Links::Allowed };
+            calls::filters(profile.network, profile.local_sockets, version, links)?
+        }
         false => {
             vital("the kernel has no system call filter: network, tracing and mounting are not restricted")?;
             Vec::new()
@@ -201,6 +205,9 @@ fn build(
                 );
             }
         }
+    }
+    if profile.replaced.is_some() && mounts.is_none() {
+        missing.push(format!("{why_not}: the repository stays closed, although the policy opens it"));
     }
     if !filters.is_empty() {
         enforced.push("system-calls");

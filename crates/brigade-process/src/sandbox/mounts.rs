@@ -208,6 +208,9 @@ impl Mounts {
     pub(super) fn lets_write(&self, path: &[u8]) -> bool {
         let reaches = |place: &&Place| is_beneath(path, place.path.as_os_str().as_bytes());
         // What is beneath comes later.
+        if let Some(is_writable) = self.covers.iter().find_map(|cover| cover.lets_write(path)) {
+            return is_writable;
+        }
         let place = self.places.iter().rev().find(reaches);
         place.is_some_and(|place| place.view == View::Writable) || self.is_shared_memory(path)
     }

@@ -214,7 +214,7 @@ impl Request<'_> {
             Attempt::Ran(report, answer) => {
                 agent_review::note(room, &report.call);
                 let report = *report;
-                let call = AgentCall { call: report.call, receipt: Some(*report.receipt), answer };
+                let call = AgentCall { call: report.call, receipt: Some(report.receipt.for_agent()), answer };
                 AskedToRun::Ran(Box::new(call))
             }
             // It is stored like every call that a rule approves, and does not run.

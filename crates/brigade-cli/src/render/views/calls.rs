@@ -40,6 +40,11 @@ impl View for PlanReport {
                 "can also read",
                 Some(sandbox.program_paths.join(", ")).filter(|paths| !paths.is_empty()),
             );
+            sheet.field_if(
+                "stays closed",
+                Some(sandbox.closed_paths.join(", ")).filter(|paths| !paths.is_empty()),
+            );
+            sheet.field_if("can also write", sandbox.git_write.then_some(".git (history and index)"));
         }
         sheet.field_if("binds", Some(files_by(&self.bound_code, BoundBy::Command).join(", ")));
         show_code(&self.bound_code, sheet);
@@ -220,9 +225,10 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
         sheet.field_if("runs", command_line(&preview.argv));
     }
     let list = |paths: &[String]| if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
-    let Access { read, write, network, sandbox } = &preview.access;
+    let Access { read, write, closed, network, sandbox } = &preview.access;
     sheet.field("reads", list(read));
     sheet.field("writes", list(write));
+    sheet.field_if("stays closed", Some(closed.join(", ")).filter(|closed| !closed.is_empty()));
     sheet.field("network", words::yes_no(*network));
     sheet.field(
         "sandbox",
