@@ -70,8 +70,11 @@ mod problem;
 mod violation;
 
 mod compile;
+mod dialect;
 mod pattern;
 mod references;
+mod resources;
+mod uri;
 
 mod describe;
 mod validate;
@@ -86,7 +89,7 @@ mod types;
 
 pub use describe::{Property, Requirement};
 pub use limits::{MAX_DEPTH, MAX_VIOLATIONS};
-pub use problem::{PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
+pub use problem::{Effect, PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
 pub use schema::Schema;
 pub use types::{JsonType, TypeSet};
 pub use violation::{AllowedValues, Violation, ViolationKind};
