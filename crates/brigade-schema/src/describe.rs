@@ -303,9 +303,19 @@ mod tests {
         check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "string"}]}), false);
         check(json!({"anyOf": [{"enum": ["-x"]}, {"$ref": "#/$defs/text"}]}), false);
         check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "integer"}]}), false);
+        check(json!({"oneOf": [{"enum": ["-x"]}, {"const": "-y"}]}), true);
+        check(json!({"allOf": [{"type": "string"}, {"enum": ["-x"]}]}), true);
         check(json!({"type": "string"}), false);
         check(json!({}), false);
         check(json!({"$ref": "#"}), false);
+        // What an alternative of the object says is not certain, and a schema that is not checked says nothing.
+        for schema in [
+            json!({"type": "object", "anyOf": [{"properties": {"a": {"enum": ["-x"]}}}, true]}),
+            json!({"type": "object", "properties": {"a": {"enum": ["-x"]}, "b": {"$ref": "https://example.test/b"}}}),
+        ] {
+            let compiled = Schema::compile_root(&schema).unwrap();
+            assert!(!compiled.property("a").unwrap().has_fixed_values(), "{schema}");
+        }
     }
 
     #[test]

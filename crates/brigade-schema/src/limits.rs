@@ -11,7 +11,7 @@ pub(crate) const MAX_EVALUATION_DEPTH: usize = 256;
 
 /// The maximum number of schemas that one check visits. Results are cached, so only a schema and an instance that are
 /// both large reach it.
-pub(crate) const MAX_STEPS: usize = 10_000_000;
+pub(crate) const MAX_STEPS: usize = 4_000_000;
 
 /// The maximum number of consecutive steps, such as `$ref` and `anyOf`, that do not descend into the instance.
 pub(crate) const MAX_CHAIN: u32 = 64;

@@ -10,6 +10,9 @@ use crate::types::TypeSet;
 use crate::validate;
 use crate::violation::Violation;
 
+/// How many reasons say why nothing is checked.
+const SHOWN_REASONS: usize = 3;
+
 /// A compiled schema.
 ///
 /// If it has parts that cannot be judged, [`Schema::unchecked`] lists them, and nothing is checked: half a check would
@@ -65,6 +68,13 @@ impl Schema {
     /// Lists what cannot be judged here, such as a reference to another document. Not empty: nothing is checked.
     pub fn unchecked(&self) -> &[SchemaProblem] {
         &self.unchecked
+    }
+
+    /// Says that no arguments are checked, and why, in the words of approvals. `None` if they are.
+    pub fn arguments_not_checked(&self) -> Option<String> {
+        let why: Vec<String> =
+            self.unchecked.iter().take(SHOWN_REASONS).map(SchemaProblem::unsupported).collect();
+        (!why.is_empty()).then(|| format!("arguments not checked: {}", why.join(", ")))
     }
 
     /// Lists what has no effect, such as unknown keywords.

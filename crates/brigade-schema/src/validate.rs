@@ -653,8 +653,90 @@ mod tests {
             (json!({"uniqueItems": true}), json!([1, 2, 1.0]), "items must be unique: item 2 repeats item 0"),
             (json!({"minProperties": 2}), json!({}), "must have at least 2 properties"),
             (json!({"maxProperties": 0}), json!({"a": 1}), "must have at most 0 properties"),
+            (json!({"contains": {"const": 1}}), json!([2]), "must contain at least 1 item: 1"),
+            (
+                json!({"contains": {"type": "string"}, "minContains": 2}),
+                json!(["a", 1]),
+                "must contain at least 2 items: string",
+            ),
+            (
+                json!({"contains": {"type": "string"}, "maxContains": 1}),
+                json!(["a", "b"]),
+                "must contain at most 1 item: string",
+            ),
+            (json!({"not": {"type": "string"}}), json!("a"), "must not be string"),
+            (
+                json!({"not": {"type": "object", "required": ["a"]}}),
+                json!({"a": 1}),
+                "must not be object with a",
+            ),
+            (json!({"not": {}}), json!(1), "not allowed"),
+            (
+                json!({"oneOf": [{"type": "number"}, {"type": "integer"}]}),
+                json!(1),
+                "matches more than one of the alternatives: number; integer",
+            ),
+            (json!({"oneOf": [{"type": "number"}, {"type": "null"}]}), json!(""), "expected number or null"),
+            (json!({"allOf": [{"minimum": 3}]}), json!(1), "must be at least 3"),
+            (json!({"if": {"minimum": 3}, "then": {"multipleOf": 2}}), json!(5), "must be a multiple of 2"),
+            (json!({"if": {"minimum": 3}, "else": {"minimum": 1}}), json!(0), "must be at least 1"),
         ] {
             check(schema, instance, &[&format!("$: {expect}")]);
+        }
+    }
+
+    #[test]
+    fn properties_and_items_are_named() {
+        for (schema, instance, expect) in [
+            (
+                json!({"patternProperties": {"^x-": {"type": "string"}}}),
+                json!({"x-a": 1}),
+                &["$[\"x-a\"]: expected string"][..],
+            ),
+            (
+                json!({"patternProperties": {"^x-": {}}, "additionalProperties": false}),
+                json!({"x-a": 1, "y": 1}),
+                &["$.y: additional property not allowed"],
+            ),
+            (
+                json!({"propertyNames": {"pattern": "^[a-z]+$"}}),
+                json!({"a": 1, "B": 1}),
+                &["$.B: name of the property: must match the pattern \"^[a-z]+$\""],
+            ),
+            (json!({"dependentRequired": {"a": ["b"]}}), json!({"a": 1}), &["$.b: required beside \"a\""]),
+            (json!({"dependentSchemas": {"a": {"required": ["b"]}}}), json!({"a": 1}), &["$.b: required"]),
+            (
+                json!({"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}),
+                json!({"a": 1}),
+                &["$.b: required beside \"a\""],
+            ),
+            (
+                json!({"prefixItems": [{"type": "string"}], "items": false}),
+                json!([1, 2]),
+                &["$[0]: expected string", "$[1]: not allowed"],
+            ),
+            (
+                json!({"items": [{"type": "string"}], "additionalItems": {"type": "null"}}),
+                json!(["a", 2]),
+                &["$[1]: expected null"],
+            ),
+            (
+                json!({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": false}),
+                json!({"a": 1, "b": 1}),
+                &["$.b: additional property not allowed"],
+            ),
+            (
+                json!({"prefixItems": [{}], "unevaluatedItems": {"type": "null"}}),
+                json!([1, 2]),
+                &["$[1]: expected null"],
+            ),
+            (
+                json!({"if": {"properties": {"mode": {"const": "a"}}}, "then": {"required": ["size"]}}),
+                json!({"mode": "a"}),
+                &["$.size: required"],
+            ),
+        ] {
+            check(schema, instance, expect);
         }
     }
 
@@ -681,17 +763,21 @@ mod tests {
             "properties": {
                 "a": {"type": "integer"}, "b": {"enum": ["x"]}, "c": {"maxLength": 3}, "d": {"pattern": "^x$"},
                 "e": {"anyOf": [{"const": 1}, {"type": "array"}]}, "f": {"uniqueItems": true},
-                "g": {"anyOf": [{"maxLength": 3}, {"pattern": "^y"}]}, "h": false
+                "g": {"anyOf": [{"maxLength": 3}, {"pattern": "^y"}]}, "h": false,
+                "j": {"oneOf": [{"minLength": 1}, {"minLength": 2}]}, "k": {"not": {"type": "string"}},
+                "l": {"contains": {"const": 1}}, "m": {"allOf": [{"maxLength": 1}]},
+                "n": {"if": true, "then": {"const": 1}}, "o": {"unevaluatedProperties": {"type": "null"}}
             },
             "additionalProperties": {"type": "null"}
         }))
         .unwrap();
         let instance = json!({
             "a": secret, "b": secret, "c": secret, "d": secret, "e": secret, "f": [secret, secret],
-            "g": secret, "h": secret, "i": secret
+            "g": secret, "h": secret, "i": secret, "j": secret, "k": secret, "l": [secret], "m": secret,
+            "n": secret, "o": {"a": secret}
         });
         let found = violations(&schema, &instance);
-        assert_eq!(found.len(), 9);
+        assert_eq!(found.len(), 15);
         assert!(!format!("{found:?}").contains(secret));
     }
 
@@ -831,6 +917,70 @@ mod tests {
         let both = Schema::compile(&both).unwrap();
         assert!(!accepts(&both, &nested));
         assert_eq!(violations(&both, &nested).len(), 1);
+    }
+
+    /// Rules that look at the same property or item twice double the work with each level.
+    #[test]
+    fn overlapping_rules_take_no_exponential_time() {
+        let nested = (0..100).fold(json!(1), |inner, _| json!({ "x": inner }));
+        let lists = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        let again = json!({"$ref": "#"});
+        for (schema, instance) in [
+            (
+                json!({"properties": {"x": again}, "patternProperties": {"x": again}, "type": "object"}),
+                &nested,
+            ),
+            (json!({"items": again, "contains": again, "type": "array"}), &lists),
+            (
+                json!({"allOf": [{"properties": {"x": again}}], "unevaluatedProperties": again, "not": {"const": 1}}),
+                &nested,
+            ),
+            (
+                json!({"if": {"properties": {"x": again}}, "then": {"properties": {"x": again}}, "type": "object"}),
+                &nested,
+            ),
+            (
+                json!({"oneOf": [{"properties": {"x": again}, "type": "object"}, {"properties": {"x": again}, "type": "array"}]}),
+                &nested,
+            ),
+        ] {
+            let schema = Schema::compile(&schema).unwrap();
+            assert_eq!(accepts(&schema, instance), violations(&schema, instance).is_empty());
+        }
+    }
+
+    /// What `not` turns around must not make a check that was given up a success.
+    #[test]
+    fn a_check_that_is_given_up_is_a_refusal() {
+        let nested = (0..120).fold(json!(1), |inner, _| json!([inner]));
+        let costly = json!({
+            "not": {"$ref": "#/$defs/a"},
+            "$defs": {"a": {"allOf": [{"allOf": [{"items": {"$ref": "#/$defs/a"}}]}], "type": "array"}}
+        });
+        check(costly, nested, &["$: nested more than 128 levels deep"]);
+
+        let schema = Schema::compile(&json!({"items": {"not": {"type": "string"}}})).unwrap();
+        let items = json!([1, 2, 3]);
+        for mode in [Mode::Probe, Mode::Report] {
+            let mut late = Check::new(&schema, mode, MAX_STEPS - 3);
+            late.walk(schema.root, &items, &Path::Root, 0);
+            assert_eq!(late.abandoned, Some(ViolationKind::TooCostly));
+        }
+    }
+
+    /// Threads of the gateway have 2 MiB.
+    #[test]
+    fn the_deepest_check_fits_a_small_stack() {
+        let run = || {
+            let deep = (0..55).fold(json!({"type": "string"}), |inner, _| json!({ "allOf": [inner] }));
+            let schema = json!({"anyOf": [{"oneOf": [{"not": {"not": {"items": {"$ref": "#"}}}}]}, {"$ref": "#/$defs/d"}], "$defs": {"d": deep}});
+            let schema = Schema::compile(&schema).unwrap();
+            let nested = (0..128).fold(json!(1), |inner, _| json!([inner]));
+            drop(violations(&schema, &nested));
+            accepts(&schema, &nested)
+        };
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap();
+        assert!(!thread.join().unwrap());
     }
 
     #[test]

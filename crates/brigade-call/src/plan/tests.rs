@@ -238,7 +238,7 @@ fn an_input_schema_must_be_there_and_be_understood() {
         (SchemaFact::File(FileFact::Outside), &[("path_outside", field)]),
         (SchemaFact::NotJson(error), &[("invalid_input_schema", field)]),
         (
-            schema(r#"{"type":"object","if":{},"properties":{"a":{"not":{}}}}"#),
+            schema(r#"{"type":"object","if":1,"properties":{"a":{"not":[]}}}"#),
             &[("unsupported_input_schema", field), ("unsupported_input_schema", field)],
         ),
         (schema(r#"{"type":"array"}"#), &[("unsupported_input_schema", field)]),
