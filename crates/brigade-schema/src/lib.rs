@@ -8,9 +8,9 @@
 //!
 //! All of JSON Schema 2020-12, and of draft-07 if `$schema` names it, with these exceptions: references to other
 //! documents, `$dynamicRef`, other dialects, and patterns that do not match in linear time (look-around,
-//! backreferences). A schema with one of these compiles and checks nothing; [`Schema::unchecked`] says why. Keywords of
-//! no dialect have no effect; [`Schema::ignored`] lists them. `format` and `content*` are annotations. A list in `items`
-//! and `dependencies` have their meaning of draft-07 in both.
+//! backreferences). A schema with one of these compiles and checks nothing; [`Schema::unchecked`] says why. Unknown
+//! keywords have no effect; [`Schema::ignored`] lists them. `format` and `content*` are annotations. A list in `items`,
+//! and `dependencies`, have their meaning of draft-07 in both.
 //!
 //! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and 64-bit integers
 //! are not rounded. Lengths count characters (Unicode scalar values). No schema or instance can exhaust the stack or

@@ -9,7 +9,7 @@ use crate::types::JsonType;
 /// The maximum number of characters shown of a JSON pointer.
 const LONGEST_POINTER: usize = 200;
 
-/// Something about a schema that its author should know, and its place. [`ProblemKind::effect`] says what follows from it.
+/// Something about a schema that its author should know, and its place. [`ProblemKind::effect`] says what follows.
 ///
 /// Displayed as `$.a: unsupported type "strin"`. The path names a schema: `$` is the root, `$.a` the schema
 /// of property `a`, `$.a[]` the schema of its items, and `$.a.required` a keyword in it.

@@ -16,7 +16,8 @@ const SHOWN_REASONS: usize = 3;
 /// A compiled schema.
 ///
 /// If it has parts that cannot be judged, [`Schema::unchecked`] lists them, and nothing is checked: half a check would
-/// look like a whole one. Can be used from any thread. Cloning copies the rules and shares the compiled regular expressions.
+/// look like a whole one. Can be used from any thread. Cloning copies the rules and shares the compiled regular
+/// expressions.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) nodes: Vec<Node>,

@@ -407,5 +407,5 @@ fn unchecked_arguments_wait_for_a_person() {
         assert!(said.contains(why), "{said}");
     }
     let result = client.call("call.wait", json!({"call_id": id, "timeout_seconds": 9}));
-    assert_eq!((text(&result), runs(&site, "at-once")), ("said a", 1));
+    assert_eq!((text(&result).as_str(), runs(&site, "at-once")), ("said a", 1));
 }

@@ -251,6 +251,16 @@ fn an_input_schema_must_be_there_and_be_understood() {
 }
 
 #[test]
+fn unchecked_arguments_are_for_a_person() {
+    let input_schema = schema(r#"{"type":"object","properties":{"name":{"$ref":"a.json"}}}"#);
+    let mut case = Case { input_schema, ..Case::new() };
+    case.args(r#"{"name":"a"}"#);
+    check_case(&case, &[]);
+    let expect = "arguments not checked: remote $ref at #/properties/name";
+    assert_eq!((case.plan().for_person(), case.plan().unchecked()), (Some(expect), Some(expect)));
+}
+
+#[test]
 fn an_argument_is_no_secret() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let secret = |field| ("secret_argument", field);
