@@ -168,7 +168,7 @@ pub enum ViolationKind {
         items: String,
     },
     /// The value matches what `not` excludes.
-    #[error("must not be {excluded}")]
+    #[error("matches what `not` excludes: {excluded}")]
     Excluded {
         /// A short description of the excluded values.
         excluded: String,
