@@ -170,7 +170,7 @@ pub enum SchemaFact {
     File(FileFact),
     /// It is not JSON.
     NotJson(JsonError),
-    /// It uses keywords that are not supported.
+    /// It is not a schema of objects.
     Unsound(Vec<SchemaProblem>),
     /// It can be used.
     Sound {
@@ -185,6 +185,11 @@ impl SchemaFact {
     /// Returns the sha256 of a schema that can be used.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         if let SchemaFact::Sound { fingerprint, .. } = self { Some(*fingerprint) } else { None }
+    }
+
+    /// Says that no arguments are checked, and why, if the schema cannot be judged on this machine.
+    pub fn unchecked(&self) -> Option<String> {
+        self.schema().and_then(Schema::arguments_not_checked)
     }
 
     /// Returns the schema, when it can be used.

@@ -80,6 +80,8 @@ pub struct Plan {
     waiting_pin: Option<Fingerprint>,
     /// Why no rule approves the call.
     for_person: Option<String>,
+    /// Why the arguments were not checked.
+    unchecked: Option<String>,
     call_fingerprint: Fingerprint,
     is_executable: bool,
     acts_inside: bool,
@@ -308,6 +310,7 @@ fn finish(
         binding,
         waiting_pin,
         for_person: named.for_person,
+        unchecked: facts.input_schema.unchecked(),
         call_fingerprint,
         is_executable: tool.is_executable(),
         acts_inside: tool.acts_inside(),

@@ -18,6 +18,9 @@ use crate::plan::Plan;
 pub struct Preview {
     /// The words of the command line, without secrets; empty if it cannot be built.
     pub argv: Vec<String>,
+    /// Why the arguments were not checked; absent if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// What it may access.
     pub access: Access,
     /// What an approval binds.
@@ -80,6 +83,7 @@ impl Preview {
             server_effects: server.effects.iter().cloned().collect(),
             server_tools: server.tools.iter().cloned().collect(),
             argv: plan.shown_argv(),
+            unchecked: plan.unchecked().map(str::to_owned),
             queued_program: plan.program_when_queued(call).map(str::to_owned),
             access: plan.decision().sandbox.access(),
             binding: plan.binding().clone(),

@@ -474,6 +474,7 @@ pub(crate) fn plan_report(seams: &Seams, config: &Config, planned: &Planned) -> 
             .iter()
             .filter(|issue| issue.severity == Severity::Warning)
             .map(ToString::to_string)
+            .chain(plan.unchecked().map(str::to_owned))
             .chain(brigade_registry::doubts(seams, config, plan.tool_id()))
             .chain(shell_words(seams, config, plan))
             .collect(),

@@ -218,11 +218,15 @@ issue_types! {
             "The file cannot be read as JSON, so all calls are refused.", Remedy::Edit;
         InvalidOutputSchema = "invalid_output_schema", Warning, "The output schema is not JSON",
             "The file cannot be read as JSON.", Remedy::Edit;
-        UnsupportedInputSchema = "unsupported_input_schema", Error, "The input schema uses an unsupported keyword",
-            "Unsupported keywords are never ignored, so all calls are refused.", Remedy::Edit;
+        UnsupportedInputSchema = "unsupported_input_schema", Error, "The input schema cannot be used",
+            "It is not a valid JSON Schema of objects, so all calls are refused.", Remedy::Edit;
+        UncheckedInputSchema = "unchecked_input_schema", Warning, "The input schema cannot be judged here",
+            "It refers to another document, or uses `$dynamicRef`, another dialect or a pattern that takes unbounded time. Arguments are not checked, so a person approves each call.", Remedy::Edit;
+        IgnoredSchemaKeywords = "ignored_schema_keywords", Info, "A schema with keywords that have no effect",
+            "JSON Schema ignores keywords that it does not know. A misspelt one checks nothing.", Remedy::Edit;
         ImpossibleInputSchema = "impossible_input_schema", Warning, "The input schema accepts no arguments",
             "It requires a property that it does not describe, and refuses properties that it does not describe. Every call is refused.", Remedy::Edit;
-        UnsupportedOutputSchema = "unsupported_output_schema", Warning, "The output schema uses an unsupported keyword",
+        UnsupportedOutputSchema = "unsupported_output_schema", Warning, "The output schema cannot be used or judged",
             "Programs that rely on the schema may expect more of the output than Brigade can check.", Remedy::Edit;
         MissingExamples = "missing_examples", Warning, "The examples file is missing",
             "The file that examples_path names does not exist or cannot be read.", Remedy::Edit;
@@ -611,6 +615,8 @@ impl IssueType {
                 | IssueType::MissingManifest
                 | IssueType::MissingSchema
                 | IssueType::InvalidSchema
+                | IssueType::UncheckedInputSchema
+                | IssueType::IgnoredSchemaKeywords
                 | IssueType::MissingHealth
                 | IssueType::StaleHealth
                 | IssueType::InvalidMcpServer

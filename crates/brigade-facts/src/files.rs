@@ -344,8 +344,9 @@ pub fn compile_schema(bytes: &[u8]) -> SchemaFact {
     };
     match Schema::compile_root(&json.to_serde()) {
         Ok(mut schema) => {
-            if !schema.doubts().is_empty() {
-                schema.locate_doubts(&String::from_utf8_lossy(bytes));
+            let remarks = [schema.doubts(), schema.unchecked(), schema.ignored()];
+            if remarks.iter().any(|list| !list.is_empty()) {
+                schema.locate(&String::from_utf8_lossy(bytes));
             }
             SchemaFact::Sound { schema: Arc::new(schema), fingerprint: Fingerprint::of_bytes(bytes) }
         }

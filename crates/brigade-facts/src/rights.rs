@@ -460,8 +460,9 @@ fn reader_of(reads: Reads, offers: &[AgentOffer], names: NameStyle, at: usize) -
 pub fn look(host: Host<'_>, config: &Config, agent: &Agent, rights: &Rights, tool: &Tool) -> Sight {
     let caller = Caller::Agent(agent.name.to_string());
     let looker = Looker::new(host, config, rights, NameStyle::Dotted, caller);
-    let against = looker.against(tool).0;
-    Sight::of(rights, &ToolTraits::of(tool), tool.approval_mode, looker.visible(tool, &against))
+    let (against, texts) = looker.against(tool);
+    let sight = Sight::of(rights, &ToolTraits::of(tool), tool.approval_mode, looker.visible(tool, &against));
+    if texts.is_unchecked { sight.asking() } else { sight }
 }
 
 /// Decides on tools, and reads of each only what the decision still needs.
@@ -503,7 +504,12 @@ fn offers_built_in(config: &Config) -> bool {
 }
 
 /// The schemas of a tool that has them.
-type Texts = (Option<SchemaText>, Option<SchemaText>);
+struct Texts {
+    input: Option<SchemaText>,
+    output: Option<SchemaText>,
+    /// Whether the arguments are not checked.
+    is_unchecked: bool,
+}
 
 impl<'h, 'c> Looker<'h, 'c> {
     fn new(
@@ -528,21 +534,22 @@ impl<'h, 'c> Looker<'h, 'c> {
         if self.visible(tool, &[]).is_err() {
             return Looked::Hidden;
         }
-        let (against, (input, output)) = self.against(tool);
+        let (against, texts) = self.against(tool);
         let Ok(gate) = self.visible(tool, &against) else {
             let is_absence = |blocker: &Blocker| blocker.is(reasons::NOT_AVAILABLE_HERE);
             let is_absent = tool.is_built_in() && against.iter().all(is_absence);
             return if is_absent { Looked::Absent(against) } else { Looked::Hidden };
         };
         // A tool without a readable schema has a reason against it.
-        let Some(input_schema) = input else { return Looked::Hidden };
+        let Some(input_schema) = texts.input else { return Looked::Hidden };
+        let gate = if texts.is_unchecked { Gate::Ask } else { gate };
         Looked::Shown(Box::new(AgentTool {
             name: listed_name(tool.id.as_str(), self.names),
             gate,
             risk: ToolTraits::of(tool).risk,
             at,
             input_schema,
-            output_schema: output,
+            output_schema: texts.output,
         }))
     }
 
@@ -640,7 +647,8 @@ impl<'h, 'c> Looker<'h, 'c> {
             caller: Caller::CommandLine,
             session: None,
         };
-        (standing_blockers(&facts), (input.0.text(), output.0.text()))
+        let is_unchecked = input.1.unchecked().is_some();
+        (standing_blockers(&facts), Texts { input: input.0.text(), output: output.0.text(), is_unchecked })
     }
 
     /// Returns whether the program of a tool is there. Many tools name the same one.

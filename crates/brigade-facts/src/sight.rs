@@ -31,6 +31,11 @@ impl Sight {
         Sight { gate: gate(rights, tool, approval_mode), risk: tool.risk, visible, opinions }
     }
 
+    /// Makes a person approve each call.
+    pub(crate) fn asking(self) -> Sight {
+        Sight { gate: Gate::Ask, visible: self.visible.map(|_| Gate::Ask), ..self }
+    }
+
     /// Looks whether agents see a tool of the gateway: whenever there is a valid policy.
     pub fn of_control(config: &Config, rights: &Rights, own: &ControlTool) -> Sight {
         let facts = Facts {

@@ -181,10 +181,12 @@ fn form(tool: &Shown, call: &Call) -> Value {
     };
     let root = call.session.as_ref().and_then(|session| session.root_of(&call.tool_id));
     let root = root.map(|root| format!("\nworks in: {}", escape_terminal(root))).unwrap_or_default();
+    let unchecked = tool.arguments_not_checked().map(|why| format!("\n{}", escape_terminal(&why)));
     let message = format!(
-        "Run `{}` once, as shown here?\narguments: {}{root}\neffects: {effects}\nrisk: {}",
+        "Run `{}` once, as shown here?\narguments: {}{}{root}\neffects: {effects}\nrisk: {}",
         tool.id,
         escape_terminal(&call.args.to_compact()),
+        unchecked.unwrap_or_default(),
         tool.risk.as_str(),
     );
     json!({

@@ -172,6 +172,11 @@ pub(crate) struct Text {
 }
 
 impl Shown {
+    /// Says that the arguments of calls are not checked, and why.
+    pub(crate) fn arguments_not_checked(&self) -> Option<String> {
+        self.input.compiled()?.arguments_not_checked()
+    }
+
     /// A tool that is no longer there.
     pub(crate) fn gone(id: &str) -> Shown {
         Shown {

@@ -149,7 +149,7 @@ impl Member for Span {
     }
 }
 
-/// A JSON Schema of the subset that Brigade understands.
+/// A JSON Schema.
 #[derive(Clone, Debug)]
 pub struct SchemaText {
     text: Json,

@@ -89,7 +89,7 @@ pub enum NotCovered {
     #[error("the server lists the tool otherwise than it was pinned, which a person approves first")]
     PinChanged,
     /// A person has to agree to what the arguments name.
-    #[error("{0}, to which a person agrees first")]
+    #[error("{0}, so a person decides")]
     ForPerson(String),
     /// The tool asks for a person each time.
     #[error("the tool has approval_mode = \"always\"")]

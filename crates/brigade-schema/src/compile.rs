@@ -5,13 +5,15 @@ use std::collections::hash_map::Entry;
 
 use serde_json::{Map, Number, Value};
 
+use crate::dialect::{ANNOTATIONS, Dialect, is_of_2020_12};
 use crate::limits::{MAX_PATTERNS, is_too_deep};
 use crate::node::{Additional, Bound, Node, NodeId, Pattern, PropertyRule};
 use crate::number::{Decimal, Normal, as_count};
 use crate::path::Path;
 use crate::pattern;
-use crate::problem::{PatternFault, ProblemKind, SchemaProblem};
-use crate::references::{self, Definitions, Reference};
+use crate::problem::{Effect, PatternFault, ProblemKind, SchemaProblem};
+use crate::references;
+use crate::resources::{Reference, Resources};
 use crate::schema::{Schema, Visits};
 use crate::types::{JsonType, TypeSet};
 
@@ -27,29 +29,41 @@ pub(crate) fn compile(schema: &Value, root: Root) -> Result<Schema, Vec<SchemaPr
     if is_too_deep(schema) {
         return Err(vec![SchemaProblem::new(&Path::Root, ProblemKind::TooDeep)]);
     }
-    let mut compiler = Compiler { dialect: Dialect::of_root(schema), ..Compiler::default() };
-    let first = compiler.schema(schema, &Path::Root);
-    let Compiler { mut nodes, mut problems, references, definitions, .. } = compiler;
-
-    let base = schema.get("$id").and_then(Value::as_str);
-    references::resolve(&mut nodes, &references, &definitions, base, &mut problems);
-    let id = references::collapse(&mut nodes, first, &problems);
-    let has_unknown_type = |problem: &SchemaProblem| {
-        problem.path == "$" && matches!(problem.kind, ProblemKind::UnknownType { .. })
+    let mut compiler = Compiler {
+        nodes: Vec::new(),
+        resources: Resources::new(Dialect::of_root(schema)),
+        problems: Vec::new(),
+        unchecked: Vec::new(),
+        ignored: Vec::new(),
+        references: Vec::new(),
+        patterns: HashMap::new(),
     };
-    // A misspelt type is one mistake.
-    let is_known = !problems.iter().any(has_unknown_type);
-    if root == Root::Object && is_known && !is_of_objects(&nodes[id.index()], schema) {
+    let first = compiler.schema(schema, &Path::Root);
+    compiler.resolve();
+    let Compiler { mut nodes, mut problems, unchecked, ignored, references, .. } = compiler;
+
+    references::refuse_loops(&nodes, &references, &mut problems);
+    let id = references::collapse(&mut nodes, first, &problems);
+    let in_place = nodes.iter().any(|node| node.in_place().next().is_some());
+    let possible =
+        if in_place && problems.is_empty() { references::possible_types(&nodes) } else { Vec::new() };
+    let visits = if nodes.iter().any(Node::visits_twice) { Visits::Many } else { Visits::Once };
+    let mut compiled = Schema { nodes, root: id, visits, possible, doubts: Vec::new(), unchecked, ignored };
+
+    // A misspelt type or a broken reference is one mistake.
+    let is_reported = problems.iter().chain(&compiled.unchecked).any(|problem| match problem.kind {
+        ProblemKind::UnknownType { .. } | ProblemKind::NotASchema => problem.path == "$",
+        ProblemKind::Reference(_) => schema.get("$ref").is_some(),
+        _ => false,
+    });
+    if root == Root::Object && !is_reported && compiled.root_types() != TypeSet::from(JsonType::Object) {
         problems.insert(0, SchemaProblem::new(&Path::Root, ProblemKind::RootNotObject));
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    let alternatives = nodes.iter().any(|node| !node.any_of.is_empty());
-    let possible = if alternatives { references::possible_types(&nodes) } else { Vec::new() };
-    let visits = if alternatives || nodes.iter().any(has_neighbours) { Visits::Many } else { Visits::Once };
-    let doubts = required_and_refused(&nodes[id.index()]);
-    Ok(Schema { nodes, root: id, visits, possible, doubts })
+    compiled.doubts = required_and_refused(compiled.node(id));
+    Ok(compiled)
 }
 
 /// Lists the properties that an object must have and must not have.
@@ -57,8 +71,7 @@ fn required_and_refused(node: &Node) -> Vec<SchemaProblem> {
     let Some(rules) = node.object.as_deref().filter(|rules| rules.additional == Additional::Refused) else {
         return Vec::new();
     };
-    let is_described = |name: &str| rules.properties.iter().any(|property| &*property.name == name);
-    let lost = rules.required.iter().filter(|name| !is_described(name));
+    let lost = rules.required.iter().filter(|name| !rules.describes(name));
     lost.map(|name| {
         let described = rules.properties.iter().map(|property| property.name.to_string()).collect();
         let kind = ProblemKind::RequiredAndRefused { name: name.to_string(), described };
@@ -67,116 +80,54 @@ fn required_and_refused(node: &Node) -> Vec<SchemaProblem> {
     .collect()
 }
 
-/// Whether a reference that does more than refer remains after collapsing. Such a node also has rules for the same
-/// value.
-fn has_neighbours(node: &Node) -> bool {
-    node.reference.is_some() && node.only_reference().is_none()
-}
-
-/// Whether the root allows only objects. A broken root counts as such, because its problem is reported already.
-fn is_of_objects(node: &Node, schema: &Value) -> bool {
-    let mut objects = TypeSet::NONE;
-    objects.insert(JsonType::Object);
-    let reported = match schema {
-        Value::Object(keywords) => keywords.contains_key("$ref") && node.only_reference().is_some(),
-        Value::Bool(_) => false,
-        _ => true,
-    };
-    node.types == objects || reported
-}
-
-/// Keywords that describe a schema and reject no instance.
-const ANNOTATIONS: &[&str] =
-    &["title", "default", "examples", "format", "$comment", "deprecated", "readOnly", "writeOnly"];
-
-/// The keywords that schemas of the subset may have, without annotations.
-pub(crate) const KEYWORDS: &[&str] = &[
-    "description",
-    "type",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "items",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "properties",
-    "required",
-    "additionalProperties",
-    "minProperties",
-    "maxProperties",
-    "anyOf",
-    "$ref",
-    "$defs",
-    "definitions",
-    "$schema",
-];
-
-/// The JSON Schema version of a document.
-///
-/// Within the subset, draft-07 differs from 2020-12 in one rule: it ignores everything beside `$ref`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Dialect {
-    #[default]
-    Draft202012,
-    Draft07,
-}
-
-impl Dialect {
-    /// Reads the value of `$schema`. An empty fragment is ignored.
-    fn named(uri: &str) -> Option<Dialect> {
-        match uri.strip_suffix('#').unwrap_or(uri) {
-            "https://json-schema.org/draft/2020-12/schema" => Some(Dialect::Draft202012),
-            "http://json-schema.org/draft-07/schema" => Some(Dialect::Draft07),
-            _ => None,
-        }
-    }
-
-    /// Returns the dialect of a document. It is 2020-12 if the document names none, or names one that is refused later.
-    fn of_root(schema: &Value) -> Dialect {
-        schema.get("$schema").and_then(Value::as_str).and_then(Dialect::named).unwrap_or_default()
-    }
-}
-
-#[derive(Default)]
-struct Compiler<'s> {
-    dialect: Dialect,
-    nodes: Vec<Node>,
-    problems: Vec<SchemaProblem>,
-    references: Vec<Reference<'s>>,
-    definitions: Definitions<'s>,
+pub(crate) struct Compiler<'s> {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) resources: Resources<'s>,
+    /// Why the schema cannot be used.
+    pub(crate) problems: Vec<SchemaProblem>,
+    /// Why nothing is checked against it.
+    pub(crate) unchecked: Vec<SchemaProblem>,
+    /// What has no effect.
+    ignored: Vec<SchemaProblem>,
+    pub(crate) references: Vec<Reference<'s>>,
     patterns: HashMap<&'s str, Result<regex::Regex, PatternFault>>,
 }
 
 impl<'s> Compiler<'s> {
     /// Adds a schema and its subschemas. The recursion is bounded by the nesting depth, which is checked before.
-    fn schema(&mut self, schema: &'s Value, path: &Path<'_>) -> NodeId {
+    pub(crate) fn schema(&mut self, schema: &'s Value, path: &Path<'_>) -> NodeId {
         let id =
             NodeId(u32::try_from(self.nodes.len()).expect("a schema in memory has less than 2^32 nodes"));
         self.nodes.push(Node::anything());
+        let outer = self.resources.current;
         match schema {
-            Value::Bool(true) => {}
-            Value::Bool(false) => self.nodes[id.index()].types = TypeSet::NONE,
+            Value::Bool(true) => self.resources.add(schema),
+            Value::Bool(false) => {
+                self.resources.add(schema);
+                self.nodes[id.index()].types = TypeSet::NONE;
+            }
             Value::Object(keywords) => {
+                self.resources.enter(schema, keywords, id);
                 let node = self.keywords(id, keywords, path);
                 self.nodes[id.index()] = node;
             }
-            _ => self.problem(path, ProblemKind::NotASchema),
+            _ => {
+                self.resources.add(schema);
+                self.problem(path, ProblemKind::NotASchema);
+            }
         }
+        self.resources.current = outer;
         id
     }
 
     fn keywords(&mut self, id: NodeId, keywords: &'s Map<String, Value>, path: &Path<'_>) -> Node {
         let mut node = Node::anything();
-        let mut unsupported: Vec<String> = Vec::new();
-        let first_problem = self.problems.len();
+        let mut unknown: Vec<String> = Vec::new();
+        let mut overridden: Vec<String> = Vec::new();
+        let is_draft_07 = self.resources.dialect() == Dialect::Draft07;
+        // In draft-07 nothing applies beside a reference.
+        let only_refers = is_draft_07 && keywords.contains_key("$ref");
+        let has_prefix = keywords.get("items").is_some_and(Value::is_array);
 
         for (keyword, value) in keywords {
             let at = path.key(keyword);
@@ -184,8 +135,16 @@ impl<'s> Compiler<'s> {
                 "description" => node.description = value.as_str().map(Box::from),
                 annotation if ANNOTATIONS.contains(&annotation) => {}
                 "$schema" => self.dialect(value, &at),
-                // Below the root, `$id` starts another document with its own references.
-                "$id" if matches!(path, Path::Root) => {}
+                "$ref" => match value {
+                    Value::String(text) => self.refer(id, text, &at),
+                    _ => self.shape(&at, "a string"),
+                },
+                "$defs" | "definitions" => {
+                    self.schemas(value, &at);
+                }
+                later if is_draft_07 && is_of_2020_12(later) => unknown.push(keyword.clone()),
+                other if only_refers => overridden.push(other.to_owned()),
+                "$dynamicRef" => self.problem(&at, ProblemKind::DynamicReference),
 
                 "type" => node.types = self.types(value, path, &at),
                 "enum" => match value {
@@ -202,9 +161,21 @@ impl<'s> Compiler<'s> {
 
                 "minLength" => node.string().min_length = self.count(value, &at),
                 "maxLength" => node.string().max_length = self.count(value, &at),
-                "pattern" => node.string().pattern = self.pattern(value, &at),
+                "pattern" => match value {
+                    Value::String(text) => node.string().pattern = self.pattern(text, &at),
+                    _ => self.shape(&at, "a string"),
+                },
 
+                // Before 2020-12 a list in `items` was the prefix. No dialect gives it another meaning.
+                "items" if has_prefix => node.array().prefix = self.list(value, &at),
+                "additionalItems" if has_prefix => node.array().items = Some(self.schema(value, &at)),
+                "additionalItems" if is_draft_07 => {}
+                "prefixItems" => node.array().prefix = self.list(value, &at),
                 "items" => node.array().items = Some(self.schema(value, &items_path(value, path, &at))),
+                "contains" => node.array().contains = Some(self.schema(value, &at)),
+                "minContains" => node.array().min_contains = self.count(value, &at),
+                "maxContains" => node.array().max_contains = self.count(value, &at),
+                "unevaluatedItems" => node.array().unevaluated = Some(self.schema(value, &at)),
                 "minItems" => node.array().min_items = self.count(value, &at),
                 "maxItems" => node.array().max_items = self.count(value, &at),
                 "uniqueItems" => match value {
@@ -213,57 +184,68 @@ impl<'s> Compiler<'s> {
                 },
 
                 "properties" => node.object().properties = self.properties(value, path, &at),
+                "patternProperties" => node.object().patterns = self.pattern_properties(value, &at),
                 "required" => node.object().required = self.required(value, &at),
+                "dependentRequired" => {
+                    node.object().dependent_required.extend(self.dependent_required(value, &at));
+                }
                 "additionalProperties" => node.object().additional = self.additional(value, &at),
+                "propertyNames" => node.object().names = Some(self.schema(value, &at)),
+                "unevaluatedProperties" => node.object().unevaluated = Some(self.schema(value, &at)),
                 "minProperties" => node.object().min_properties = self.count(value, &at),
                 "maxProperties" => node.object().max_properties = self.count(value, &at),
 
-                "anyOf" => node.any_of = self.any_of(value, &at),
-                "$ref" => match value {
-                    Value::String(text) => {
-                        self.references.push(Reference { node: id, text, path: at.to_string() })
-                    }
-                    _ => self.shape(&at, "a string"),
-                },
-                "$defs" | "definitions" => self.definitions(id, keyword, value, &at),
-                _ => unsupported.push(keyword.clone()),
+                "allOf" => node.logic().all_of = self.list(value, &at),
+                "anyOf" => node.logic().any_of = self.list(value, &at),
+                "oneOf" => node.logic().one_of = self.list(value, &at),
+                "not" => node.logic().not = Some(self.schema(value, &at)),
+                "if" => node.logic().condition = Some(self.schema(value, &at)),
+                "then" => node.logic().then = Some(self.schema(value, &at)),
+                "else" => node.logic().otherwise = Some(self.schema(value, &at)),
+                "dependentSchemas" => {
+                    let schemas = self.schemas(value, &at);
+                    node.logic().dependents.extend(schemas);
+                }
+                "dependencies" => self.dependencies(&mut node, value, &at),
+                _ => unknown.push(keyword.clone()),
             }
         }
-        if self.dialect == Dialect::Draft07 && keywords.contains_key("$ref") {
-            self.beside_reference(keywords, path);
+        unknown.sort();
+        overridden.sort();
+        if !unknown.is_empty() {
+            self.problem(path, ProblemKind::UnknownKeywords { keywords: unknown });
         }
-        if !unsupported.is_empty() {
-            unsupported.sort();
-            let kind = ProblemKind::UnsupportedKeywords { keywords: unsupported };
-            self.problems.insert(first_problem, SchemaProblem::new(path, kind));
+        if !overridden.is_empty() {
+            self.problem(path, ProblemKind::IgnoredBesideReference { keywords: overridden });
         }
         node
     }
 
     fn dialect(&mut self, value: &Value, at: &Path<'_>) {
         match value.as_str().map(Dialect::named) {
-            Some(Some(dialect)) if dialect == self.dialect => {}
-            Some(_) => self.problem(at, ProblemKind::UnsupportedDialect),
+            Some(Some(_)) => {}
+            Some(None) => self.problem(at, ProblemKind::UnsupportedDialect),
             None => self.shape(at, "a string"),
         }
     }
 
-    /// Reports the keywords that draft-07 would ignore.
-    fn beside_reference(&mut self, keywords: &Map<String, Value>, path: &Path<'_>) {
-        let harmless = |keyword: &str| {
-            matches!(keyword, "$ref" | "$schema" | "$id" | "description" | "$defs" | "definitions")
-                || ANNOTATIONS.contains(&keyword)
-        };
-        let mut ignored: Vec<String> =
-            keywords.keys().filter(|keyword| !harmless(keyword)).cloned().collect();
-        if !ignored.is_empty() {
-            ignored.sort();
-            self.problem(path, ProblemKind::IgnoredBesideReference { keywords: ignored });
-        }
+    fn refer(&mut self, node: NodeId, text: &'s str, at: &Path<'_>) {
+        let resource = self.resources.current;
+        let (path, pointer) = (at.to_string(), at.pointer());
+        self.references.push(Reference { node, text, resource, path, pointer });
     }
 
-    fn problem(&mut self, path: &Path<'_>, kind: ProblemKind) {
-        self.problems.push(SchemaProblem::new(path, kind));
+    /// Adds a problem to the list for its effect.
+    pub(crate) fn problem(&mut self, path: &Path<'_>, kind: ProblemKind) {
+        self.add(SchemaProblem::new(path, kind));
+    }
+
+    pub(crate) fn add(&mut self, problem: SchemaProblem) {
+        match problem.kind.effect() {
+            Effect::Refused => self.problems.push(problem),
+            Effect::Unchecked => self.unchecked.push(problem),
+            Effect::Ignored => self.ignored.push(problem),
+        }
     }
 
     fn shape(&mut self, path: &Path<'_>, expected: &'static str) {
@@ -329,11 +311,7 @@ impl<'s> Compiler<'s> {
         count
     }
 
-    fn pattern(&mut self, value: &'s Value, path: &Path<'_>) -> Option<Pattern> {
-        let Value::String(text) = value else {
-            self.shape(path, "a string");
-            return None;
-        };
+    fn pattern(&mut self, text: &'s str, path: &Path<'_>) -> Option<Pattern> {
         let known = self.patterns.len();
         let compiled = match self.patterns.entry(text) {
             Entry::Occupied(entry) => entry.get().clone(),
@@ -341,7 +319,7 @@ impl<'s> Compiler<'s> {
             Entry::Vacant(entry) => entry.insert(pattern::compile(text)).clone(),
         };
         match compiled {
-            Ok(regex) => Some(Pattern { written: text.as_str().into(), regex }),
+            Ok(regex) => Some(Pattern { written: text.into(), regex }),
             Err(fault) => {
                 self.problem(path, ProblemKind::Pattern(fault));
                 None
@@ -349,17 +327,38 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn properties(&mut self, value: &'s Value, path: &Path<'_>, at: &Path<'_>) -> Vec<PropertyRule> {
-        let Value::Object(entries) = value else {
+    /// Returns the members of an object of schemas.
+    fn entries(&mut self, value: &'s Value, at: &Path<'_>) -> Option<&'s Map<String, Value>> {
+        let entries = value.as_object();
+        if entries.is_none() {
             self.shape(at, "an object of schemas");
-            return Vec::new();
-        };
-        let mut rules: Vec<PropertyRule> = Vec::with_capacity(entries.len());
-        for (name, schema) in entries {
-            let node = self.schema(schema, &path.key(name));
-            rules.push(PropertyRule { name: name.as_str().into(), node, description: None });
         }
+        entries
+    }
+
+    fn schemas(&mut self, value: &'s Value, at: &Path<'_>) -> Vec<(Box<str>, NodeId)> {
+        let entries = self.entries(value, at).into_iter().flatten();
+        entries.map(|(name, schema)| (name.as_str().into(), self.schema(schema, &at.key(name)))).collect()
+    }
+
+    fn properties(&mut self, value: &'s Value, path: &Path<'_>, at: &Path<'_>) -> Vec<PropertyRule> {
+        let entries = self.entries(value, at).into_iter().flatten();
+        let mut rules: Vec<PropertyRule> = entries
+            .map(|(name, schema)| {
+                let node = self.schema(schema, &path.property(name));
+                PropertyRule { name: name.as_str().into(), node, description: None }
+            })
+            .collect();
         rules.sort_by(|a, b| a.name.cmp(&b.name));
+        rules
+    }
+
+    fn pattern_properties(&mut self, value: &'s Value, at: &Path<'_>) -> Vec<(Pattern, NodeId)> {
+        let mut rules = Vec::new();
+        for (text, schema) in self.entries(value, at).into_iter().flatten() {
+            let node = self.schema(schema, &at.key(text));
+            rules.extend(self.pattern(text, &at.key(text)).map(|pattern| (pattern, node)));
+        }
         rules
     }
 
@@ -383,6 +382,29 @@ impl<'s> Compiler<'s> {
         names
     }
 
+    fn dependent_required(&mut self, value: &Value, at: &Path<'_>) -> Vec<(Box<str>, Vec<Box<str>>)> {
+        let Value::Object(entries) = value else {
+            self.shape(at, "an object of lists");
+            return Vec::new();
+        };
+        let entries = entries.iter();
+        entries.map(|(name, list)| (name.as_str().into(), self.required(list, &at.key(name)))).collect()
+    }
+
+    /// `dependencies` of draft-07: what 2020-12 has as `dependentRequired` and `dependentSchemas`.
+    fn dependencies(&mut self, node: &mut Node, value: &'s Value, at: &Path<'_>) {
+        for (name, rule) in self.entries(value, at).into_iter().flatten() {
+            let (at, owner) = (at.key(name), name.as_str().into());
+            match rule {
+                Value::Array(_) => {
+                    let names = self.required(rule, &at);
+                    node.object().dependent_required.push((owner, names));
+                }
+                schema => node.logic().dependents.push((owner, self.schema(schema, &at))),
+            }
+        }
+    }
+
     fn additional(&mut self, value: &'s Value, path: &Path<'_>) -> Additional {
         match value {
             Value::Bool(true) => Additional::Allowed,
@@ -391,7 +413,7 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn any_of(&mut self, value: &'s Value, path: &Path<'_>) -> Vec<NodeId> {
+    fn list(&mut self, value: &'s Value, path: &Path<'_>) -> Vec<NodeId> {
         match value {
             Value::Array(schemas) if !schemas.is_empty() => schemas
                 .iter()
@@ -402,17 +424,6 @@ impl<'s> Compiler<'s> {
                 self.shape(path, "a list of one or more schemas");
                 Vec::new()
             }
-        }
-    }
-
-    fn definitions(&mut self, owner: NodeId, keyword: &'s str, value: &'s Value, path: &Path<'_>) {
-        let Value::Object(entries) = value else {
-            self.shape(path, "an object of schemas");
-            return;
-        };
-        for (name, schema) in entries {
-            let node = self.schema(schema, &path.key(name));
-            self.definitions.insert((owner, keyword, name), node);
         }
     }
 }
@@ -430,6 +441,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::dialect::KEYWORDS;
 
     #[track_caller]
     fn check(schema: Value, expect: &[&str]) {
@@ -469,7 +481,7 @@ mod tests {
         check(json!(null), &["$: schema must be an object or a boolean"]);
         check(json!([]), &["$: schema must be an object or a boolean"]);
         check(json!({"properties": {"g": 5}}), &["$.g: schema must be an object or a boolean"]);
-        check(json!({"items": [{}]}), &["$.items: schema must be an object or a boolean"]);
+        check(json!({"items": [{}, 1]}), &["$.items[1]: schema must be an object or a boolean"]);
         check(
             json!({"properties": {"a b": {"items": {"items": "x"}}}}),
             &["$[\"a b\"][].items: schema must be an object or a boolean"],
@@ -481,89 +493,85 @@ mod tests {
         check(json!({"anyOf": [1]}), &["$.anyOf[0]: schema must be an object or a boolean"]);
     }
 
+    #[track_caller]
+    fn check_remarks(schema: Value, unchecked: &[&str], ignored: &[&str]) {
+        let compiled = Schema::compile(&schema).unwrap_or_else(|problems| panic!("{schema}: {problems:?}"));
+        let found: Vec<String> = compiled.unchecked().iter().map(SchemaProblem::unsupported).collect();
+        assert_eq!(found, unchecked, "{schema}");
+        let found: Vec<String> = compiled.ignored().iter().map(SchemaProblem::to_string).collect();
+        assert_eq!(found, ignored, "{schema}");
+        assert!(unchecked.is_empty() || compiled.accepts(&json!([1, "a"])), "nothing is checked");
+    }
+
     #[test]
-    fn unsupported_keywords_are_listed_once_per_schema() {
-        check(
+    fn unknown_keywords_are_ignored_and_listed() {
+        check_remarks(
             json!({"properties": {
-                "a": {"type": "strin", "oneOf": [], "if": {}, "x y": 1},
-                "b": {"items": {"not": {}}}
-            }}),
+                "a": {"type": "string", "nullable": true, "x y": 1},
+                "b": {"items": {"requried": ["a"]}}
+            }, "$defs": {"unused": {"id": 1}}, "additionalItems": false}),
+            &[],
             &[
-                "$.a: unsupported schema keywords: if, oneOf, \"x y\"",
-                "$.a: unsupported type \"strin\"",
-                "$.b[]: unsupported schema keywords: not",
+                "$.$defs.unused: unknown schema keywords: id",
+                "$.a: unknown schema keywords: nullable, \"x y\"",
+                "$.b[]: unknown schema keywords: requried",
+                "$: unknown schema keywords: additionalItems",
             ],
         );
-        check(
-            json!({"$defs": {"unused": {"allOf": []}}}),
-            &["$.$defs.unused: unsupported schema keywords: allOf"],
-        );
+        let problem = &Schema::compile(&json!({"requried": 1})).unwrap().ignored()[0].clone();
+        assert_eq!(problem.unknown_words().0, ["requried"]);
     }
 
     #[test]
-    fn an_id_below_the_root_is_unsupported() {
-        check(json!({"$id": "https://example.test/tool.json", "type": "object"}), &[]);
-        check(json!({"properties": {"$id": {"type": "string"}}}), &[]);
-        check(
-            json!({"properties": {"a": {"$id": "inner", "items": {"$ref": "#"}}}, "$defs": {"b": {"$id": "c"}}}),
-            &["$.$defs.b: unsupported schema keywords: $id", "$.a: unsupported schema keywords: $id"],
-        );
-    }
-
-    #[test]
-    fn only_2020_12_and_draft_07_are_supported() {
-        let refused = ["$.$schema: unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported"];
-        for (uri, expect) in [
-            ("https://json-schema.org/draft/2020-12/schema", &[][..]),
-            ("https://json-schema.org/draft/2020-12/schema#", &[]),
-            // As published by servers built with the MCP TypeScript SDK.
-            ("http://json-schema.org/draft-07/schema#", &[]),
-            ("http://json-schema.org/draft-07/schema", &[]),
-            ("http://json-schema.org/draft/2020-12/schema", &refused),
-            ("https://json-schema.org/draft/2020-12/schema##", &refused),
-            ("https://json-schema.org/draft/2020-12/schema#a", &refused),
-            ("https://json-schema.org/draft/2019-09/schema", &refused),
-            ("http://json-schema.org/draft-06/schema#", &refused),
-            ("http://json-schema.org/draft-04/schema#", &refused),
-            ("https://example.test/own", &refused),
-            ("", &refused),
-        ] {
-            check(json!({"$schema": uri, "type": "object"}), expect);
-        }
-        check(json!({"$schema": 7}), &["$.$schema: must be a string"]);
-    }
-
-    #[test]
-    fn a_document_has_one_dialect() {
+    fn draft_07_has_fewer_keywords() {
         let (new, old) =
             ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
-        let refused =
-            ["$.a.$schema: unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported"];
-        check(json!({"$schema": old, "properties": {"a": {"$schema": old}}}), &[]);
-        check(json!({"properties": {"a": {"$schema": new}}}), &[]);
-        check(json!({"properties": {"a": {"$schema": old}}}), &refused);
-        check(json!({"$schema": old, "properties": {"a": {"$schema": new}}}), &refused);
-    }
-
-    #[test]
-    fn keywords_that_draft_07_ignores_beside_a_reference_are_refused() {
-        let schema = |dialect: &str, beside: Value| {
-            let mut reference = json!({"$ref": "#/definitions/A", "description": "d", "default": 1});
-            reference.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
-            json!({"$schema": dialect, "definitions": {"A": {"type": "string"}}, "properties": {"a": reference}})
+        let schema = |dialect: &str| {
+            json!({"$schema": dialect, "prefixItems": [false], "properties": {
+                "a": {"$ref": "#/definitions/A", "description": "d", "minLength": 2, "enum": ["a"]}
+            }, "definitions": {"A": {"type": "string"}}})
         };
-        let (new, old) =
-            ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
-        check(schema(old, json!({})), &[]);
-        check(schema(new, json!({"minLength": 2, "enum": ["a"]})), &[]);
-        check(
-            schema(old, json!({"minLength": 2, "enum": ["a"]})),
-            &["$.a: unsupported beside `$ref`, where draft-07 ignores it: enum, minLength"],
-        );
-        check(
-            json!({"$schema": old, "$ref": "#/definitions/A", "definitions": {"A": {"type": "object"}}}),
+        check_remarks(schema(new), &[], &[]);
+        check_remarks(
+            schema(old),
             &[],
+            &[
+                "$.a: draft-07 ignores beside `$ref`: enum, minLength",
+                "$: unknown schema keywords: prefixItems",
+            ],
         );
+        // Each schema may have a dialect of its own.
+        let inner = json!({"$schema": old, "properties": {"a": {"$schema": new, "prefixItems": [false]}}});
+        check_remarks(inner, &[], &[]);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_named_with_its_place() {
+        for (schema, expect) in [
+            (
+                json!({"properties": {"x": {"$ref": "https://example.test/a"}}}),
+                "remote $ref at #/properties/x",
+            ),
+            (json!({"items": {"$ref": "other.json#/$defs/a"}}), "remote $ref at #/items"),
+            (json!({"anyOf": [{"$dynamicRef": "#a"}]}), "$dynamicRef at #/anyOf/0"),
+            (json!({"$schema": "https://example.test/own"}), "unsupported $schema at #"),
+            (json!({"$schema": "https://json-schema.org/draft/2019-09/schema"}), "unsupported $schema at #"),
+            (json!({"$schema": "http://json-schema.org/draft-04/schema#"}), "unsupported $schema at #"),
+            (
+                json!({"properties": {"a/b": {"pattern": "(?=x)"}}}),
+                "pattern with look-around at #/properties/a~1b",
+            ),
+            (json!({"pattern": "(a)\\1"}), "pattern with a backreference at #"),
+            (json!({"pattern": "(?i)a"}), "unsupported pattern at #"),
+            (
+                json!({"patternProperties": {"^(?!x)": {}}}),
+                "pattern with look-around at #/patternProperties/^(?!x)",
+            ),
+        ] {
+            check_remarks(schema, &[expect], &[]);
+        }
+        let root = json!({"$ref": "https://example.test/a"});
+        assert_eq!(Schema::compile_root(&root).unwrap().unchecked().len(), 1);
     }
 
     #[test]
@@ -593,7 +601,15 @@ mod tests {
             ("$defs", json!(null), "an object of schemas"),
             ("definitions", json!(1), "an object of schemas"),
             ("anyOf", json!([]), "a list of one or more schemas"),
-            ("anyOf", json!({}), "a list of one or more schemas"),
+            ("allOf", json!({}), "a list of one or more schemas"),
+            ("oneOf", json!(true), "a list of one or more schemas"),
+            ("prefixItems", json!({}), "a list of one or more schemas"),
+            ("minContains", json!(-1), "an integer of zero or more"),
+            ("dependentRequired", json!([]), "an object of lists"),
+            ("dependentSchemas", json!([]), "an object of schemas"),
+            ("dependencies", json!(1), "an object of schemas"),
+            ("patternProperties", json!(1), "an object of schemas"),
+            ("$schema", json!(7), "a string"),
             ("$ref", json!(1), "a string"),
         ] {
             check(json!({ keyword: value }), &[&format!("$.{keyword}: must be {expected}")]);
@@ -602,18 +618,9 @@ mod tests {
 
     #[test]
     fn patterns_are_checked() {
-        check(
-            json!({"properties": {"a": {"pattern": "(?=x)"}, "b": {"pattern": "("}}}),
-            &[
-                "$.a.pattern: unsupported regular expression: look-around",
-                "$.b.pattern: is not a regular expression",
-            ],
-        );
+        check(json!({"properties": {"b": {"pattern": "("}}}), &["$.b.pattern: is not a regular expression"]);
         let many: Vec<Value> = (0..=MAX_PATTERNS).map(|n| json!({ "pattern": format!("a{n}") })).collect();
-        check(
-            json!({ "anyOf": many }),
-            &["$.anyOf[256].pattern: too many different regular expressions in one schema"],
-        );
+        check_remarks(json!({ "anyOf": many }), &["unsupported pattern at #/anyOf/256"], &[]);
         let same: Vec<Value> = (0..=MAX_PATTERNS).map(|_| json!({"pattern": "^a$"})).collect();
         check(json!({ "anyOf": same }), &[]);
     }
@@ -621,10 +628,9 @@ mod tests {
     #[test]
     fn the_listed_keywords_are_understood() {
         for keyword in KEYWORDS {
-            let problems = Schema::compile(&json!({ *keyword: null })).err().unwrap_or_default();
-            let is_unsupported =
-                |problem: &SchemaProblem| matches!(problem.kind, ProblemKind::UnsupportedKeywords { .. });
-            assert!(!problems.iter().any(is_unsupported), "{keyword}");
+            let ignored =
+                Schema::compile(&json!({ *keyword: null, "items": [true] })).map(|schema| schema.ignored);
+            assert_eq!(ignored.unwrap_or_default(), [], "{keyword}");
         }
         check_root(json!({"type": "objct"}), &["$: unsupported type \"objct\""]);
     }
@@ -641,10 +647,9 @@ mod tests {
         check_root(json!({"properties": {}}), &not_object);
         check_root(json!({"type": ["object", "null"]}), &not_object);
         check_root(json!(7), &["$: schema must be an object or a boolean"]);
-        check_root(
-            json!({"type": "string", "not": {}}),
-            &["$: root schema must have type object", "$: unsupported schema keywords: not"],
-        );
+        check_root(json!({"allOf": [{"type": "object"}, {"required": ["a"]}]}), &[]);
+        check_root(json!({"oneOf": [{"type": "object"}, {"type": "object", "minProperties": 1}]}), &[]);
+        check_root(json!({"anyOf": [{"type": "object"}, true]}), &not_object);
     }
 
     #[test]

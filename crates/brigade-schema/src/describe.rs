@@ -25,6 +25,8 @@ pub struct Property<'s> {
     schema: &'s Schema,
     /// `None` for a name that is required but has no schema.
     node: Option<NodeId>,
+    /// Whether the node applies to every value of the property.
+    is_certain: bool,
 }
 
 /// Whether a property may be omitted.
@@ -37,10 +39,11 @@ pub enum Requirement {
 }
 
 impl Property<'_> {
-    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`, also in each alternative of
-    /// `anyOf`. `null` needs no list.
+    /// Tells whether the schema lists every value that is allowed, with `enum` or `const`, also in each alternative.
+    /// `null` needs no list.
     pub fn has_fixed_values(&self) -> bool {
-        self.node.is_some_and(|id| lists_values(self.schema, id, DEEPEST))
+        let is_certain = self.is_certain && self.schema.unchecked.is_empty();
+        is_certain && self.node.is_some_and(|id| lists_values(self.schema, id, DEEPEST))
     }
 
     /// Returns the types that the schema names; every type if it names none.
@@ -77,8 +80,8 @@ pub(crate) fn properties(schema: &Schema) -> Vec<Property<'_>> {
             }
             let node = schema.node(id);
             collect(schema, node, requirement, &mut found);
-            ahead.extend(node.reference);
-            conditional.extend(node.any_of.iter().copied());
+            ahead.extend(node.reference.into_iter().chain(node.all_of().iter().copied()));
+            conditional.extend(node.logic.iter().flat_map(|logic| logic.sometimes()));
         }
         if conditional.is_empty() {
             break;
@@ -99,13 +102,22 @@ fn collect<'s>(
     let Some(rules) = &node.object else {
         return;
     };
-    let unknown =
-        |name| Property { name, requirement: Requirement::Optional, description: None, schema, node: None };
+    let unknown = |name| Property {
+        name,
+        requirement: Requirement::Optional,
+        description: None,
+        schema,
+        node: None,
+        is_certain: false,
+    };
     for rule in &rules.properties {
         let name = &*rule.name;
         let property = found.entry(name).or_insert_with(|| unknown(name));
         let target = schema.node(rule.node);
-        property.node = property.node.or(Some(rule.node));
+        if property.node.is_none() {
+            property.node = Some(rule.node);
+            property.is_certain = listed == Requirement::Required;
+        }
         property.description =
             property.description.or(rule.description.as_deref()).or(target.description.as_deref());
     }
@@ -132,7 +144,8 @@ pub(crate) fn describe_alternatives(schema: &Schema, ids: &[NodeId]) -> Vec<Stri
     labels
 }
 
-fn describe_alternative(schema: &Schema, id: NodeId) -> String {
+/// Returns a label for the values that a node allows. Objects are distinguished by their required properties.
+pub(crate) fn describe_alternative(schema: &Schema, id: NodeId) -> String {
     let label = describe_type(schema, id);
     let required = schema.node(id).object.as_ref().map_or(&[][..], |rules| &rules.required);
     match required {
@@ -152,8 +165,13 @@ fn label(schema: &Schema, id: NodeId, left: usize) -> String {
         if let Some(target) = node.reference {
             return label(schema, target, left - 1);
         }
-        if !node.any_of.is_empty() {
-            return alternatives(schema, node, left - 1);
+        for list in [node.any_of(), node.one_of()] {
+            if !list.is_empty() {
+                return alternatives(schema, list, left - 1);
+            }
+        }
+        if let Some(first) = node.all_of().first() {
+            return label(schema, *first, left - 1);
         }
     }
     if node.types == TypeSet::ANY {
@@ -164,16 +182,16 @@ fn label(schema: &Schema, id: NodeId, left: usize) -> String {
 }
 
 /// Returns the labels of all alternatives without duplicates.
-fn alternatives(schema: &Schema, node: &Node, left: usize) -> String {
+fn alternatives(schema: &Schema, list: &[NodeId], left: usize) -> String {
     let mut names: Vec<String> = Vec::new();
-    for id in node.any_of.iter().take(MOST_ALTERNATIVES) {
+    for id in list.iter().take(MOST_ALTERNATIVES) {
         let name = label(schema, *id, left);
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if MOST_ALTERNATIVES < node.any_of.len() {
-        names.push(format!("{} more", node.any_of.len() - MOST_ALTERNATIVES));
+    if MOST_ALTERNATIVES < list.len() {
+        names.push(format!("{} more", list.len() - MOST_ALTERNATIVES));
     }
     join(&names)
 }
@@ -221,8 +239,8 @@ fn lists_values(schema: &Schema, id: NodeId, depth: usize) -> bool {
     let lists = |id: &NodeId| 0 < depth && lists_values(schema, *id, depth - 1);
     !node.values.is_empty()
         || is_null()
-        || node.reference.iter().any(lists)
-        || !node.any_of.is_empty() && node.any_of.iter().all(lists)
+        || node.reference.iter().chain(node.all_of()).any(lists)
+        || [node.any_of(), node.one_of()].iter().any(|list| !list.is_empty() && list.iter().all(lists))
 }
 
 #[cfg(test)]
@@ -285,9 +303,19 @@ mod tests {
         check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "string"}]}), false);
         check(json!({"anyOf": [{"enum": ["-x"]}, {"$ref": "#/$defs/text"}]}), false);
         check(json!({"anyOf": [{"enum": ["-x"]}, {"type": "integer"}]}), false);
+        check(json!({"oneOf": [{"enum": ["-x"]}, {"const": "-y"}]}), true);
+        check(json!({"allOf": [{"type": "string"}, {"enum": ["-x"]}]}), true);
         check(json!({"type": "string"}), false);
         check(json!({}), false);
         check(json!({"$ref": "#"}), false);
+        // What an alternative of the object says is not certain, and a schema that is not checked says nothing.
+        for schema in [
+            json!({"type": "object", "anyOf": [{"properties": {"a": {"enum": ["-x"]}}}, true]}),
+            json!({"type": "object", "properties": {"a": {"enum": ["-x"]}, "b": {"$ref": "https://example.test/b"}}}),
+        ] {
+            let compiled = Schema::compile_root(&schema).unwrap();
+            assert!(!compiled.property("a").unwrap().has_fixed_values(), "{schema}");
+        }
     }
 
     #[test]

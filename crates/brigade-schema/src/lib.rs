@@ -1,25 +1,20 @@
-//! The JSON Schema subset for tool contracts.
+//! JSON Schema for tool contracts.
 //!
 //! A contract defines the arguments of a tool. An agent's call is checked against it before a user sees the call. Two
-//! things must therefore never happen: a part of the schema is silently ignored, or a message shows a value, which may
-//! be a secret. A [`Schema`] exists only if every keyword is understood. A [`Violation`] names places and what the
-//! schema requires, never the value found.
+//! things must therefore never happen: half a check looks like a whole one, or a message shows a value, which may be a
+//! secret. A [`Violation`] names places and what the schema requires, never the value found.
 //!
 //! # Supported keywords
 //!
-//! With the meaning of JSON Schema 2020-12: `type` (one or a list), `enum`, `const`, `properties`, `required`,
-//! `additionalProperties`, `minProperties`, `maxProperties`, `items`, `minItems`, `maxItems`, `uniqueItems`,
-//! `minLength`, `maxLength`, `pattern`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`,
-//! `anyOf`, local `$ref` to `$defs`, `definitions` or any other schema of the document, and the schemas `true` and
-//! `false`. Annotations (`title description default examples format $comment deprecated readOnly writeOnly`) are
-//! accepted with any value, as is `$id` at the root. Any other keyword is a problem.
-//!
-//! `$schema` may name 2020-12, or draft-07, which most MCP servers publish. Within the subset they differ in one rule:
-//! draft-07 ignores keywords beside `$ref`, so such keywords are a problem there. Other dialects are refused.
+//! All of JSON Schema 2020-12, and of draft-07 if `$schema` names it, with these exceptions: references to other
+//! documents, `$dynamicRef`, other dialects, and patterns that do not match in linear time (look-around,
+//! backreferences). A schema with one of these compiles and checks nothing; [`Schema::unchecked`] says why. Unknown
+//! keywords have no effect; [`Schema::ignored`] lists them. `format` and `content*` are annotations. A list in `items`,
+//! and `dependencies`, have their meaning of draft-07 in both.
 //!
 //! Numbers are compared exactly: `1.0` is an integer and equals `1`, `0.3` is a multiple of `0.1`, and 64-bit integers
-//! are not rounded. Lengths count characters (Unicode scalar values). Patterns are ECMA-262 without look-around and
-//! backreferences, and match in linear time. No schema or instance can exhaust the stack or make a check exponential.
+//! are not rounded. Lengths count characters (Unicode scalar values). No schema or instance can exhaust the stack or
+//! make a check exponential.
 //!
 //! # Out of scope
 //!
@@ -41,7 +36,7 @@
 //!     "required": ["path"],
 //!     "additionalProperties": false,
 //! }))
-//! .expect("every keyword is in the subset");
+//! .expect("it is a schema of objects");
 //!
 //! assert!(schema.accepts(&json!({"path": "notes.md"})));
 //!
@@ -61,7 +56,10 @@
 //! assert_eq!(path.describe_type(), "string");
 //!
 //! let problems = Schema::compile(&json!({"properties": {"a": {"oneOf": []}}})).unwrap_err();
-//! assert_eq!(problems[0].to_string(), "$.a: unsupported schema keywords: oneOf");
+//! assert_eq!(problems[0].to_string(), "$.a.oneOf: must be a list of one or more schemas");
+//!
+//! let schema = Schema::compile(&json!({"properties": {"a": {"$ref": "a.json"}}})).expect("it is a schema");
+//! assert_eq!(schema.arguments_not_checked().unwrap(), "arguments not checked: remote $ref at #/properties/a");
 //! ```
 
 mod schema;
@@ -70,8 +68,11 @@ mod problem;
 mod violation;
 
 mod compile;
+mod dialect;
 mod pattern;
 mod references;
+mod resources;
+mod uri;
 
 mod describe;
 mod validate;
@@ -86,7 +87,7 @@ mod types;
 
 pub use describe::{Property, Requirement};
 pub use limits::{MAX_DEPTH, MAX_VIOLATIONS};
-pub use problem::{PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
+pub use problem::{Effect, PatternFault, ProblemKind, ReferenceFault, SchemaProblem};
 pub use schema::Schema;
 pub use types::{JsonType, TypeSet};
 pub use violation::{AllowedValues, Violation, ViolationKind};

@@ -6,10 +6,14 @@ use serde_json::Value;
 pub const MAX_DEPTH: usize = 128;
 
 /// The maximum number of nested schemas while one instance is checked. A level of the instance usually uses one, and
-/// one more for each `anyOf` or `$ref` with neighbours on the way.
+/// one more for each keyword such as `anyOf` or `$ref` on the way.
 pub(crate) const MAX_EVALUATION_DEPTH: usize = 256;
 
-/// The maximum number of consecutive `$ref` and `anyOf` steps that do not descend into the instance.
+/// The maximum number of schemas that one check visits. Results are cached, so only a schema and an instance that are
+/// both large reach it.
+pub(crate) const MAX_STEPS: usize = 4_000_000;
+
+/// The maximum number of consecutive steps, such as `$ref` and `anyOf`, that do not descend into the instance.
 pub(crate) const MAX_CHAIN: u32 = 64;
 
 /// The check stops after this many violations.

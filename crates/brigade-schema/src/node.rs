@@ -30,9 +30,35 @@ pub(crate) struct Node {
     pub(crate) object: Option<Box<ObjectRules>>,
     /// From `$ref`.
     pub(crate) reference: Option<NodeId>,
-    /// From `anyOf`.
-    pub(crate) any_of: Vec<NodeId>,
+    pub(crate) logic: Option<Box<LogicRules>>,
     pub(crate) description: Option<Box<str>>,
+}
+
+/// The schemas that apply to the same value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogicRules {
+    pub(crate) all_of: Vec<NodeId>,
+    pub(crate) any_of: Vec<NodeId>,
+    pub(crate) one_of: Vec<NodeId>,
+    pub(crate) not: Option<NodeId>,
+    pub(crate) condition: Option<NodeId>,
+    pub(crate) then: Option<NodeId>,
+    pub(crate) otherwise: Option<NodeId>,
+    /// From `dependentSchemas`: for objects with this property.
+    pub(crate) dependents: Vec<(Box<str>, NodeId)>,
+}
+
+impl LogicRules {
+    /// Returns the schemas that apply to some values: alternatives, branches and dependents.
+    pub(crate) fn sometimes(&self) -> impl Iterator<Item = NodeId> {
+        let branches = [self.condition, self.then, self.otherwise];
+        self.any_of
+            .iter()
+            .chain(&self.one_of)
+            .copied()
+            .chain(branches.into_iter().flatten())
+            .chain(self.dependents.iter().map(|(_, id)| *id))
+    }
 }
 
 /// A bound as written, and in normal form for comparing.
@@ -67,7 +93,14 @@ pub(crate) struct Pattern {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ArrayRules {
+    /// From `prefixItems`, or a list in `items`.
+    pub(crate) prefix: Vec<NodeId>,
+    /// The schema of the items after the prefix.
     pub(crate) items: Option<NodeId>,
+    pub(crate) contains: Option<NodeId>,
+    pub(crate) min_contains: Option<u64>,
+    pub(crate) max_contains: Option<u64>,
+    pub(crate) unevaluated: Option<NodeId>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_items: Option<u64>,
     pub(crate) unique: bool,
@@ -79,7 +112,12 @@ pub(crate) struct ObjectRules {
     pub(crate) properties: Vec<PropertyRule>,
     /// In schema order, without duplicates.
     pub(crate) required: Vec<Box<str>>,
+    /// From `dependentRequired`: with the first property, the others are required.
+    pub(crate) dependent_required: Vec<(Box<str>, Vec<Box<str>>)>,
+    pub(crate) patterns: Vec<(Pattern, NodeId)>,
     pub(crate) additional: Additional,
+    pub(crate) names: Option<NodeId>,
+    pub(crate) unevaluated: Option<NodeId>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
 }
@@ -95,7 +133,9 @@ pub(crate) struct PropertyRule {
 /// The rule for properties that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Additional {
+    /// The schema does not say. Others are allowed, but not evaluated.
     #[default]
+    Unstated,
     Allowed,
     Refused,
     Schema(NodeId),
@@ -112,7 +152,7 @@ impl Node {
             array: None,
             object: None,
             reference: None,
-            any_of: Vec::new(),
+            logic: None,
             description: None,
         }
     }
@@ -133,6 +173,25 @@ impl Node {
         self.object.get_or_insert_default()
     }
 
+    pub(crate) fn logic(&mut self) -> &mut LogicRules {
+        self.logic.get_or_insert_default()
+    }
+
+    /// From `anyOf`.
+    pub(crate) fn any_of(&self) -> &[NodeId] {
+        self.logic.as_ref().map_or(&[], |logic| &logic.any_of)
+    }
+
+    /// From `oneOf`.
+    pub(crate) fn one_of(&self) -> &[NodeId] {
+        self.logic.as_ref().map_or(&[], |logic| &logic.one_of)
+    }
+
+    /// From `allOf`.
+    pub(crate) fn all_of(&self) -> &[NodeId] {
+        self.logic.as_ref().map_or(&[], |logic| &logic.all_of)
+    }
+
     /// Returns the target if the node does nothing but refer to it.
     pub(crate) fn only_reference(&self) -> Option<NodeId> {
         let plain = self.types == TypeSet::ANY
@@ -141,13 +200,52 @@ impl Node {
             && self.string.is_none()
             && self.array.is_none()
             && self.object.is_none()
-            && self.any_of.is_empty();
+            && self.logic.is_none();
         if plain { self.reference } else { None }
     }
 
     /// Returns the nodes that apply to the same value as this one.
     pub(crate) fn in_place(&self) -> impl Iterator<Item = NodeId> {
-        self.reference.into_iter().chain(self.any_of.iter().copied())
+        let logic = self
+            .logic
+            .iter()
+            .flat_map(|logic| logic.all_of.iter().copied().chain(logic.not).chain(logic.sometimes()));
+        self.reference.into_iter().chain(logic)
+    }
+
+    /// Changes the link to every other node but those of properties.
+    pub(crate) fn for_each_link(&mut self, mut change: impl FnMut(&mut NodeId)) {
+        self.reference.iter_mut().for_each(&mut change);
+        if let Some(logic) = &mut self.logic {
+            let lists = [&mut logic.all_of, &mut logic.any_of, &mut logic.one_of];
+            lists.into_iter().flatten().for_each(&mut change);
+            let single = [&mut logic.not, &mut logic.condition, &mut logic.then, &mut logic.otherwise];
+            single.into_iter().flatten().for_each(&mut change);
+            logic.dependents.iter_mut().for_each(|(_, id)| change(id));
+        }
+        if let Some(array) = &mut self.array {
+            array.prefix.iter_mut().for_each(&mut change);
+            let single = [&mut array.items, &mut array.contains, &mut array.unevaluated];
+            single.into_iter().flatten().for_each(&mut change);
+        }
+        if let Some(object) = &mut self.object {
+            object.patterns.iter_mut().for_each(|(_, id)| change(id));
+            [&mut object.names, &mut object.unevaluated].into_iter().flatten().for_each(&mut change);
+            if let Additional::Schema(id) = &mut object.additional {
+                change(id);
+            }
+        }
+    }
+
+    /// Whether two of its rules can apply different nodes to the same value.
+    pub(crate) fn visits_twice(&self) -> bool {
+        let array =
+            self.array.as_ref().is_some_and(|rules| rules.contains.is_some() || rules.unevaluated.is_some());
+        let object = self
+            .object
+            .as_ref()
+            .is_some_and(|rules| !rules.patterns.is_empty() || rules.unevaluated.is_some());
+        array || object || self.only_reference().is_none() && self.in_place().next().is_some()
     }
 
     /// Returns the types allowed by `type`, `enum` and `const`. Does not follow references.
@@ -173,6 +271,11 @@ impl Node {
 }
 
 impl ObjectRules {
+    /// Returns whether `properties` or `patternProperties` has a rule for the name.
+    pub(crate) fn describes(&self, name: &str) -> bool {
+        self.property(name).is_some() || self.patterns.iter().any(|(pattern, _)| pattern.regex.is_match(name))
+    }
+
     pub(crate) fn property(&self, name: &str) -> Option<&PropertyRule> {
         let found = self.properties.binary_search_by(|rule| (*rule.name).cmp(name));
         found.ok().map(|index| &self.properties[index])

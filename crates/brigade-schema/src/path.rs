@@ -13,8 +13,10 @@ const LONGEST_NAME: usize = 120;
 pub(crate) enum Path<'a> {
     /// The whole document: `$`.
     Root,
-    /// A property or a keyword: `.name`, or `["any name"]` if it is not an identifier.
+    /// A keyword or a member of an instance: `.name`, or `["any name"]` if it is not an identifier.
     Key(&'a Path<'a>, &'a str),
+    /// The schema of a property, shown like a member.
+    Property(&'a Path<'a>, &'a str),
     /// An element of a list: `[3]`.
     Index(&'a Path<'a>, usize),
     /// The schema of all elements of a list: `[]`.
@@ -26,6 +28,10 @@ impl<'a> Path<'a> {
         Path::Key(self, name)
     }
 
+    pub(crate) fn property(&'a self, name: &'a str) -> Path<'a> {
+        Path::Property(self, name)
+    }
+
     pub(crate) fn index(&'a self, index: usize) -> Path<'a> {
         Path::Index(self, index)
     }
@@ -33,14 +39,30 @@ impl<'a> Path<'a> {
     pub(crate) fn items(&'a self) -> Path<'a> {
         Path::Items(self)
     }
+
+    /// Returns the path as a JSON pointer, which names every keyword on the way: `/properties/a/items`.
+    pub(crate) fn pointer(&self) -> String {
+        let escape = |name: &str| name.replace('~', "~0").replace('/', "~1");
+        match self {
+            Path::Root => String::new(),
+            Path::Key(parent, name) => format!("{}/{}", parent.pointer(), escape(name)),
+            Path::Property(parent, name) => format!("{}/properties/{}", parent.pointer(), escape(name)),
+            Path::Index(parent, index) => format!("{}/{index}", parent.pointer()),
+            Path::Items(parent) => format!("{}/items", parent.pointer()),
+        }
+    }
 }
 
 impl Display for Path<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root => f.write_char('$'),
-            Path::Key(parent, name) if is_identifier(name) => write!(f, "{parent}.{name}"),
-            Path::Key(parent, name) => write!(f, "{parent}[{}]", quote(name, LONGEST_NAME)),
+            Path::Key(parent, name) | Path::Property(parent, name) if is_identifier(name) => {
+                write!(f, "{parent}.{name}")
+            }
+            Path::Key(parent, name) | Path::Property(parent, name) => {
+                write!(f, "{parent}[{}]", quote(name, LONGEST_NAME))
+            }
             Path::Index(parent, index) => write!(f, "{parent}[{index}]"),
             Path::Items(parent) => write!(f, "{parent}[]"),
         }
@@ -105,5 +127,7 @@ mod tests {
         let element = list.index(0);
         assert_eq!(element.key("b").to_string(), "$.a[0].b");
         assert_eq!(list.items().items().to_string(), "$.a[][]");
+        let property = Path::Root.property("a/b~");
+        assert_eq!(property.items().key("anyOf").index(1).pointer(), "/properties/a~1b~0/items/anyOf/1");
     }
 }

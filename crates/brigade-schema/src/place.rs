@@ -2,24 +2,17 @@
 
 use serde_json::{Deserializer, Value};
 
-/// Returns line and column of the keyword in the schema with this path, or of as much of the path as there is. Columns
-/// count characters.
-pub(crate) fn locate(text: &str, path: &str, keyword: Option<&str>) -> Option<(usize, usize)> {
+/// Returns line and column of the keyword in the schema that a JSON pointer names, or of as much of the path as there
+/// is. Columns count characters.
+pub(crate) fn locate(text: &str, pointer: &str, keyword: Option<&str>) -> Option<(usize, usize)> {
     let mut value = blank(text, 0);
     let mut shown = value;
-    for segment in segments(path).chain(keyword.map(str::to_owned)) {
-        let members = members(text, value)?;
-        let find = |name: &str| members.iter().find(|member| member.name == name);
-        let nested = |holder: &str| {
-            let inner = self::members(text, find(holder)?.value)?;
-            inner.into_iter().find(|member| member.name == segment)
+    let tokens = pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"));
+    for token in tokens.chain(keyword.map(str::to_owned)) {
+        let Some(found) = members(text, value)?.into_iter().find(|member| member.name == token) else {
+            break;
         };
-        let found = match segment.as_str() {
-            "[]" => find("items").cloned(),
-            name => nested("properties").or_else(|| find(name).cloned()).or_else(|| nested("$defs")),
-        };
-        let Some(found) = found else { break };
-        (value, shown) = (found.value, found.key);
+        (value, shown) = (found.value, found.start);
     }
     let before = text.get(..shown)?;
     let line = before.matches('\n').count() + 1;
@@ -27,27 +20,39 @@ pub(crate) fn locate(text: &str, path: &str, keyword: Option<&str>) -> Option<(u
     Some((line, before[start..].chars().count() + 1))
 }
 
-/// A member of an object, with the positions of its key and its value.
-#[derive(Clone)]
+/// A member of an object or a list.
 struct Member {
+    /// The key, or the index.
     name: String,
-    key: usize,
+    /// The position of the key, or of an element of a list.
+    start: usize,
+    /// The position of the value.
     value: usize,
 }
 
-/// Returns the members of the object that begins at a position.
+/// Returns the members of the object or list that begins at a position.
 fn members(text: &str, at: usize) -> Option<Vec<Member>> {
-    let mut at = blank(text, text.get(at..)?.starts_with('{').then_some(at + 1)?);
+    let (is_object, end) = match text.as_bytes().get(at)? {
+        b'{' => (true, b'}'),
+        b'[' => (false, b']'),
+        _ => return Some(Vec::new()),
+    };
+    let mut at = blank(text, at + 1);
     let mut found = Vec::new();
-    while text.as_bytes().get(at) == Some(&b'"') {
-        let mut keys = Deserializer::from_str(&text[at..]).into_iter::<String>();
-        let name = keys.next()?.ok()?;
-        let colon = blank(text, at + keys.byte_offset());
-        let value = blank(text, colon + 1);
+    while text.as_bytes().get(at).is_some_and(|byte| *byte != end) {
+        let (mut name, mut value) = (found.len().to_string(), at);
+        if is_object {
+            let mut keys = Deserializer::from_str(&text[at..]).into_iter::<String>();
+            name = keys.next()?.ok()?;
+            value = blank(text, blank(text, at + keys.byte_offset()) + 1);
+        }
         let mut values = Deserializer::from_str(text.get(value..)?).into_iter::<Value>();
         values.next()?.ok()?;
-        found.push(Member { name, key: at, value });
+        found.push(Member { name, start: at, value });
         let comma = blank(text, value + values.byte_offset());
+        if text.as_bytes().get(comma) != Some(&b',') {
+            break;
+        }
         at = blank(text, comma + 1);
     }
     Some(found)
@@ -59,27 +64,6 @@ fn blank(text: &str, at: usize) -> usize {
     at + rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len()
 }
 
-/// Splits a path such as `$.a[].b` or `$["a b"]`.
-fn segments(path: &str) -> impl Iterator<Item = String> {
-    let mut rest = path.strip_prefix('$').unwrap_or(path);
-    std::iter::from_fn(move || {
-        if let Some(behind) = rest.strip_prefix("[]") {
-            rest = behind;
-            return Some("[]".to_owned());
-        }
-        if let Some(quoted) = rest.strip_prefix('[') {
-            let mut names = Deserializer::from_str(quoted).into_iter::<String>();
-            let name = names.next()?.ok()?;
-            rest = quoted.get(names.byte_offset() + 1..).unwrap_or_default();
-            return Some(name);
-        }
-        let name = rest.strip_prefix('.')?;
-        let end = name.find(['.', '[']).unwrap_or(name.len());
-        rest = &name[end..];
-        Some(name[..end].to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,25 +71,27 @@ mod tests {
     const TEXT: &str = r#"{
   "type": "object",
   "properties": {
-    "a": { "type": "array", "items": { "oneOf": [] } },
+    "a": { "type": "array", "items": { "oneOf": [ 1,
+      {}] } },
     "a b": { "type": "text" }
   }
 }"#;
 
     #[track_caller]
-    fn check(path: &str, keyword: Option<&str>, expect: (usize, usize)) {
-        assert_eq!(locate(TEXT, path, keyword), Some(expect), "{path}");
+    fn check(pointer: &str, keyword: Option<&str>, expect: (usize, usize)) {
+        assert_eq!(locate(TEXT, pointer, keyword), Some(expect), "{pointer}");
     }
 
     #[test]
-    fn schemas_and_keywords_are_found_where_they_are_written() {
-        check("$", None, (1, 1));
-        check("$.type", None, (2, 3));
-        check("$.a", None, (4, 5));
-        check("$.a[]", Some("oneOf"), (4, 40));
-        check("$[\"a b\"].type", None, (5, 14));
-        check("$.nowhere", None, (1, 1));
-        check("$", Some("type"), (2, 3));
-        check("$", Some("nothing"), (1, 1));
+    fn schemas_and_keywords_are_found_in_the_text() {
+        check("", None, (1, 1));
+        check("/type", None, (2, 3));
+        check("/properties/a", None, (4, 5));
+        check("/properties/a/items", Some("oneOf"), (4, 40));
+        check("/properties/a/items/oneOf/1", None, (5, 7));
+        check("/properties/a b/type", None, (6, 14));
+        check("/properties/nowhere", None, (3, 3));
+        check("", Some("type"), (2, 3));
+        check("", Some("nothing"), (1, 1));
     }
 }

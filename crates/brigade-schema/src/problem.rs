@@ -3,12 +3,15 @@
 use thiserror::Error;
 
 use crate::limits::MAX_DEPTH;
-use crate::path::{Path, is_identifier, quote};
+use crate::path::{Path, cut, is_identifier, quote};
 use crate::types::JsonType;
 
-/// A reason why a schema cannot be used, and its place.
+/// The maximum number of characters shown of a JSON pointer.
+const LONGEST_POINTER: usize = 200;
+
+/// Something about a schema that its author should know, and its place. [`ProblemKind::effect`] says what follows.
 ///
-/// Displayed as `$.a: unsupported schema keywords: oneOf`. The path names a schema: `$` is the root, `$.a` the schema
+/// Displayed as `$.a: unsupported type "strin"`. The path names a schema: `$` is the root, `$.a` the schema
 /// of property `a`, `$.a[]` the schema of its items, and `$.a.required` a keyword in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{path}: {kind}")]
@@ -19,18 +22,35 @@ pub struct SchemaProblem {
     pub kind: ProblemKind,
     /// The line and column in the text of the schema, if [`SchemaProblem::locate`] found it.
     pub at: Option<(usize, usize)>,
+    /// The same place as a JSON pointer.
+    pub(crate) pointer: String,
 }
 
 impl SchemaProblem {
     pub(crate) fn new(path: &Path<'_>, kind: ProblemKind) -> SchemaProblem {
-        SchemaProblem { path: path.to_string(), kind, at: None }
+        SchemaProblem { path: path.to_string(), kind, at: None, pointer: path.pointer() }
+    }
+
+    /// Names what is not supported and its place: `remote $ref at #/properties/a`.
+    pub fn unsupported(&self) -> String {
+        let (what, keyword) = match self.kind {
+            ProblemKind::Reference(ReferenceFault::NotLocal) => ("remote $ref", "/$ref"),
+            ProblemKind::DynamicReference => ("$dynamicRef", "/$dynamicRef"),
+            ProblemKind::UnsupportedDialect => ("unsupported $schema", "/$schema"),
+            ProblemKind::Pattern(PatternFault::LookAround) => ("pattern with look-around", "/pattern"),
+            ProblemKind::Pattern(PatternFault::Backreference) => ("pattern with a backreference", "/pattern"),
+            ProblemKind::Pattern(_) => ("unsupported pattern", "/pattern"),
+            _ => ("unsupported schema", ""),
+        };
+        let pointer = self.pointer.strip_suffix(keyword).unwrap_or(&self.pointer);
+        format!("{what} at #{}", cut(pointer, LONGEST_POINTER))
     }
 
     /// Returns the words that are not understood, and those that are in their place.
     pub fn unknown_words(&self) -> (Vec<&str>, Vec<&str>) {
         match &self.kind {
-            ProblemKind::UnsupportedKeywords { keywords } => {
-                (keywords.iter().map(String::as_str).collect(), crate::compile::KEYWORDS.to_vec())
+            ProblemKind::UnknownKeywords { keywords } => {
+                (keywords.iter().map(String::as_str).collect(), crate::dialect::KEYWORDS.to_vec())
             }
             ProblemKind::UnknownType { name } => {
                 (vec![name], JsonType::ALL.iter().map(|kind| kind.name()).collect())
@@ -45,13 +65,25 @@ impl SchemaProblem {
     /// Finds the place of the problem in the text that the schema was read from.
     pub fn locate(&mut self, text: &str) {
         let keyword = match &self.kind {
-            ProblemKind::UnsupportedKeywords { keywords }
-            | ProblemKind::IgnoredBesideReference { keywords } => keywords.first().map(String::as_str),
+            ProblemKind::UnknownKeywords { keywords } | ProblemKind::IgnoredBesideReference { keywords } => {
+                keywords.first().map(String::as_str)
+            }
             ProblemKind::RootNotObject => Some("type"),
             _ => None,
         };
-        self.at = crate::place::locate(text, &self.path, keyword);
+        self.at = crate::place::locate(text, &self.pointer, keyword);
     }
+}
+
+/// What follows from a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The schema is wrong and cannot be used.
+    Refused,
+    /// The schema may be right, but it cannot be judged here, so nothing is checked against it.
+    Unchecked,
+    /// What the schema says there has no effect, as the standard asks.
+    Ignored,
 }
 
 /// The kinds of problem in a schema.
@@ -64,17 +96,20 @@ pub enum ProblemKind {
     /// The root of a contract allows values other than objects.
     #[error("root schema must have type object")]
     RootNotObject,
-    /// Keywords outside the subset. They are never ignored, because they might reject an instance.
-    #[error("unsupported schema keywords: {}", list(.keywords))]
-    UnsupportedKeywords {
+    /// Keywords that the dialect does not have.
+    #[error("unknown schema keywords: {}", list(.keywords))]
+    UnknownKeywords {
         /// The keywords, sorted.
         keywords: Vec<String>,
     },
-    /// `$schema` names an unsupported version of JSON Schema, or a different one than the root.
+    /// `$schema` names an unsupported version of JSON Schema, or a vocabulary of its author.
     #[error("unsupported dialect: only JSON Schema 2020-12 and draft-07 are supported")]
     UnsupportedDialect,
+    /// `$dynamicRef`, whose target depends on how a schema was reached.
+    #[error("unsupported `$dynamicRef`")]
+    DynamicReference,
     /// Keywords beside `$ref` in draft-07, which ignores them. In 2020-12 they apply.
-    #[error("unsupported beside `$ref`, where draft-07 ignores it: {}", list(.keywords))]
+    #[error("draft-07 ignores beside `$ref`: {}", list(.keywords))]
     IgnoredBesideReference {
         /// The keywords, sorted.
         keywords: Vec<String>,
@@ -111,13 +146,35 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// Returns a stable identifier for programs, such as `unsupported-keywords`.
+    /// Returns what follows from the problem.
+    pub fn effect(&self) -> Effect {
+        match self {
+            ProblemKind::UnknownKeywords { .. } | ProblemKind::IgnoredBesideReference { .. } => {
+                Effect::Ignored
+            }
+            ProblemKind::UnsupportedDialect
+            | ProblemKind::DynamicReference
+            | ProblemKind::Reference(ReferenceFault::NotLocal) => Effect::Unchecked,
+            ProblemKind::Pattern(fault) if *fault != PatternFault::Syntax => Effect::Unchecked,
+            ProblemKind::NotASchema
+            | ProblemKind::RootNotObject
+            | ProblemKind::UnknownType { .. }
+            | ProblemKind::Shape { .. }
+            | ProblemKind::Pattern(_)
+            | ProblemKind::Reference(_)
+            | ProblemKind::RequiredAndRefused { .. }
+            | ProblemKind::TooDeep => Effect::Refused,
+        }
+    }
+
+    /// Returns a stable identifier for programs, such as `unknown-keywords`.
     pub fn code(&self) -> &'static str {
         match self {
             ProblemKind::NotASchema => "not-a-schema",
             ProblemKind::RootNotObject => "root-not-object",
-            ProblemKind::UnsupportedKeywords { .. } => "unsupported-keywords",
+            ProblemKind::UnknownKeywords { .. } => "unknown-keywords",
             ProblemKind::UnsupportedDialect => "unsupported-dialect",
+            ProblemKind::DynamicReference => "dynamic-reference",
             ProblemKind::IgnoredBesideReference { .. } => "ignored-beside-reference",
             ProblemKind::UnknownType { .. } => "unknown-type",
             ProblemKind::Shape { .. } => "shape",
@@ -160,8 +217,8 @@ pub enum PatternFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReferenceFault {
-    /// The target is another document or an anchor.
-    #[error("unsupported reference: only `#` and `#/…` are followed")]
+    /// The target is another document.
+    #[error("unsupported reference: other documents are not read")]
     NotLocal,
     /// The text is not a valid JSON pointer.
     #[error("is not a JSON pointer")]
@@ -172,7 +229,7 @@ pub enum ReferenceFault {
     /// The reference leads back to itself without descending into the instance.
     #[error("refers back to itself")]
     Loop,
-    /// The reference starts a chain of too many references and alternatives.
+    /// The reference starts a chain of too many steps.
     #[error("starts a chain of too many references")]
     TooLong,
 }

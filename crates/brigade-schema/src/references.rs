@@ -1,54 +1,27 @@
-//! `$ref`: finds targets, refuses loops, and removes nodes that only refer.
-
-use std::collections::HashMap;
+//! `$ref`: refuses loops, and removes nodes that only refer.
 
 use crate::limits::MAX_CHAIN;
-use crate::node::{Additional, Node, NodeId};
+use crate::node::{Node, NodeId};
 use crate::problem::{ProblemKind, ReferenceFault, SchemaProblem};
+use crate::resources::Reference;
 use crate::types::TypeSet;
 
-/// A `$ref` found while compiling.
-pub(crate) struct Reference<'s> {
-    /// The schema that contains it.
-    pub(crate) node: NodeId,
-    pub(crate) text: &'s str,
-    /// The path of the keyword.
-    pub(crate) path: String,
-}
-
-/// The nodes of all definitions by schema, keyword (`$defs` or `definitions`) and name.
-pub(crate) type Definitions<'s> = HashMap<(NodeId, &'s str, &'s str), NodeId>;
-
-/// Sets the target of every reference, or reports a problem.
-///
-/// `base` is the `$id` of the root. A reference that starts with it is local.
-pub(crate) fn resolve(
-    nodes: &mut [Node],
-    references: &[Reference<'_>],
-    definitions: &Definitions<'_>,
-    base: Option<&str>,
-    problems: &mut Vec<SchemaProblem>,
-) {
+/// Reports references that lead back to themselves, or start too long a chain, without descending into the instance.
+pub(crate) fn refuse_loops(nodes: &[Node], references: &[Reference<'_>], problems: &mut Vec<SchemaProblem>) {
     if references.is_empty() {
         return;
     }
-    let mut fault = |reference: &Reference<'_>, fault| {
-        let kind = ProblemKind::Reference(fault);
-        problems.push(SchemaProblem { path: reference.path.clone(), kind, at: None });
-    };
-    for reference in references {
-        match target(nodes, reference, definitions, base) {
-            Ok(target) => nodes[reference.node.index()].reference = Some(target),
-            Err(found) => fault(reference, found),
-        }
-    }
     let chains = Chains::of(nodes);
     for reference in references {
-        if chains.in_loop[reference.node.index()] {
-            fault(reference, ReferenceFault::Loop);
+        let fault = if chains.in_loop[reference.node.index()] {
+            ReferenceFault::Loop
         } else if MAX_CHAIN < chains.length[reference.node.index()] {
-            fault(reference, ReferenceFault::TooLong);
-        }
+            ReferenceFault::TooLong
+        } else {
+            continue;
+        };
+        let (path, pointer) = (reference.path.clone(), reference.pointer.clone());
+        problems.push(SchemaProblem { path, pointer, kind: ProblemKind::Reference(fault), at: None });
     }
 }
 
@@ -72,18 +45,11 @@ pub(crate) fn collapse(nodes: &mut [Node], root: NodeId, problems: &[SchemaProbl
         nodes.iter().map(|node| node.only_reference().and_then(|_| node.description.clone())).collect();
     let follow = |id: &mut NodeId| *id = last[id.index()];
     for node in nodes.iter_mut() {
-        node.reference.iter_mut().for_each(follow);
-        node.any_of.iter_mut().for_each(follow);
-        if let Some(array) = &mut node.array {
-            array.items.iter_mut().for_each(follow);
-        }
+        node.for_each_link(follow);
         if let Some(object) = &mut node.object {
             for property in &mut object.properties {
                 property.description = moved[property.node.index()].clone();
                 follow(&mut property.node);
-            }
-            if let Additional::Schema(id) = &mut object.additional {
-                follow(id);
             }
         }
     }
@@ -103,8 +69,11 @@ pub(crate) fn possible_types(nodes: &[Node]) -> Vec<TypeSet> {
         if let Some(target) = node.reference {
             types = types.intersection(of(nodes, target, known));
         }
-        if !node.any_of.is_empty() {
-            let any = node.any_of.iter().map(|id| of(nodes, *id, known)).fold(TypeSet::NONE, TypeSet::union);
+        for id in node.all_of() {
+            types = types.intersection(of(nodes, *id, known));
+        }
+        for alternatives in [node.any_of(), node.one_of()].into_iter().filter(|list| !list.is_empty()) {
+            let any = alternatives.iter().map(|id| of(nodes, *id, known)).fold(TypeSet::NONE, TypeSet::union);
             types = types.intersection(any);
         }
         known[id.index()] = Some(types);
@@ -112,93 +81,6 @@ pub(crate) fn possible_types(nodes: &[Node]) -> Vec<TypeSet> {
     }
     let mut known = vec![None; nodes.len()];
     (0u32..).take(nodes.len()).map(|id| of(nodes, NodeId(id), &mut known)).collect()
-}
-
-/// Finds the schema that a reference names.
-fn target(
-    nodes: &[Node],
-    reference: &Reference<'_>,
-    definitions: &Definitions<'_>,
-    base: Option<&str>,
-) -> Result<NodeId, ReferenceFault> {
-    let base = base.map(|base| base.trim_end_matches('#')).unwrap_or_default();
-    let local = match reference.text.strip_prefix(base) {
-        Some(rest) if rest.is_empty() || rest.starts_with('#') => rest,
-        _ => reference.text,
-    };
-    let fragment = match local.strip_prefix('#') {
-        Some(fragment) => percent_decode(fragment)?,
-        None if local.is_empty() => String::new(),
-        None => return Err(ReferenceFault::NotLocal),
-    };
-    if fragment.is_empty() {
-        return Ok(NodeId(0));
-    }
-    let pointer = fragment.strip_prefix('/').ok_or(ReferenceFault::NotLocal)?;
-    let tokens: Vec<String> = pointer.split('/').map(unescape).collect::<Result<_, _>>()?;
-    follow(nodes, definitions, &tokens).ok_or(ReferenceFault::Dangling)
-}
-
-/// Follows the tokens of a JSON pointer from the root, from schema to schema.
-fn follow(nodes: &[Node], definitions: &Definitions<'_>, tokens: &[String]) -> Option<NodeId> {
-    let mut at = NodeId(0);
-    let mut tokens = tokens.iter().map(String::as_str);
-    while let Some(keyword) = tokens.next() {
-        let node = &nodes[at.index()];
-        at = match keyword {
-            "$defs" | "definitions" => *definitions.get(&(at, keyword, tokens.next()?))?,
-            "properties" => node.object.as_ref()?.property(tokens.next()?)?.node,
-            "items" => node.array.as_ref()?.items?,
-            "additionalProperties" => match node.object.as_ref()?.additional {
-                Additional::Schema(id) => id,
-                Additional::Allowed | Additional::Refused => return None,
-            },
-            "anyOf" => {
-                let token = tokens.next()?;
-                let index: usize = token.parse().ok()?;
-                // `01` and `+1` parse, but they are not JSON pointer indexes.
-                if index.to_string() != token {
-                    return None;
-                }
-                *node.any_of.get(index)?
-            }
-            _ => return None,
-        };
-    }
-    Some(at)
-}
-
-fn percent_decode(text: &str) -> Result<String, ReferenceFault> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let mut digit = || bytes.next().and_then(|b| char::from(b).to_digit(16));
-        let (high, low) = (digit(), digit());
-        let code = high.zip(low).map(|(high, low)| high * 16 + low);
-        decoded.push(code.and_then(|code| u8::try_from(code).ok()).ok_or(ReferenceFault::Malformed)?);
-    }
-    String::from_utf8(decoded).map_err(|_| ReferenceFault::Malformed)
-}
-
-/// Decodes the `~0` and `~1` of a JSON pointer.
-fn unescape(token: &str) -> Result<String, ReferenceFault> {
-    let mut plain = String::with_capacity(token.len());
-    let mut chars = token.chars();
-    while let Some(c) = chars.next() {
-        plain.push(match c {
-            '~' => match chars.next() {
-                Some('0') => '~',
-                Some('1') => '/',
-                _ => return Err(ReferenceFault::Malformed),
-            },
-            other => other,
-        });
-    }
-    Ok(plain)
 }
 
 /// The links between nodes that do not descend into the instance.
@@ -283,73 +165,10 @@ mod tests {
         assert_eq!(found, expect, "{schema}");
     }
 
-    /// A schema with awkward names. The reference must lead to the schema that requires a string.
-    #[track_caller]
-    fn check_target(reference: &str) {
-        let schema = Schema::compile(&json!({
-            "$id": "https://example.test/tool.json",
-            "$defs": {"a/b": {"type": "string"}, "c~d": {"type": "string"}, "e%f": {"type": "string"},
-                      "g h": {"type": "string"}, "": {"type": "string"}, "é": {"type": "string"}},
-            "definitions": {"list": {"items": {"type": "string"}},
-                            "map": {"additionalProperties": {"type": "string"}},
-                            "either": {"anyOf": [true, {"type": "string"}]},
-                            "object": {"properties": {"x": {"type": "string"}},
-                                       "$defs": {"inner": {"type": "string"}}}},
-            "properties": {"value": {"$ref": reference}}
-        }));
-        let schema = schema.unwrap_or_else(|problems| panic!("{reference}: {problems:?}"));
-        assert!(schema.accepts(&json!({"value": "text"})), "{reference}");
-        assert!(!schema.accepts(&json!({"value": 1})), "{reference}");
-    }
-
-    #[test]
-    fn pointers_lead_to_schemas() {
-        for reference in [
-            "#/$defs/a~1b",
-            "#/$defs/c~0d",
-            "#/$defs/e%25f",
-            "#/$defs/g%20h",
-            "#/$defs/g h",
-            "#/$defs/",
-            "#/$defs/%C3%A9",
-            "#/%24defs/é",
-            "#/definitions/list/items",
-            "#/definitions/map/additionalProperties",
-            "#/definitions/either/anyOf/1",
-            "#/definitions/object/properties/x",
-            "#/definitions/object/$defs/inner",
-            "https://example.test/tool.json#/$defs/a~1b",
-        ] {
-            check_target(reference);
-        }
-    }
-
-    #[test]
-    fn other_references_are_problems() {
-        for (reference, expect) in [
-            ("other.json", "unsupported reference: only `#` and `#/…` are followed"),
-            ("other.json#/$defs/a", "unsupported reference: only `#` and `#/…` are followed"),
-            ("#anchor", "unsupported reference: only `#` and `#/…` are followed"),
-            ("#/$defs/b", "does not point to a schema"),
-            ("#/$defs", "does not point to a schema"),
-            ("#/properties/x/type", "does not point to a schema"),
-            ("#/anyOf/00", "does not point to a schema"),
-            ("#/$defs/a/", "does not point to a schema"),
-            ("#/$defs/~2", "is not a JSON pointer"),
-            ("#/$defs/a~", "is not a JSON pointer"),
-            ("#/$defs/%4", "is not a JSON pointer"),
-            ("#/$defs/%ff", "is not a JSON pointer"),
-        ] {
-            check(
-                json!({"$defs": {"a": true}, "anyOf": [true], "properties": {"x": {"$ref": reference}}}),
-                &[&format!("$.x.$ref: {expect}")],
-            );
-        }
-    }
-
     #[test]
     fn loops_without_progress_are_problems() {
         check(json!({"$ref": "#"}), &["$.$ref: refers back to itself"]);
+        check(json!({"allOf": [{"not": {"$ref": "#"}}]}), &["$.allOf[0].not.$ref: refers back to itself"]);
         check(
             json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [true, {"$ref": "#/$defs/a"}]}}}),
             &["$.$defs.a.$ref: refers back to itself", "$.$defs.b.anyOf[1].$ref: refers back to itself"],

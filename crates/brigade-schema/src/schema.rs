@@ -10,26 +10,33 @@ use crate::types::TypeSet;
 use crate::validate;
 use crate::violation::Violation;
 
-/// A compiled schema whose keywords are all understood.
+/// How many reasons say why nothing is checked.
+const SHOWN_REASONS: usize = 3;
+
+/// A compiled schema.
 ///
-/// It can only be created by compiling without a single problem, so no instance is ever checked against a partly
-/// ignored schema. Can be used from any thread. Cloning copies the rules and shares the compiled regular expressions.
+/// If it has parts that cannot be judged, [`Schema::unchecked`] lists them, and nothing is checked: half a check would
+/// look like a whole one. Can be used from any thread. Cloning copies the rules and shares the compiled regular
+/// expressions.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub(crate) nodes: Vec<Node>,
     pub(crate) root: NodeId,
     pub(crate) visits: Visits,
-    /// For each node the types it allows, including references and alternatives. Empty if no node has alternatives,
-    /// because only choosing among alternatives needs it.
+    /// For each node the types it allows, including other nodes for the same value. Empty if there are no such nodes.
     pub(crate) possible: Vec<TypeSet>,
     /// Why no object is valid.
     pub(crate) doubts: Vec<SchemaProblem>,
+    /// Why nothing is checked.
+    pub(crate) unchecked: Vec<SchemaProblem>,
+    /// What has no effect.
+    pub(crate) ignored: Vec<SchemaProblem>,
 }
 
 /// How often a check can reach one node with one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visits {
-    /// At most once: the schema has neither `anyOf` nor a `$ref` with neighbours.
+    /// At most once: each value has one node.
     Once,
     /// Along many paths, so results must be cached to bound the cost.
     Many,
@@ -59,12 +66,30 @@ impl Schema {
         &self.doubts
     }
 
-    /// Finds the places of the doubts in the text that the schema was read from.
-    pub fn locate_doubts(&mut self, text: &str) {
-        self.doubts.iter_mut().for_each(|doubt| doubt.locate(text));
+    /// Lists what cannot be judged here, such as a reference to another document. Not empty: nothing is checked.
+    pub fn unchecked(&self) -> &[SchemaProblem] {
+        &self.unchecked
     }
 
-    /// Lists every violation in `instance`. An empty list means it is valid.
+    /// Says that no arguments are checked, and why, in the words of approvals. `None` if they are.
+    pub fn arguments_not_checked(&self) -> Option<String> {
+        let why: Vec<String> =
+            self.unchecked.iter().take(SHOWN_REASONS).map(SchemaProblem::unsupported).collect();
+        (!why.is_empty()).then(|| format!("arguments not checked: {}", why.join(", ")))
+    }
+
+    /// Lists what has no effect, such as unknown keywords.
+    pub fn ignored(&self) -> &[SchemaProblem] {
+        &self.ignored
+    }
+
+    /// Finds the places of doubts and other remarks in the text that the schema was read from.
+    pub fn locate(&mut self, text: &str) {
+        let lists = [&mut self.doubts, &mut self.unchecked, &mut self.ignored];
+        lists.into_iter().flatten().for_each(|problem| problem.locate(text));
+    }
+
+    /// Lists every violation in `instance`. An empty list means it is valid, or that nothing is checked.
     ///
     /// The order is stable. For each value: its type, values and bounds; then missing properties, additional
     /// properties, and the violations in its properties, sorted by name, or in its items. A value of the wrong type is
@@ -73,7 +98,7 @@ impl Schema {
         validate::violations(self, instance)
     }
 
-    /// Returns whether `instance` is valid. Faster than [`Schema::violations`].
+    /// Returns whether `instance` is valid, or nothing is checked. Faster than [`Schema::violations`].
     pub fn accepts(&self, instance: &Value) -> bool {
         validate::accepts(self, instance)
     }
@@ -101,9 +126,13 @@ impl Schema {
         self.node(self.root).description.as_deref()
     }
 
-    /// Allows every type if the types were not computed.
+    /// Returns the types that a node allows, with other nodes for the same value as far as they were looked at.
     pub(crate) fn possible_types(&self, id: NodeId) -> TypeSet {
-        self.possible.get(id.index()).copied().unwrap_or(TypeSet::ANY)
+        self.possible.get(id.index()).copied().unwrap_or_else(|| self.node(id).possible_types())
+    }
+
+    pub(crate) fn root_types(&self) -> TypeSet {
+        self.possible_types(self.root)
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {

@@ -126,6 +126,12 @@ impl TypeSet {
     }
 }
 
+impl From<JsonType> for TypeSet {
+    fn from(kind: JsonType) -> TypeSet {
+        TypeSet(kind.bit())
+    }
+}
+
 impl Display for TypeSet {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.shown().map(JsonType::name).collect();

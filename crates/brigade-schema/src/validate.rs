@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::describe;
 use crate::equality::{equal, first_repeated};
-use crate::limits::{MAX_EVALUATION_DEPTH, MAX_VIOLATIONS, is_too_deep};
-use crate::node::{Additional, ArrayRules, Node, NodeId, NumberRules, ObjectRules, StringRules};
+use crate::limits::{MAX_EVALUATION_DEPTH, MAX_STEPS, MAX_VIOLATIONS, is_too_deep};
+use crate::node::{Additional, ArrayRules, LogicRules, Node, NodeId, NumberRules, ObjectRules, StringRules};
 use crate::number::{Decimal, Normal};
 use crate::path::Path;
 use crate::schema::{Schema, Visits};
@@ -17,22 +17,29 @@ use crate::violation::{AllowedValues, Violation, ViolationKind};
 
 /// Lists every violation.
 pub(crate) fn violations(schema: &Schema, instance: &Value) -> Vec<Violation> {
-    if is_too_deep(instance) {
-        return vec![Violation::new(&Path::Root, ViolationKind::TooDeep)];
-    }
-    let mut check = Check::new(schema, Mode::Report);
-    check.walk(schema.root, instance, &Path::Root, 0);
-    check.found
+    check(schema, instance, Mode::Report).found
 }
 
 /// Returns whether there is no violation.
 pub(crate) fn accepts(schema: &Schema, instance: &Value) -> bool {
-    if is_too_deep(instance) {
-        return false;
+    !check(schema, instance, Mode::Probe).failed
+}
+
+fn check<'c>(schema: &'c Schema, instance: &'c Value, mode: Mode) -> Check<'c> {
+    let mut check = Check::new(schema, mode, 0);
+    if !schema.unchecked.is_empty() {
+        return check;
     }
-    let mut check = Check::new(schema, Mode::Probe);
-    check.walk(schema.root, instance, &Path::Root, 0);
-    !check.failed
+    if is_too_deep(instance) {
+        check.abandoned = Some(ViolationKind::TooDeep);
+    } else {
+        check.walk(schema.root, instance, &Path::Root, 0);
+    }
+    if let Some(kind) = check.abandoned.take() {
+        check.failed = true;
+        check.found = vec![Violation::new(&Path::Root, kind)];
+    }
+    check
 }
 
 /// The purpose of a check.
@@ -47,25 +54,41 @@ enum Mode {
 /// A node and the address of a value, which does not move during a check.
 type Visit = (NodeId, usize);
 
-struct Check<'s> {
-    schema: &'s Schema,
+struct Check<'c> {
+    schema: &'c Schema,
     mode: Mode,
     found: Vec<Violation>,
     /// Set when a probe finds a violation.
     failed: bool,
+    /// Why the check was given up. Then no result counts, also where `not` turns it around.
+    abandoned: Option<ViolationKind>,
+    steps: usize,
     /// Cached results of probes. Without them nested alternatives would take exponential time.
     probed: HashMap<Visit, bool>,
     /// Visits that were reported already.
     reported: HashSet<Visit>,
 }
 
-impl<'s> Check<'s> {
-    fn new(schema: &'s Schema, mode: Mode) -> Check<'s> {
+/// The parts of a value that keywords for the same value have looked at.
+#[derive(Default)]
+struct Evaluated<'c> {
+    all: bool,
+    names: HashSet<&'c str>,
+    /// The number of items at the start.
+    prefix: usize,
+    indexes: HashSet<usize>,
+    seen: HashSet<NodeId>,
+}
+
+impl<'c> Check<'c> {
+    fn new(schema: &'c Schema, mode: Mode, steps: usize) -> Check<'c> {
         Check {
             schema,
             mode,
             found: Vec::new(),
             failed: false,
+            abandoned: None,
+            steps,
             probed: HashMap::new(),
             reported: HashSet::new(),
         }
@@ -83,24 +106,30 @@ impl<'s> Check<'s> {
 
     /// Whether checking further cannot change the result.
     fn is_settled(&self) -> bool {
-        match self.mode {
-            Mode::Probe => self.failed,
-            Mode::Report => MAX_VIOLATIONS <= self.found.len(),
-        }
+        self.abandoned.is_some()
+            || match self.mode {
+                Mode::Probe => self.failed,
+                Mode::Report => MAX_VIOLATIONS <= self.found.len(),
+            }
     }
 
     /// Checks one value against one node, unless this was done before.
-    fn walk(&mut self, id: NodeId, value: &Value, path: &Path<'_>, depth: usize) {
+    fn walk(&mut self, id: NodeId, value: &'c Value, path: &Path<'_>, depth: usize) {
         if self.is_settled() {
             return;
         }
+        self.steps += 1;
         if MAX_EVALUATION_DEPTH <= depth {
-            self.fail(path, || ViolationKind::TooDeep);
+            self.abandoned = Some(ViolationKind::TooDeep);
+            return;
+        }
+        if MAX_STEPS < self.steps {
+            self.abandoned = Some(ViolationKind::TooCostly);
             return;
         }
         let node = self.schema.node(id);
         if self.schema.visits == Visits::Once {
-            self.node(node, value, path, depth);
+            self.node(id, node, value, path, depth);
             return;
         }
         let visit = (id, std::ptr::from_ref(value).addr());
@@ -108,20 +137,20 @@ impl<'s> Check<'s> {
             Mode::Probe => match self.probed.get(&visit) {
                 Some(valid) => self.failed = !valid,
                 None => {
-                    self.node(node, value, path, depth);
+                    self.node(id, node, value, path, depth);
                     self.probed.insert(visit, !self.failed);
                 }
             },
             Mode::Report => {
                 if self.reported.insert(visit) {
-                    self.node(node, value, path, depth);
+                    self.node(id, node, value, path, depth);
                 }
             }
         }
     }
 
     /// Returns whether the value is valid for the node. Reports nothing.
-    fn probe(&mut self, id: NodeId, value: &Value, path: &Path<'_>, depth: usize) -> bool {
+    fn probe(&mut self, id: NodeId, value: &'c Value, path: &Path<'_>, depth: usize) -> bool {
         let (mode, failed) = (self.mode, self.failed);
         (self.mode, self.failed) = (Mode::Probe, false);
         self.walk(id, value, path, depth);
@@ -130,11 +159,12 @@ impl<'s> Check<'s> {
         valid
     }
 
-    fn node(&mut self, node: &'s Node, value: &Value, path: &Path<'_>, depth: usize) {
+    fn node(&mut self, id: NodeId, node: &'c Node, value: &'c Value, path: &Path<'_>, depth: usize) {
         if !node.types.admits(JsonType::of(value)) {
             self.fail(path, || wrong_type(node.types));
             return;
         }
+        let before = self.found.len();
         if !has_allowed_value(node, value) {
             self.fail(path, || ViolationKind::Value { allowed: AllowedValues::of(node.allowed_values()) });
         }
@@ -164,8 +194,12 @@ impl<'s> Check<'s> {
         if let Some(target) = node.reference {
             self.walk(target, value, path, depth + 1);
         }
-        if !node.any_of.is_empty() {
-            self.any_of(&node.any_of, value, path, depth + 1);
+        if let Some(rules) = &node.logic {
+            self.logic(rules, value, path, depth + 1);
+        }
+        // What failed evaluates nothing, so it would only be reported twice.
+        if !self.is_settled() && self.found.len() == before {
+            self.unevaluated(id, node, value, path, depth);
         }
     }
 
@@ -215,7 +249,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    fn array(&mut self, rules: &ArrayRules, items: &[Value], path: &Path<'_>, depth: usize) {
+    fn array(&mut self, rules: &'c ArrayRules, items: &'c [Value], path: &Path<'_>, depth: usize) {
         if let Some(limit) = below(items.len(), rules.min_items) {
             self.fail(path, || ViolationKind::MinItems { limit });
         }
@@ -227,22 +261,50 @@ impl<'s> Check<'s> {
         {
             self.fail(path, || ViolationKind::Repeated { earlier, later });
         }
-        if let Some(id) = rules.items {
-            for (index, item) in items.iter().enumerate() {
-                if self.is_settled() {
-                    return;
-                }
-                self.walk(id, item, &path.index(index), depth + 1);
+        let nodes = rules.prefix.iter().copied().map(Some).chain(std::iter::repeat(rules.items));
+        for ((index, item), id) in items.iter().enumerate().zip(nodes) {
+            let Some(id) = id.filter(|_| !self.is_settled()) else { break };
+            self.walk(id, item, &path.index(index), depth + 1);
+        }
+        if let Some(id) = rules.contains {
+            let (least, most) = (rules.min_contains.unwrap_or(1), rules.max_contains);
+            let enough = most.map_or(least, |most| least.max(most.saturating_add(1)));
+            let matching = items
+                .iter()
+                .enumerate()
+                .filter(|(index, item)| self.probe(id, item, &path.index(*index), depth + 1))
+                .take(usize::try_from(enough).unwrap_or(usize::MAX))
+                .count() as u64;
+            let schema = self.schema;
+            let items = || describe::describe_alternative(schema, id);
+            if matching < least {
+                self.fail(path, || ViolationKind::MinContains { limit: least, items: items() });
+            }
+            if let Some(limit) = most.filter(|limit| *limit < matching) {
+                self.fail(path, || ViolationKind::MaxContains { limit, items: items() });
             }
         }
     }
 
-    fn object(&mut self, rules: &ObjectRules, entries: &Map<String, Value>, path: &Path<'_>, depth: usize) {
+    fn object(
+        &mut self,
+        rules: &'c ObjectRules,
+        entries: &'c Map<String, Value>,
+        path: &Path<'_>,
+        depth: usize,
+    ) {
         for name in rules.required.iter().filter(|name| !entries.contains_key(&***name)) {
             self.fail(&path.key(name), || ViolationKind::Required);
         }
+        for (owner, names) in
+            rules.dependent_required.iter().filter(|(owner, _)| entries.contains_key(&**owner))
+        {
+            for name in names.iter().filter(|name| !entries.contains_key(&***name)) {
+                self.fail(&path.key(name), || ViolationKind::RequiredBeside { name: owner.to_string() });
+            }
+        }
         if rules.additional == Additional::Refused {
-            for name in entries.keys().filter(|name| rules.property(name).is_none()) {
+            for name in entries.keys().filter(|name| !rules.describes(name)) {
                 self.fail(&path.key(name), || ViolationKind::AdditionalProperty);
             }
         }
@@ -252,14 +314,197 @@ impl<'s> Check<'s> {
         if let Some(limit) = above(entries.len(), rules.max_properties) {
             self.fail(path, || ViolationKind::MaxProperties { limit });
         }
+        if let Some(id) = rules.names {
+            for name in entries.keys() {
+                if self.is_settled() {
+                    return;
+                }
+                self.name(id, name, path, depth + 1);
+            }
+        }
         for property in &rules.properties {
             if let Some(value) = entries.get(&*property.name) {
                 self.walk(property.node, value, &path.key(&property.name), depth + 1);
             }
         }
+        for (pattern, id) in &rules.patterns {
+            for (name, value) in entries.iter().filter(|(name, _)| pattern.regex.is_match(name)) {
+                self.walk(*id, value, &path.key(name), depth + 1);
+            }
+        }
         if let Additional::Schema(id) = rules.additional {
-            for (name, value) in entries.iter().filter(|(name, _)| rules.property(name).is_none()) {
+            for (name, value) in entries.iter().filter(|(name, _)| !rules.describes(name)) {
                 self.walk(id, value, &path.key(name), depth + 1);
+            }
+        }
+    }
+
+    /// Checks the name of a property as a text. The text is only here, so its address means nothing to other checks.
+    fn name(&mut self, id: NodeId, name: &str, path: &Path<'_>, depth: usize) {
+        let text = Value::from(name);
+        let mut check = Check::new(self.schema, self.mode, self.steps);
+        check.walk(id, &text, &Path::Root, depth);
+        let Check { found, failed, abandoned, steps, .. } = check;
+        self.steps = steps;
+        if abandoned.is_some() {
+            self.abandoned = abandoned;
+        } else if failed {
+            self.failed = true;
+        }
+        for violation in found {
+            let kind = Box::new(violation.kind);
+            self.fail(&path.key(name), || ViolationKind::PropertyName { kind });
+        }
+    }
+
+    fn logic(&mut self, rules: &'c LogicRules, value: &'c Value, path: &Path<'_>, depth: usize) {
+        for id in &rules.all_of {
+            self.walk(*id, value, path, depth);
+        }
+        if !rules.any_of.is_empty() {
+            self.any_of(&rules.any_of, value, path, depth);
+        }
+        if !rules.one_of.is_empty() {
+            let mut matching = Vec::new();
+            for id in &rules.one_of {
+                if matching.len() < 2 && self.probe(*id, value, path, depth) {
+                    matching.push(*id);
+                }
+            }
+            match matching.len() {
+                0 => self.any_of(&rules.one_of, value, path, depth),
+                1 => {}
+                _ => {
+                    let schema = self.schema;
+                    self.fail(path, || ViolationKind::Ambiguous {
+                        alternatives: describe::describe_alternatives(schema, &matching),
+                    });
+                }
+            }
+        }
+        if let Some(id) = rules.not
+            && self.probe(id, value, path, depth)
+        {
+            let schema = self.schema;
+            self.fail(path, || match describe::describe_alternative(schema, id) {
+                any if any == "any" => ViolationKind::NotAllowed,
+                excluded => ViolationKind::Excluded { excluded },
+            });
+        }
+        if let Some(condition) = rules.condition
+            && (rules.then.is_some() || rules.otherwise.is_some())
+        {
+            let branch = if self.probe(condition, value, path, depth) { rules.then } else { rules.otherwise };
+            if let Some(id) = branch {
+                self.walk(id, value, path, depth);
+            }
+        }
+        if let Value::Object(entries) = value {
+            for (_, id) in rules.dependents.iter().filter(|(owner, _)| entries.contains_key(&**owner)) {
+                self.walk(*id, value, path, depth);
+            }
+        }
+    }
+
+    /// Checks what no keyword for the same value has looked at.
+    fn unevaluated(&mut self, id: NodeId, node: &'c Node, value: &'c Value, path: &Path<'_>, depth: usize) {
+        match value {
+            Value::Object(entries) => {
+                let Some(rest) = node.object.as_ref().and_then(|rules| rules.unevaluated) else { return };
+                let mut evaluated = Evaluated::default();
+                self.evaluate(id, value, path, depth, id, &mut evaluated);
+                if evaluated.all {
+                    return;
+                }
+                for (name, value) in entries.iter().filter(|(name, _)| !evaluated.names.contains(&***name)) {
+                    if self.schema.node(rest).types == TypeSet::NONE {
+                        self.fail(&path.key(name), || ViolationKind::AdditionalProperty);
+                    } else {
+                        self.walk(rest, value, &path.key(name), depth + 1);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(rest) = node.array.as_ref().and_then(|rules| rules.unevaluated) else { return };
+                let mut evaluated = Evaluated::default();
+                self.evaluate(id, value, path, depth, id, &mut evaluated);
+                if evaluated.all {
+                    return;
+                }
+                let left = items.iter().enumerate().skip(evaluated.prefix);
+                for (index, item) in left.filter(|(index, _)| !evaluated.indexes.contains(index)) {
+                    self.walk(rest, item, &path.index(index), depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what a node, for which the value is valid, has looked at. `start` is the node that asks.
+    fn evaluate(
+        &mut self,
+        id: NodeId,
+        value: &'c Value,
+        path: &Path<'_>,
+        depth: usize,
+        start: NodeId,
+        done: &mut Evaluated<'c>,
+    ) {
+        if done.all || !done.seen.insert(id) || self.abandoned.is_some() {
+            return;
+        }
+        self.steps += 1;
+        let node = self.schema.node(id);
+        match value {
+            Value::Object(entries) => {
+                if let Some(rules) = &node.object {
+                    done.all |= rules.additional != Additional::Unstated;
+                    done.all |= rules.unevaluated.is_some() && id != start;
+                    done.names
+                        .extend(entries.keys().map(String::as_str).filter(|name| rules.describes(name)));
+                }
+            }
+            Value::Array(items) => {
+                if let Some(rules) = &node.array {
+                    done.all |= rules.items.is_some() || rules.unevaluated.is_some() && id != start;
+                    done.prefix = done.prefix.max(rules.prefix.len());
+                    if let Some(contained) = rules.contains.filter(|_| !done.all) {
+                        for (index, item) in items.iter().enumerate() {
+                            if self.probe(contained, item, &path.index(index), depth + 1) {
+                                done.indexes.insert(index);
+                            }
+                        }
+                    }
+                }
+            }
+            _ => return,
+        }
+        if let Some(target) = node.reference {
+            self.evaluate(target, value, path, depth, start, done);
+        }
+        let Some(logic) = &node.logic else { return };
+        for id in &logic.all_of {
+            self.evaluate(*id, value, path, depth, start, done);
+        }
+        for id in logic.any_of.iter().chain(&logic.one_of) {
+            if self.probe(*id, value, path, depth + 1) {
+                self.evaluate(*id, value, path, depth, start, done);
+            }
+        }
+        if let Some(condition) = logic.condition {
+            let branch = if self.probe(condition, value, path, depth + 1) {
+                self.evaluate(condition, value, path, depth, start, done);
+                logic.then
+            } else {
+                logic.otherwise
+            };
+            if let Some(id) = branch {
+                self.evaluate(id, value, path, depth, start, done);
+            }
+        }
+        if let Value::Object(entries) = value {
+            for (_, id) in logic.dependents.iter().filter(|(owner, _)| entries.contains_key(&**owner)) {
+                self.evaluate(*id, value, path, depth, start, done);
             }
         }
     }
@@ -267,7 +512,7 @@ impl<'s> Check<'s> {
     /// If no alternative matches, reports the violations of the intended one, if that is clear. It is the only
     /// alternative that allows the type of the value, or the only one whose fixed properties (`"kind": {"const": …}`)
     /// the value has.
-    fn any_of(&mut self, alternatives: &[NodeId], value: &Value, path: &Path<'_>, depth: usize) {
+    fn any_of(&mut self, alternatives: &[NodeId], value: &'c Value, path: &Path<'_>, depth: usize) {
         if alternatives.iter().any(|id| self.probe(*id, value, path, depth)) {
             return;
         }
@@ -408,8 +653,90 @@ mod tests {
             (json!({"uniqueItems": true}), json!([1, 2, 1.0]), "items must be unique: item 2 repeats item 0"),
             (json!({"minProperties": 2}), json!({}), "must have at least 2 properties"),
             (json!({"maxProperties": 0}), json!({"a": 1}), "must have at most 0 properties"),
+            (json!({"contains": {"const": 1}}), json!([2]), "must contain at least 1 item: 1"),
+            (
+                json!({"contains": {"type": "string"}, "minContains": 2}),
+                json!(["a", 1]),
+                "must contain at least 2 items: string",
+            ),
+            (
+                json!({"contains": {"type": "string"}, "maxContains": 1}),
+                json!(["a", "b"]),
+                "must contain at most 1 item: string",
+            ),
+            (json!({"not": {"type": "string"}}), json!("a"), "matches what `not` excludes: string"),
+            (
+                json!({"not": {"type": "object", "required": ["a"]}}),
+                json!({"a": 1}),
+                "matches what `not` excludes: object with a",
+            ),
+            (json!({"not": {}}), json!(1), "not allowed"),
+            (
+                json!({"oneOf": [{"type": "number"}, {"type": "integer"}]}),
+                json!(1),
+                "matches more than one of the alternatives: number; integer",
+            ),
+            (json!({"oneOf": [{"type": "number"}, {"type": "null"}]}), json!(""), "expected number or null"),
+            (json!({"allOf": [{"minimum": 3}]}), json!(1), "must be at least 3"),
+            (json!({"if": {"minimum": 3}, "then": {"multipleOf": 2}}), json!(5), "must be a multiple of 2"),
+            (json!({"if": {"minimum": 3}, "else": {"minimum": 1}}), json!(0), "must be at least 1"),
         ] {
             check(schema, instance, &[&format!("$: {expect}")]);
+        }
+    }
+
+    #[test]
+    fn properties_and_items_are_named() {
+        for (schema, instance, expect) in [
+            (
+                json!({"patternProperties": {"^x-": {"type": "string"}}}),
+                json!({"x-a": 1}),
+                &["$[\"x-a\"]: expected string"][..],
+            ),
+            (
+                json!({"patternProperties": {"^x-": {}}, "additionalProperties": false}),
+                json!({"x-a": 1, "y": 1}),
+                &["$.y: additional property not allowed"],
+            ),
+            (
+                json!({"propertyNames": {"pattern": "^[a-z]+$"}}),
+                json!({"a": 1, "B": 1}),
+                &["$.B: name of the property: must match the pattern \"^[a-z]+$\""],
+            ),
+            (json!({"dependentRequired": {"a": ["b"]}}), json!({"a": 1}), &["$.b: required beside \"a\""]),
+            (json!({"dependentSchemas": {"a": {"required": ["b"]}}}), json!({"a": 1}), &["$.b: required"]),
+            (
+                json!({"dependencies": {"a": ["b"], "c": {"maxProperties": 1}}}),
+                json!({"a": 1}),
+                &["$.b: required beside \"a\""],
+            ),
+            (
+                json!({"prefixItems": [{"type": "string"}], "items": false}),
+                json!([1, 2]),
+                &["$[0]: expected string", "$[1]: not allowed"],
+            ),
+            (
+                json!({"items": [{"type": "string"}], "additionalItems": {"type": "null"}}),
+                json!(["a", 2]),
+                &["$[1]: expected null"],
+            ),
+            (
+                json!({"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": false}),
+                json!({"a": 1, "b": 1}),
+                &["$.b: additional property not allowed"],
+            ),
+            (
+                json!({"prefixItems": [{}], "unevaluatedItems": {"type": "null"}}),
+                json!([1, 2]),
+                &["$[1]: expected null"],
+            ),
+            (
+                json!({"if": {"properties": {"mode": {"const": "a"}}}, "then": {"required": ["size"]}}),
+                json!({"mode": "a"}),
+                &["$.size: required"],
+            ),
+        ] {
+            check(schema, instance, expect);
         }
     }
 
@@ -436,17 +763,21 @@ mod tests {
             "properties": {
                 "a": {"type": "integer"}, "b": {"enum": ["x"]}, "c": {"maxLength": 3}, "d": {"pattern": "^x$"},
                 "e": {"anyOf": [{"const": 1}, {"type": "array"}]}, "f": {"uniqueItems": true},
-                "g": {"anyOf": [{"maxLength": 3}, {"pattern": "^y"}]}, "h": false
+                "g": {"anyOf": [{"maxLength": 3}, {"pattern": "^y"}]}, "h": false,
+                "j": {"oneOf": [{"minLength": 1}, {"minLength": 2}]}, "k": {"not": {"type": "string"}},
+                "l": {"contains": {"const": 1}}, "m": {"allOf": [{"maxLength": 1}]},
+                "n": {"if": true, "then": {"const": 1}}, "o": {"unevaluatedProperties": {"type": "null"}}
             },
             "additionalProperties": {"type": "null"}
         }))
         .unwrap();
         let instance = json!({
             "a": secret, "b": secret, "c": secret, "d": secret, "e": secret, "f": [secret, secret],
-            "g": secret, "h": secret, "i": secret
+            "g": secret, "h": secret, "i": secret, "j": secret, "k": secret, "l": [secret], "m": secret,
+            "n": secret, "o": {"a": secret}
         });
         let found = violations(&schema, &instance);
-        assert_eq!(found.len(), 9);
+        assert_eq!(found.len(), 15);
         assert!(!format!("{found:?}").contains(secret));
     }
 
@@ -586,6 +917,70 @@ mod tests {
         let both = Schema::compile(&both).unwrap();
         assert!(!accepts(&both, &nested));
         assert_eq!(violations(&both, &nested).len(), 1);
+    }
+
+    /// Rules that look at the same property or item twice double the work with each level.
+    #[test]
+    fn overlapping_rules_take_no_exponential_time() {
+        let nested = (0..100).fold(json!(1), |inner, _| json!({ "x": inner }));
+        let lists = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        let again = json!({"$ref": "#"});
+        for (schema, instance) in [
+            (
+                json!({"properties": {"x": again}, "patternProperties": {"x": again}, "type": "object"}),
+                &nested,
+            ),
+            (json!({"items": again, "contains": again, "type": "array"}), &lists),
+            (
+                json!({"allOf": [{"properties": {"x": again}}], "unevaluatedProperties": again, "not": {"const": 1}}),
+                &nested,
+            ),
+            (
+                json!({"if": {"properties": {"x": again}}, "then": {"properties": {"x": again}}, "type": "object"}),
+                &nested,
+            ),
+            (
+                json!({"oneOf": [{"properties": {"x": again}, "type": "object"}, {"properties": {"x": again}, "type": "array"}]}),
+                &nested,
+            ),
+        ] {
+            let schema = Schema::compile(&schema).unwrap();
+            assert_eq!(accepts(&schema, instance), violations(&schema, instance).is_empty());
+        }
+    }
+
+    /// What `not` turns around must not make a check that was given up a success.
+    #[test]
+    fn a_check_that_is_given_up_is_a_refusal() {
+        let nested = (0..120).fold(json!(1), |inner, _| json!([inner]));
+        let costly = json!({
+            "not": {"$ref": "#/$defs/a"},
+            "$defs": {"a": {"allOf": [{"allOf": [{"items": {"$ref": "#/$defs/a"}}]}], "type": "array"}}
+        });
+        check(costly, nested, &["$: nested more than 128 levels deep"]);
+
+        let schema = Schema::compile(&json!({"items": {"not": {"type": "string"}}})).unwrap();
+        let items = json!([1, 2, 3]);
+        for mode in [Mode::Probe, Mode::Report] {
+            let mut late = Check::new(&schema, mode, MAX_STEPS - 3);
+            late.walk(schema.root, &items, &Path::Root, 0);
+            assert_eq!(late.abandoned, Some(ViolationKind::TooCostly));
+        }
+    }
+
+    /// Threads of the gateway have 2 MiB.
+    #[test]
+    fn the_deepest_check_fits_a_small_stack() {
+        let run = || {
+            let deep = (0..55).fold(json!({"type": "string"}), |inner, _| json!({ "allOf": [inner] }));
+            let schema = json!({"anyOf": [{"oneOf": [{"not": {"not": {"items": {"$ref": "#"}}}}]}, {"$ref": "#/$defs/d"}], "$defs": {"d": deep}});
+            let schema = Schema::compile(&schema).unwrap();
+            let nested = (0..128).fold(json!(1), |inner, _| json!([inner]));
+            drop(violations(&schema, &nested));
+            accepts(&schema, &nested)
+        };
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap();
+        assert!(!thread.join().unwrap());
     }
 
     #[test]

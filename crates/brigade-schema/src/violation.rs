@@ -139,7 +139,47 @@ pub enum ViolationKind {
         /// The maximum number of properties.
         limit: u64,
     },
-    /// No alternative of an `anyOf` matches, and none is clearly the intended one.
+    /// A property that another one requires is missing.
+    #[error("required beside {}", quote(.name, 40))]
+    RequiredBeside {
+        /// The property that requires it.
+        name: String,
+    },
+    /// The name of a property is not allowed.
+    #[error("name of the property: {kind}")]
+    PropertyName {
+        /// What is wrong with the name.
+        kind: Box<ViolationKind>,
+    },
+    /// A list with too few items of a kind.
+    #[error("must contain at least {}: {items}", count(*.limit, "item", "items"))]
+    MinContains {
+        /// The minimum number of such items.
+        limit: u64,
+        /// A short description of them.
+        items: String,
+    },
+    /// A list with too many items of a kind.
+    #[error("must contain at most {}: {items}", count(*.limit, "item", "items"))]
+    MaxContains {
+        /// The maximum number of such items.
+        limit: u64,
+        /// A short description of them.
+        items: String,
+    },
+    /// The value matches what `not` excludes.
+    #[error("matches what `not` excludes: {excluded}")]
+    Excluded {
+        /// A short description of the excluded values.
+        excluded: String,
+    },
+    /// More than one alternative of a `oneOf` matches.
+    #[error("matches more than one of the alternatives: {}", .alternatives.join("; "))]
+    Ambiguous {
+        /// Short descriptions of the first two that match.
+        alternatives: Vec<String>,
+    },
+    /// No alternative of an `anyOf` or `oneOf` matches, and none is clearly the intended one.
     #[error("matches none of the alternatives: {}", .alternatives.join("; "))]
     NoAlternative {
         /// Short descriptions of the alternatives that allow the type of the value.
@@ -148,6 +188,9 @@ pub enum ViolationKind {
     /// The value is nested too deeply to be checked safely.
     #[error("nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
+    /// The check was given up, because schema and value are both too large.
+    #[error("takes too many steps to check")]
+    TooCostly,
 }
 
 impl ViolationKind {
@@ -172,8 +215,15 @@ impl ViolationKind {
             ViolationKind::Repeated { .. } => "uniqueItems",
             ViolationKind::MinProperties { .. } => "minProperties",
             ViolationKind::MaxProperties { .. } => "maxProperties",
+            ViolationKind::RequiredBeside { .. } => "dependentRequired",
+            ViolationKind::PropertyName { .. } => "propertyNames",
+            ViolationKind::MinContains { .. } => "minContains",
+            ViolationKind::MaxContains { .. } => "maxContains",
+            ViolationKind::Excluded { .. } => "not",
+            ViolationKind::Ambiguous { .. } => "oneOf",
             ViolationKind::NoAlternative { .. } => "anyOf",
             ViolationKind::TooDeep => "too-deep",
+            ViolationKind::TooCostly => "too-costly",
         }
     }
 }

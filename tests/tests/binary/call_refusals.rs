@@ -170,7 +170,7 @@ fn a_schema_that_is_missing_or_unsupported() {
     blocked(&site, "{}", "does not exist", "missing_input_schema");
     site.workspace.write("schemas/tool.json", "{");
     blocked(&site, "{}", "not JSON", "invalid_input_schema");
-    site.workspace.write("schemas/tool.json", r#"{"type":"object","if":{}}"#);
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","if":1}"#);
     blocked(&site, "{}", "if", "unsupported_input_schema");
     site.workspace.remove("schemas/tool.json");
     site.workspace.write("schemas/tool.json/file", "");

@@ -185,10 +185,16 @@ fn faults_of_contracts_are_found() {
             site.workspace.write("schemas/tool.output.json", "{\"a\":}")
         }),
         (schema("unsupported_input_schema", "error"), |site| {
-            site.workspace.write("schemas/tool.json", r#"{"type":"object","if":{}}"#);
+            site.workspace.write("schemas/tool.json", r#"{"type":"object","if":1}"#);
+        }),
+        (schema("unchecked_input_schema", "warning"), |site| {
+            site.workspace.write("schemas/tool.json", r#"{"type":"object","not":{"$ref":"x.json"}}"#);
+        }),
+        (schema("ignored_schema_keywords", "info"), |site| {
+            site.workspace.write("schemas/tool.json", r#"{"type":"object","nullable":true}"#);
         }),
         (output("unsupported_output_schema"), |site| {
-            site.workspace.write("schemas/tool.output.json", r#"{"type":"object","if":{}}"#);
+            site.workspace.write("schemas/tool.output.json", r#"{"type":"object","if":1}"#);
         }),
         (tool("unsafe_env_labels", "error"), |site| with_lines(site, "env_labels = [\"LD_PRELOAD\"]")),
         (tool("bad_argument_template", "error"), |site| {

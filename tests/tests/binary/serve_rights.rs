@@ -385,3 +385,27 @@ fn a_rule_about_a_path_holds_for_where_links_lead() {
         assert_stands(&result, "pending", "approval_pending");
     }
 }
+
+#[test]
+fn unchecked_arguments_wait_for_a_person() {
+    let site = site();
+    site.workspace.write(
+        "schemas/text.json",
+        r#"{"type":"object","properties":{"text":{"$ref":"https://example.test/text.json"}}}"#,
+    );
+    let why = "arguments not checked: remote $ref at #/properties/text";
+    let mut client = Client::of(&site, "local");
+    assert!(client.ask("tools/list", json!({})).to_string().contains("\"at-once\""));
+    let arguments = json!({"text": "a"});
+    let plan = site.json(["call", "plan", "at-once", "--args", &arguments.to_string()]).expect(0);
+    assert_eq!(plan["warnings"], json!([why]));
+    // The rule `reads` would approve it.
+    let id = id_of(&client.call("at-once", arguments));
+    assert_eq!((site.status(&id).as_str(), runs(&site, "at-once")), ("pending", 0));
+    for step in ["show", "approve"] {
+        let said = site.tools(["call", step, &id]).stdout_text();
+        assert!(said.contains(why), "{said}");
+    }
+    let result = client.call("call.wait", json!({"call_id": id, "timeout_seconds": 9}));
+    assert_eq!((text(&result).as_str(), runs(&site, "at-once")), ("said a", 1));
+}

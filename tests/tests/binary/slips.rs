@@ -104,7 +104,6 @@ fn misspelt_words_are_answered_with_near_ones() {
     assert!(said(&["doctor"]).contains("(did you mean `{path}`?)"), "{}", said(&["doctor"]));
     for (schema, meant) in [
         (r#"{"type":"objct"}"#, "object"),
-        (r#"{"type":"object","requird":["path"]}"#, "required"),
         (r#"{"type":"object","properties":{"path":{"type":"strng"}}}"#, "string"),
     ] {
         site.workspace.write("schemas/tool.json", schema);
@@ -113,6 +112,9 @@ fn misspelt_words_are_answered_with_near_ones() {
         assert!(planned.contains(&format!("help: did you mean `{meant}`?")), "{planned}");
         assert!(said(&["doctor"]).contains(&format!("(did you mean `{meant}`?)")), "{}", said(&["doctor"]));
     }
+    // The standard ignores keywords that it does not know.
+    site.workspace.write("schemas/tool.json", r#"{"type":"object","requird":["path"]}"#);
+    assert!(said(&["doctor"]).contains("(did you mean `required`?)"), "{}", said(&["doctor"]));
     site.workspace.write(".brigade/tools.toml", catalog);
     site.workspace.write(".brigade/tools/policy.toml", "denied_effects = [\"netwrok\"]\n");
     assert!(said(&["doctor"]).contains("did you mean `network`?"), "{}", said(&["doctor"]));

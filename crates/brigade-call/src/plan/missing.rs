@@ -81,6 +81,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
         binding,
         waiting_pin: None,
         for_person: None,
+        unchecked: None,
         code: BoundCode::default(),
         is_executable: false,
         acts_inside: false,

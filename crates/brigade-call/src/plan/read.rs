@@ -189,9 +189,14 @@ impl Plan {
         self.waiting_pin.is_some()
     }
 
-    /// Returns why no rule approves the call because of what its arguments name, if so. A person may.
+    /// Returns why no rule approves the call because of its arguments, if so. A person may.
     pub fn for_person(&self) -> Option<&str> {
-        self.for_person.as_deref()
+        self.for_person.as_deref().or(self.unchecked())
+    }
+
+    /// Returns that the arguments were not checked, and why, if the schema cannot be judged on this machine.
+    pub fn unchecked(&self) -> Option<&str> {
+        self.unchecked.as_deref()
     }
 
     /// Returns the caller.

@@ -238,7 +238,7 @@ fn an_input_schema_must_be_there_and_be_understood() {
         (SchemaFact::File(FileFact::Outside), &[("path_outside", field)]),
         (SchemaFact::NotJson(error), &[("invalid_input_schema", field)]),
         (
-            schema(r#"{"type":"object","if":{},"properties":{"a":{"not":{}}}}"#),
+            schema(r#"{"type":"object","if":1,"properties":{"a":{"not":[]}}}"#),
             &[("unsupported_input_schema", field), ("unsupported_input_schema", field)],
         ),
         (schema(r#"{"type":"array"}"#), &[("unsupported_input_schema", field)]),
@@ -248,6 +248,16 @@ fn an_input_schema_must_be_there_and_be_understood() {
         case.args("{}");
         check_case(&case, expect);
     }
+}
+
+#[test]
+fn unchecked_arguments_are_for_a_person() {
+    let input_schema = schema(r#"{"type":"object","properties":{"name":{"$ref":"a.json"}}}"#);
+    let mut case = Case { input_schema, ..Case::new() };
+    case.args(r#"{"name":"a"}"#);
+    check_case(&case, &[]);
+    let expect = "arguments not checked: remote $ref at #/properties/name";
+    assert_eq!((case.plan().for_person(), case.plan().unchecked()), (Some(expect), Some(expect)));
 }
 
 #[test]

@@ -37,8 +37,9 @@ pub struct PlanReport {
     pub blocker_details: Vec<BlockerDetail>,
     /// The policy decision.
     pub policy: PolicyDecision,
-    /// Likely mistakes in the policy, such as a key without effect, what was observed of the tool that does not suit,
-    /// and words of its command that mean something only to a shell. They do not block the call.
+    /// Likely mistakes in the policy, such as a key without effect, why the arguments were not checked, what was
+    /// observed of the tool that does not suit, and words of its command that mean something only to a shell. They do
+    /// not block the call.
     pub warnings: Vec<String>,
     /// Violations of the input schema.
     pub validation_errors: Vec<String>,

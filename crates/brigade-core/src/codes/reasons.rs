@@ -55,7 +55,7 @@ table! {
     MISSING_INPUT_SCHEMA = "missing_input_schema": "The input schema is not named or does not exist.";
     INVALID_INPUT_SCHEMA = "invalid_input_schema": "The input schema cannot be read.";
     INVALID_OUTPUT_SCHEMA = "invalid_output_schema": "The output schema is not JSON, so agents are not shown the tool.";
-    UNSUPPORTED_INPUT_SCHEMA = "unsupported_input_schema": "The input schema uses what Brigade does not support.";
+    UNSUPPORTED_INPUT_SCHEMA = "unsupported_input_schema": "The input schema is not a valid JSON Schema of objects.";
     SECRET_ARGUMENT = "secret_argument": "An argument looks like a secret. Bind a label to a variable instead.";
     REDACTED_ARGUMENT = "redacted_argument": "The value of an argument was masked, so it is not known any more.";
     MISSING_TEMPLATE_ARGUMENT = "missing_template_argument": "An argument that the command needs is not given.";

@@ -5,6 +5,7 @@ use brigade_catalog::{Catalog, Family, SecretText, TextPurpose, Tool, ToolSource
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Place, closest};
 use brigade_policy::{LabelProblem, check_label};
+use brigade_schema::SchemaProblem;
 
 use super::files::shown;
 use crate::{Issue, IssueType, ToolFiles};
@@ -123,6 +124,9 @@ pub(super) fn fold_misspelt(of_entries: &mut Vec<Issue>, of_tools: &[Issue]) {
     });
 }
 
+/// How many problems of a schema an issue lists.
+const SHOWN_PROBLEMS: usize = 12;
+
 fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     let input = ("input_schema_path", &*files.input_schema, &tool.input_schema_path);
     let output = ("output_schema_path", &*files.output_schema, &tool.output_schema_path);
@@ -143,21 +147,39 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         let issue = Issue::of_tool(kind, tool, field, format!("{field} is not JSON: {error}"));
         found.push(issue.evidence(of_path(&error.to_string(), path)).at(place));
     }
-    let doubts = input.1.schema().map(|schema| schema.doubts()).unwrap_or_default();
-    let problems = schemas.iter().zip(unsupported).filter_map(|(schema, kind)| match schema.1 {
-        SchemaFact::Unsound(problems) => Some((schema, kind, problems.as_slice())),
-        _ => None,
-    });
-    let doubts = Some((&input, IssueType::ImpossibleInputSchema, doubts));
-    for ((field, _, path), kind, problems) in problems.chain(doubts.filter(|doubts| !doubts.2.is_empty())) {
+    let mut rows = Vec::new();
+    for (schema, kind) in schemas.iter().zip(unsupported) {
+        match schema.1 {
+            SchemaFact::Unsound(problems) => rows.push((schema, kind, problems.iter().collect::<Vec<_>>())),
+            SchemaFact::Sound { schema: compiled, .. } if schema.0 == input.0 => {
+                let unchecked = compiled.unchecked().iter().collect();
+                rows.push((schema, IssueType::ImpossibleInputSchema, compiled.doubts().iter().collect()));
+                rows.push((schema, IssueType::UncheckedInputSchema, unchecked));
+            }
+            SchemaFact::Sound { schema: compiled, .. } => {
+                rows.push((schema, kind, compiled.unchecked().iter().collect()));
+            }
+            SchemaFact::File(_) | SchemaFact::NotJson(_) => {}
+        }
+    }
+    // One issue for both schemas.
+    if let Some(first) = schemas.iter().find(|schema| !ignored(schema.1).is_empty()) {
+        let all = schemas.iter().flat_map(|schema| ignored(schema.1)).collect();
+        rows.push((first, IssueType::IgnoredSchemaKeywords, all));
+    }
+    for ((field, _, path), kind, problems) in rows.into_iter().filter(|row| !row.2.is_empty()) {
         let list: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        let told: Vec<String> = problems
+        let mut told: Vec<String> = problems
             .iter()
+            .take(SHOWN_PROBLEMS)
             .map(|problem| match meant_in_schema(problem) {
                 Some(word) => format!("{problem} (did you mean `{word}`?)"),
                 None => problem.to_string(),
             })
             .collect();
+        if let Some(more) = problems.len().checked_sub(SHOWN_PROBLEMS).filter(|more| *more != 0) {
+            told.push(format!("{more} more"));
+        }
         let detail = format!("{field}: {}", told.join("; "));
         let path = path.as_deref();
         let issue = Issue::of_tool(kind, tool, field, detail).evidence(of_path(&list.join("; "), path));
@@ -173,6 +195,10 @@ fn schemas(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
         &tool.examples_path,
         &files.examples,
     ));
+}
+
+fn ignored(schema: &SchemaFact) -> &[SchemaProblem] {
+    schema.schema().map_or(&[], |schema| schema.ignored())
 }
 
 /// Says that a file which a field names is not there or cannot be read.

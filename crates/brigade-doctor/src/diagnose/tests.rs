@@ -242,6 +242,30 @@ fn templates_name_arguments_that_the_schema_describes() {
 }
 
 #[test]
+fn remarks_on_both_schemas_are_one_issue_of_each_kind() {
+    let remote =
+        r#"{"type": "object", "not": {"$ref": "a.json"}, "nullable": true, "items": {"example": 1}}"#;
+    let files = |input: &str, output: &str| ToolFiles {
+        input_schema: sound(input),
+        output_schema: sound(output),
+        ..ToolFiles::default()
+    };
+    let plain = r#"{"type": "object"}"#;
+    check_tool(
+        GREET,
+        files(remote, plain),
+        &["unchecked_input_schema greet", "ignored_schema_keywords greet"],
+    );
+    check_tool(
+        GREET,
+        files(plain, remote),
+        &["unsupported_output_schema greet", "ignored_schema_keywords greet"],
+    );
+    let unknown = r#"{"type": "object", "nullable": true}"#;
+    check_tool(GREET, files(unknown, unknown), &["ignored_schema_keywords greet"]);
+}
+
+#[test]
 fn unsafe_labels_are_one_issue_each() {
     let entry = format!("{GREET}env_labels = [\"GITHUB_TOKEN\", \"PATH\", \"a=b\"]\n");
     let expect = ["unsafe_env_labels greet PATH", "unsafe_env_labels greet number 3"];

@@ -224,6 +224,9 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     } else {
         sheet.field_if("runs", command_line(&preview.argv));
     }
+    if let Some(unchecked) = &preview.unchecked {
+        sheet.line(Text::new(Tone::Warning, unchecked));
+    }
     let list = |paths: &[String]| if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
     let Access { read, write, closed, network, sandbox } = &preview.access;
     sheet.field("reads", list(read));
