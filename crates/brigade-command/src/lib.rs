@@ -30,7 +30,7 @@ pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{
-    ContainerOptions, Operands, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name,
+    ContainerOptions, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name,
     is_found_beside, is_loaded_from, near_program,
 };
 pub use reads::{

@@ -5,7 +5,7 @@ use brigade_core::json::{from_json, to_json};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use crate::content::masked;
+use crate::content::{marks_of, masked, with_masked};
 
 /// The member of `_meta` that says why a tool of Brigade did not do what was asked.
 const ERROR: &str = "brigade/error";
@@ -63,16 +63,24 @@ impl ToolResult {
         to_json(self).expect("a result is JSON")
     }
 
-    /// Returns the result for the caller, with its text masked.
+    /// Returns the result for the caller, with its text masked. Its `_meta` says how many places that are.
     #[must_use]
     pub fn shown(&self, redactor: &Redactor) -> ToolResult {
         let mask = |value: &Json| redactor.redact_json(value);
-        ToolResult {
+        let masked = ToolResult {
             content: self.content.iter().map(|block| masked(block, redactor)).collect(),
             structured_content: self.structured_content.as_ref().map(mask),
             is_error: self.is_error,
             meta: self.meta.as_ref().map(mask),
-        }
+        };
+        masked.counted(marks_of(&self.to_json()))
+    }
+
+    /// Says in `_meta` how many places are masked, without the marks that were there before.
+    #[must_use]
+    pub fn counted(self, before: usize) -> ToolResult {
+        let json = with_masked(self.to_json(), before);
+        ToolResult::read(&json).unwrap_or(self)
     }
 
     /// Returns the texts of its blocks, a line each.

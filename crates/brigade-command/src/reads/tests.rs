@@ -624,21 +624,6 @@ fn a_link_to_a_directory_elsewhere_is_a_reason() {
 }
 
 #[test]
-fn passwords_are_known_by_program() {
-    let places = |program| {
-        let passwords = Program::of(program).map(Program::passwords).unwrap_or_default();
-        passwords.iter().map(|password| (password.behind, password.place)).collect::<Vec<_>>()
-    };
-    assert_eq!(places("/usr/bin/curl.exe"), [(&[][..], Place::User("uUE", ':'))]);
-    assert_eq!(places("sshpass"), [(&[][..], Place::Short("p"))]);
-    assert_eq!(places("mysqldump"), [(&[][..], Place::ShortAttached("p"))]);
-    assert_eq!(places("choco"), [(&["push"][..], Place::Short("k"))]);
-    assert_eq!(places("unheard-of"), []);
-    let most = all().map(|program| program.passwords().len()).max();
-    assert!(most <= Some(8), "readers note each place in a bit of a byte");
-}
-
-#[test]
 fn programs_are_known_under_all_their_names() {
     for (word, name) in [
         ("/usr/bin/python3.11", "python"),
