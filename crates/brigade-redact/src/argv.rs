@@ -2,12 +2,13 @@
 //! them.
 
 use brigade_command::{Password, Place, Program, Role};
+use brigade_core::{Dialect, Json};
 
 use super::name::{is_method, is_secret_field, spaced_words};
 use super::named::is_literal;
 use super::text::{has_digit_and_letter, is_placeholder, looks_random};
 use super::tokens::shell_tokens;
-use super::{MARK, Redacted, Redactor, looks_like_shape};
+use super::{MARK, Redacted, Redactor, looks_like_shape, secret_fields};
 
 /// Last words of options and variables that only secrets have, of which [`is_secret_field`] does not know.
 const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemonic", "otp", "pass", "pat", "pw"];
@@ -84,12 +85,14 @@ fn secret_in(words: &[&str], at: usize, depth: usize) -> Option<usize> {
     let word = words[at];
     let before = at.checked_sub(1).map_or("", |before| words[before]);
     let found = of_option(before, word)
+        .or_else(|| of_pair(words, at))
         .or_else(|| of_header(before, word))
         .or_else(|| of_scheme(words, at))
         .or_else(|| of_program(words, at))
         .or_else(|| of_user(words, at))
         .or_else(|| before_host(word))
         .or_else(|| secret_of_query(word))
+        .or_else(|| of_object(word))
         .or_else(|| of_text(words, at, depth))?;
     (!word[found..].is_empty() && &word[found..] != MARK).then_some(found)
 }
@@ -129,13 +132,43 @@ fn of_option(before: &str, word: &str) -> Option<usize> {
     let sign = word.find(['=', ':'])?;
     let (name, value) = (&word[..sign], &word[sign + 1..]);
     let is_colon = word.as_bytes()[sign] == b':';
-    if is_colon && !name.starts_with(['-', '/']) || name.contains(char::is_whitespace) {
+    let plain = name.trim_start_matches(['-', '/']);
+    let is_name = plain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    if is_colon && !name.starts_with(['-', '/']) || !is_name {
         return None;
     }
-    let plain = name.trim_start_matches(['-', '/']);
     let property = name.strip_prefix(['-']).filter(|name| name.starts_with(['D', 'P'])).map(|name| &name[1..]);
     let is_secret = is_secret_value(plain, value) || property.is_some_and(|name| is_secret_value(name, value));
     is_secret.then_some(sign + 1)
+}
+
+/// Finds a value whose name is a word of its own: `-e API_KEY x`, `--headers X-Api-Key x`, `config set api_key x`.
+fn of_pair(words: &[&str], at: usize) -> Option<usize> {
+    let (option, name) = (words[at.checked_sub(2)?], words[at - 1]);
+    let is_name = name.contains(['_', '-']) && !name.starts_with('-') && !name.contains(['=', ':', '/']);
+    let is_option = option.starts_with('-') && !option.contains('=') || option == "set";
+    (is_option && is_name && is_secret_value(name, words[at])).then_some(0)
+}
+
+/// Finds JSON with a secret, or with headers or variables, alone or after an option.
+fn of_object(word: &str) -> Option<usize> {
+    let from = word.find(['{', '[']).filter(|from| *from == 0 || word[..*from].ends_with('='))?;
+    let json = Json::parse_bytes(&word.as_bytes()[from..], Dialect::WithComments).ok()?;
+    (has_values(&json) || !secret_fields(&json).is_empty()).then_some(from)
+}
+
+/// Returns whether JSON has literal headers or variables.
+fn has_values(json: &Json) -> bool {
+    let is_literal_text = |value: &Json| value.as_str().is_some_and(|text| is_literal(text) && text.bytes().any(|byte| byte.is_ascii_digit()));
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+        Json::Array(items) => items.iter().any(has_values),
+        Json::Object(members) => members.iter().any(|(key, value)| {
+            let is_of_values = ["env", "environment", "headers"].contains(&key.as_str());
+            let has_literal = || value.as_object().is_some_and(|values| values.values().any(is_literal_text));
+            is_of_values && has_literal() || has_values(value)
+        }),
+    }
 }
 
 /// Finds the value of a header: `-H 'X-Api-Key: x'`, `--header=X-Api-Key:x`.
@@ -227,7 +260,7 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
     let runs_container = words[..at].iter().any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
     let (user, password) = pair.split_once(':')?;
     let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = is_id(password) && password.len() <= 5 && (user == "localhost" || user.contains('.'));
+    let is_host = is_id(password) && password.len() <= 5;
     let is_group = runs_container || is_host || user == password || is_id(user) && !has_digit_and_letter(password.as_bytes()) || user.is_empty() || user.starts_with('+') || user == "root" && password == "wheel";
     (!is_group && is_literal(password)).then(|| word.len() - password.len())
 }
@@ -253,7 +286,7 @@ pub fn secret_of_query(url: &str) -> Option<usize> {
     let mut at = place.len() + 1;
     for member in query.split(['&', ';', '#']) {
         if let Some((name, value)) = member.split_once('=')
-            && is_secret_value(name, value)
+            && (is_secret_value(name, value) || name == "key" && has_digit_and_letter(value.as_bytes()))
         {
             return Some(at + name.len() + 1);
         }
@@ -312,6 +345,10 @@ mod tests {
             ("curl -H 'X-Api-Key: q1' https://h/?token=q1", "curl -H X-Api-Key: [redacted] https://h/?token=[redacted]"),
             ("http x 'Authorization: Bearer q1'", "http x Authorization: Bearer [redacted]"),
             ("x -H Authorization: Bearer q1", "x -H Authorization: Bearer [redacted]"),
+            ("x -e API_KEY q1 --headers X-Api-Key q1", "x -e API_KEY [redacted] --headers X-Api-Key [redacted]"),
+            ("aws configure set aws_secret_access_key q1", "aws configure set aws_secret_access_key [redacted]"),
+            ("curl https://e.com/?key=hunter2", "curl https://e.com/?key=[redacted]"),
+            ("x --config '{\"headers\":{\"X-A\":\"hunter2\"}}'", "x --config [redacted]"),
             ("x --user me:q1 -ubob:q1 -basic u:q1", "x --user me:[redacted] -ubob:[redacted] -basic u:[redacted]"),
             ("x --basic me q1", "x --basic me [redacted]"),
             ("x me:q1@db --dsn=me:q1@10.0.0.1/app", "x me:[redacted] --dsn=me:[redacted]"),
@@ -361,6 +398,16 @@ mod tests {
             "x --session main --sid ORCL --bearer-token-env-var FOO --apikey-header X-Key",
             "x --authorization enabled -u localhost:8080 --api-key YOUR_API_KEY",
             "npm i npm:@scope/x@1.2 git@github.com:a/b image:1.0@sha256:0123",
+            "nc -u host:53",
+            "jq '{token: .token}' f",
+            "sed -i 's/password=old/password=new/' f",
+            "gcloud secrets versions access latest --secret=my-secret",
+            "openssl dgst -sha256 -hmac sha256 f",
+            "fetch --credentials same-origin",
+            "grep -e token -e secret src",
+            "python3 -c 'f(password=getpass())'",
+            "printf 'token: %s' x",
+            "go test -run TestToken/secret=empty",
             "git commit -m 'Say what the token: field means'",
         ] {
             check(line, &shlex::split(line).unwrap().join(" "));

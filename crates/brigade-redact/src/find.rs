@@ -220,17 +220,19 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
     Ok(is_secret.then_some(found))
 }
 
-/// Passwords that documentation writes in URLs.
+/// Passwords and users that documentation writes in URLs.
 const EXAMPLE_PASSWORDS: &[&str] = &["pass", "passwd", "password", "pwd", "secret"];
+const EXAMPLE_USERS: &[&str] = &["anonymous", "foo", "user", "username"];
 
 /// Returns whether a name and password are those of an example: `user:pass`, `a:b`, `%s:%s`, `{user}:{password}`.
 fn is_example(userinfo: &str) -> bool {
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    let is_template = |text: &str| text.contains(['{', '}', '$', '(', '*', '[', '|', '%']) && text.len() <= 64;
-    let is_format = user.contains(['{', '%', '$']) || is_template(password) && !has_digit_and_letter(password.as_bytes());
-    is_format
+    let is_word = !has_digit_and_letter(password.as_bytes());
+    user.contains(['{', '%', '$'])
+        || is_word && password.contains(['{', '}', '$', '(', '*', '[', '|', '%'])
+        || is_word && EXAMPLE_USERS.contains(&user)
         || EXAMPLE_PASSWORDS.iter().any(|example| password.eq_ignore_ascii_case(example))
-        || password.len() == 1 && user.len() == 1
+        || password.len() == 1
 }
 
 fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, More> {

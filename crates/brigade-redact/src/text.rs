@@ -93,6 +93,7 @@ pub(crate) fn looks_random(value: &str, is_quoted: bool) -> bool {
         || value.contains("->")
         || value.contains("://")
         || value.contains("...")
+        || value.contains('…')
         || value.contains("${");
     !is_code && !is_number(value) && !is_path(value) && is_mixed(value)
 }
@@ -101,7 +102,8 @@ pub(crate) fn looks_random(value: &str, is_quoted: bool) -> bool {
 fn is_mixed(value: &str) -> bool {
     let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
-    has_digit && has_letter && (3 <= alternations(value) || 3 <= classes(value))
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    has_digit && has_letter && (is_word || 3 <= alternations(value) || 3 <= classes(value))
         || has_letter && 4 == classes(value) + usize::from(!has_digit) && !value.contains(['.', '-', '/', ':', ','])
 }
 
@@ -127,7 +129,11 @@ fn is_path(value: &str) -> bool {
     };
     let parts = || value.split(['.', '/', ':', '-', '_', ',', ';', '&', '?', '#', '\'', '"', '$', '@', '=']);
     let is_joined = value.contains(['.', '/', ':', ',']) || !value.contains(['-', '=', '@', '$']);
-    is_joined && parts().all(is_name)
+    let is_word_with_number = 8 <= value.len()
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && !is_camel_case(value)
+        && has_digit_and_letter(value.as_bytes());
+    is_joined && parts().all(is_name) && !is_word_with_number
 }
 
 /// Returns whether a number is in the middle of a name: `base64Url`, `sha256Digest`.
@@ -147,6 +153,7 @@ mod tests {
     fn secrets_are_told_from_words_and_code() {
         for (value, is_secret) in [
             ("hunter2EXAMPLE", true),
+            ("EXAMPLE1234", true),
             ("hunter2-4711", true),
             ("9f3c77aa10", true),
             ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", true),

@@ -4,10 +4,10 @@
 #[rustfmt::skip]
 pub(crate) const METHODS: &[&str] = &[
     "", "anonymous", "any", "auto", "basic", "bearer", "cert", "certificate", "cookie", "cram-md5", "default",
-    "digest", "disabled", "enabled", "external", "false", "form", "gssapi", "header", "iam", "inherit", "jwt",
+    "digest", "disabled", "enabled", "external", "false", "form", "gssapi", "header", "iam", "include", "inherit", "jwt",
     "kerberos", "key", "login", "manual", "md5", "mtls", "negotiate", "never", "no", "none", "ntlm",
-    "null", "off", "oidc", "on", "optional", "pam", "passkey", "password", "peer", "plain", "prompt", "public",
-    "required", "saml", "session", "sigv4", "ssh", "sso", "tls", "token", "true", "trust", "undefined",
+    "null", "off", "oidc", "omit", "on", "optional", "pam", "passkey", "password", "peer", "plain", "prompt", "public",
+    "required", "same-origin", "saml", "session", "sigv4", "ssh", "sso", "tls", "token", "true", "trust", "undefined",
     "userpass", "webauthn", "yes",
 ];
 
