@@ -37,8 +37,14 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 const SKIPPED: &[&str] = &[".git", "__pycache__", "site-packages", "target"];
 
 /// Parts of paths of files that hold keys and tokens on purpose: test keys, and the examples of the rules.
-const PLANTED_FILES: &[&str] =
-    &["/certdata/", "/fixtures/redaction/", "/crates/brigade-redact/", "/tests/tests/binary/", ".key", ".pem"];
+const PLANTED_FILES: &[&str] = &[
+    "/certdata/",
+    "/fixtures/redaction/",
+    "/crates/brigade-redact/",
+    "/tests/tests/binary/",
+    ".key",
+    ".pem",
+];
 
 /// What the secrets contain that tests of this repository plant, and the token that descriptions of JSON web tokens
 /// show.

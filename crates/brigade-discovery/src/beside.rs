@@ -136,7 +136,11 @@ const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
 
 /// Returns where JSON begins in a word, alone or behind `=`, if it has the headers or variables of something with a
 /// text that is a value: below a key for them, all of it behind an option for them, or as a list of names with values.
-pub(crate) fn object_with_values(word: &str, is_below: bool, is_value: impl Fn(&str) -> bool) -> Option<usize> {
+pub(crate) fn object_with_values(
+    word: &str,
+    is_below: bool,
+    is_value: impl Fn(&str) -> bool,
+) -> Option<usize> {
     let (from, is_below) = match word.split_once('=') {
         Some((option, rest)) if option.starts_with('-') => {
             (word.len() - rest.len(), is_below || is_variable_option(option))

@@ -641,10 +641,7 @@ pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth = || {
         ["authorization", "proxy-authorization", "cookie"].iter().any(|auth| auth.eq_ignore_ascii_case(name))
     };
-    found.is_literal()
-        && (is_auth()
-            || is_secret_value(name, value)
-            || looks_secret_value(value).is_some())
+    found.is_literal() && (is_auth() || is_secret_value(name, value) || looks_secret_value(value).is_some())
 }
 
 /// Returns whether a text is a command line rather than a program whose path has a space.

@@ -47,7 +47,7 @@ impl McpAnswer {
         if let Some(structured) = structured {
             parts.push(format!(
                 "[structured] {}",
-                short(&redactor.redact_json(structured).to_compact(), SUMMARY)
+                short(&redactor.redact_fields(structured).to_compact(), SUMMARY)
             ));
         }
         if parts.is_empty() {
@@ -162,7 +162,7 @@ pub(crate) fn masked(block: &Json, redactor: &Redactor) -> Json {
 fn bounded(structured: &Json, redactor: &Redactor) -> Json {
     let size = structured.to_compact().len();
     if size <= STRUCTURED {
-        return redactor.redact_json(structured);
+        return redactor.redact_fields(structured);
     }
     Json::object([("omitted_bytes", Json::from(size))])
 }

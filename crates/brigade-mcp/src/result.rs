@@ -143,10 +143,14 @@ mod tests {
     #[test]
     fn what_is_shown_has_no_secrets() {
         let result = ToolResult::of_text(
-            "token=EXAMPLE12345",
-            Some(Json::object([("password", Json::from("EXAMPLE"))])),
+            "password: open, bound-EXAMPLE-value and ghp_0123456789abcdefghijABCDEFGHIJ012345",
+            Some(Json::object([("password", Json::from("open")), ("x", Json::from("bound-EXAMPLE-value"))])),
         );
-        let shown = result.shown(&Redactor::new(&[])).to_json().to_compact();
-        assert!(!shown.contains("EXAMPLE"), "{shown}");
+        check(
+            &result.shown(&Redactor::new(&["bound-EXAMPLE-value".into()])),
+            r#"{"_meta":{"brigade/masked":2},"content":[{"text":"password: open, [redacted] and [redacted]","type":"text"}],"structuredContent":{"password":"open","x":"[redacted]"}}"#,
+        );
+        let plain = ToolResult::of_text("it says [redacted]", None);
+        assert_eq!(plain.shown(&Redactor::new(&[])), plain);
     }
 }

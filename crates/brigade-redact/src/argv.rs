@@ -112,7 +112,13 @@ pub fn is_secret_value(name: &str, value: &str) -> bool {
     if value.starts_with('-') || words.len() > 1 && SWITCHES.contains(&words[0]) || !is_literal(value) {
         return false;
     }
-    let is_glued = || words.len() == 1 && (last.ends_with("pass") && 4 < last.len() && !last.ends_with("ypass") && !last.ends_with("mpass"));
+    let is_glued = || {
+        words.len() == 1
+            && (last.ends_with("pass")
+                && 4 < last.len()
+                && !last.ends_with("ypass")
+                && !last.ends_with("mpass"))
+    };
     let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
     let is_sure = is_secret_field(name, value)
         || ["authorization", "cookie", "proxy authorization"].contains(&spaced.as_str())
@@ -137,8 +143,10 @@ fn of_option(before: &str, word: &str) -> Option<usize> {
     if is_colon && !name.starts_with(['-', '/']) || !is_name {
         return None;
     }
-    let property = name.strip_prefix(['-']).filter(|name| name.starts_with(['D', 'P'])).map(|name| &name[1..]);
-    let is_secret = is_secret_value(plain, value) || property.is_some_and(|name| is_secret_value(name, value));
+    let property =
+        name.strip_prefix(['-']).filter(|name| name.starts_with(['D', 'P'])).map(|name| &name[1..]);
+    let is_secret =
+        is_secret_value(plain, value) || property.is_some_and(|name| is_secret_value(name, value));
     is_secret.then_some(sign + 1)
 }
 
@@ -159,7 +167,9 @@ fn of_object(word: &str) -> Option<usize> {
 
 /// Returns whether JSON has literal headers or variables.
 fn has_values(json: &Json) -> bool {
-    let is_literal_text = |value: &Json| value.as_str().is_some_and(|text| is_literal(text) && text.bytes().any(|byte| byte.is_ascii_digit()));
+    let is_literal_text = |value: &Json| {
+        value.as_str().is_some_and(|text| is_literal(text) && text.bytes().any(|byte| byte.is_ascii_digit()))
+    };
     match json {
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
         Json::Array(items) => items.iter().any(has_values),
@@ -173,7 +183,9 @@ fn has_values(json: &Json) -> bool {
 
 /// Finds the value of a header: `-H 'X-Api-Key: x'`, `--header=X-Api-Key:x`.
 fn of_header(before: &str, word: &str) -> Option<usize> {
-    let is_option = |option: &str| option == "-H" || option.starts_with('-') && option.trim_end_matches('s').ends_with("header");
+    let is_option = |option: &str| {
+        option == "-H" || option.starts_with('-') && option.trim_end_matches('s').ends_with("header")
+    };
     let from = if is_option(before) {
         0
     } else if let Some((option, _)) = word.split_once('=').filter(|(option, _)| is_option(option)) {
@@ -192,7 +204,9 @@ fn of_header(before: &str, word: &str) -> Option<usize> {
     };
     let (name, rest) = word[from..].split_once(':')?;
     let value = rest.trim_start();
-    let token = value.split_once(' ').map_or(value, |(scheme, token)| if is_method(scheme) || scheme.eq_ignore_ascii_case("token") { token } else { value });
+    let token = value.split_once(' ').map_or(value, |(scheme, token)| {
+        if is_method(scheme) || scheme.eq_ignore_ascii_case("token") { token } else { value }
+    });
     is_secret_value(name, token).then(|| word.len() - token.len())
 }
 
@@ -212,19 +226,22 @@ fn of_scheme(words: &[&str], at: usize) -> Option<usize> {
 
 /// Finds what the program takes as a password.
 fn of_program(words: &[&str], at: usize) -> Option<usize> {
-    let (place, program) =
-        words[..at].iter().enumerate().rev().find_map(|(index, word)| Some((index, Program::that_takes_passwords(word)?)))?;
+    let (place, program) = words[..at]
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(index, word)| Some((index, Program::that_takes_passwords(word)?)))?;
     let is_after = |password: &&Password| {
         password.after.is_none_or(|subcommand| words[place + 1..at].contains(&subcommand))
     };
     let (word, before) = (words[at], words[at - 1]);
     program.passwords().iter().filter(is_after).find_map(|password| {
-        let takes = |word: &str| {
-            program.short_value(word).filter(|(letter, _)| password.letters().contains(*letter))
-        };
+        let takes =
+            |word: &str| program.short_value(word).filter(|(letter, _)| password.letters().contains(*letter));
         let attached = takes(word).map(|(_, from)| from).filter(|from| *from < word.len());
-        let is_next =
-            place + 1 < at && !word.starts_with('-') && takes(before).is_some_and(|(_, from)| from == before.len());
+        let is_next = place + 1 < at
+            && !word.starts_with('-')
+            && takes(before).is_some_and(|(_, from)| from == before.len());
         let from = match password.place {
             Place::Attached(_) => attached?,
             Place::Short(_) if is_next => 0,
@@ -245,11 +262,20 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
     let word = words[at];
     let is_login = |option: &str| {
         let name = option.trim_start_matches('-');
-        name.len() < option.len() && (LOGIN_OPTIONS.contains(&option) || LOGIN_OPTIONS.contains(&name) || name.ends_with("-basic"))
+        name.len() < option.len()
+            && (LOGIN_OPTIONS.contains(&option) || LOGIN_OPTIONS.contains(&name) || name.ends_with("-basic"))
     };
     let before = at.checked_sub(1).map_or("", |before| words[before]);
-    let is_basic = at.checked_sub(2).is_some_and(|at| words[at].trim_start_matches('-').ends_with("basic") && words[at].starts_with('-'));
-    if is_basic && !before.contains([':', '/', '=']) && !before.starts_with('-') && !word.starts_with('-') && !word.contains(['/', '=']) && is_literal(word) {
+    let is_basic = at
+        .checked_sub(2)
+        .is_some_and(|at| words[at].trim_start_matches('-').ends_with("basic") && words[at].starts_with('-'));
+    if is_basic
+        && !before.contains([':', '/', '='])
+        && !before.starts_with('-')
+        && !word.starts_with('-')
+        && !word.contains(['/', '='])
+        && is_literal(word)
+    {
         return Some(0);
     }
     let pair = match word.split_once('=') {
@@ -257,11 +283,19 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
         _ if is_login(before) && !word.starts_with('-') => word,
         _ => word.strip_prefix("-u").or_else(|| word.strip_prefix("-U"))?,
     };
-    let runs_container = words[..at].iter().any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
+    let runs_container = words[..at]
+        .iter()
+        .any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
     let (user, password) = pair.split_once(':')?;
     let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_host = is_id(password) && password.len() <= 5;
-    let is_group = runs_container || is_host || user == password || is_id(user) && !has_digit_and_letter(password.as_bytes()) || user.is_empty() || user.starts_with('+') || user == "root" && password == "wheel";
+    let is_group = runs_container
+        || is_host
+        || user == password
+        || is_id(user) && !has_digit_and_letter(password.as_bytes())
+        || user.is_empty()
+        || user.starts_with('+')
+        || user == "root" && password == "wheel";
     (!is_group && is_literal(password)).then(|| word.len() - password.len())
 }
 
@@ -275,7 +309,10 @@ fn before_host(word: &str) -> Option<usize> {
     let is_host = host.starts_with(['[', '/', '('])
         || host.starts_with(|c: char| c.is_ascii_alphabetic())
         || address.parse::<std::net::Ipv4Addr>().is_ok();
-    let is_name = password.contains(char::is_whitespace) || !has_digit_and_letter(password.as_bytes()) || password.starts_with(['/', '\\', '@']) || password.split('/').next().is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_name = password.contains(char::is_whitespace)
+        || !has_digit_and_letter(password.as_bytes())
+        || password.starts_with(['/', '\\', '@'])
+        || password.split('/').next().is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
     (is_user && is_host && !is_name && !is_placeholder(password)).then(|| word.len() - rest.len())
 }
 
@@ -301,12 +338,16 @@ fn of_text(words: &[&str], at: usize, depth: usize) -> Option<usize> {
     if at == 0 || depth == DEEPEST || !word.contains(char::is_whitespace) {
         return None;
     }
-    let start = word.find('=').filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric())).map_or(0, |end| end + 1);
+    let start = word
+        .find('=')
+        .filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .map_or(0, |end| end + 1);
     let tokens = shell_tokens(&word[start..])?;
     let commands = tokens.chunk_by(|_, next| !next.starts);
     let found = commands.filter_map(|command| {
         let inner: Vec<&str> = command.iter().map(|token| token.text.as_str()).collect();
-        let (index, from) = (0..inner.len()).find_map(|index| Some((index, secret_in(&inner, index, depth + 1)?)))?;
+        let (index, from) =
+            (0..inner.len()).find_map(|index| Some((index, secret_in(&inner, index, depth + 1)?)))?;
         Some(command[index].range.start + from)
     });
     let mut at = start + found.min()?;
@@ -339,17 +380,32 @@ mod tests {
             ("sh bin/t.sh --password=hunter2", "sh bin/t.sh --password=[redacted]"),
             ("ngrok http 80 --authtoken=hunter2", "ngrok http 80 --authtoken=[redacted]"),
             ("env DB_PASSWORD=hunter2 prog", "env DB_PASSWORD=[redacted] prog"),
-            ("x --pw q1 --pat q1 --jwt q1 --otp 123456", "x --pw [redacted] --pat [redacted] --jwt [redacted] --otp [redacted]"),
+            (
+                "x --pw q1 --pat q1 --jwt q1 --otp 123456",
+                "x --pw [redacted] --pat [redacted] --jwt [redacted] --otp [redacted]",
+            ),
             ("x --key 9f3c77aa10 --hmac V4bc12345x", "x --key [redacted] --hmac [redacted]"),
             ("x /pass:q1 -Dtoken=q1", "x /pass:[redacted] -Dtoken=[redacted]"),
-            ("curl -H 'X-Api-Key: q1' https://h/?token=q1", "curl -H X-Api-Key: [redacted] https://h/?token=[redacted]"),
+            (
+                "curl -H 'X-Api-Key: q1' https://h/?token=q1",
+                "curl -H X-Api-Key: [redacted] https://h/?token=[redacted]",
+            ),
             ("http x 'Authorization: Bearer q1'", "http x Authorization: Bearer [redacted]"),
             ("x -H Authorization: Bearer q1", "x -H Authorization: Bearer [redacted]"),
-            ("x -e API_KEY q1 --headers X-Api-Key q1", "x -e API_KEY [redacted] --headers X-Api-Key [redacted]"),
-            ("aws configure set aws_secret_access_key q1", "aws configure set aws_secret_access_key [redacted]"),
+            (
+                "x -e API_KEY q1 --headers X-Api-Key q1",
+                "x -e API_KEY [redacted] --headers X-Api-Key [redacted]",
+            ),
+            (
+                "aws configure set aws_secret_access_key q1",
+                "aws configure set aws_secret_access_key [redacted]",
+            ),
             ("curl https://e.com/?key=hunter2", "curl https://e.com/?key=[redacted]"),
             ("x --config '{\"headers\":{\"X-A\":\"hunter2\"}}'", "x --config [redacted]"),
-            ("x --user me:q1 -ubob:q1 -basic u:q1", "x --user me:[redacted] -ubob:[redacted] -basic u:[redacted]"),
+            (
+                "x --user me:q1 -ubob:q1 -basic u:q1",
+                "x --user me:[redacted] -ubob:[redacted] -basic u:[redacted]",
+            ),
             ("x --basic me q1", "x --basic me [redacted]"),
             ("x me:q1@db --dsn=me:q1@10.0.0.1/app", "x me:[redacted] --dsn=me:[redacted]"),
             ("sh -c 'deploy --token q1'", "sh -c deploy --token [redacted]"),

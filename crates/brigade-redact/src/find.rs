@@ -195,9 +195,8 @@ fn url(window: Window<'_>, at: usize) -> Result<Option<Found>, More> {
             Some(b'/' | b'?' | b'#') if last_at.is_some() => break,
             // A password may hold these where what is before them is not a port.
             Some(b'/' | b'?' | b'#') => {
-                let is_port = |colon: usize| {
-                    window.bytes[colon + 1..position].iter().all(|byte| byte.is_ascii_digit())
-                };
+                let is_port =
+                    |colon: usize| window.bytes[colon + 1..position].iter().all(|byte| byte.is_ascii_digit());
                 if is_beyond || colon.is_none_or(is_port) {
                     break;
                 }
@@ -259,7 +258,8 @@ fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
     const LINE: usize = 40;
     /// How far behind the first line the material begins.
     const NEAR: usize = 640;
-    let end = window.skip(label, 48, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')?;
+    let end =
+        window.skip(label, 48, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')?;
     let is_private = memchr::memmem::find(&window.bytes[label..end], b"PRIVATE KEY").is_some();
     if !is_private || !window.has(end, b"-----")? {
         return Ok(false);

@@ -1,12 +1,12 @@
 //! Whether a text of a definition looks like a secret.
 
+use super::MARK;
 use super::argv::is_secret_value;
 use super::find;
 use super::kind::SecretKind;
 use super::named::{Context, named_values};
 use super::scan;
 use super::window::{Extent, Window};
-use super::MARK;
 
 /// Finds the first secret in a text of a definition or of settings: a token, a literal value with a secret name in
 /// front of it, or both.

@@ -133,7 +133,11 @@ mod tests {
         let found = |context| -> Vec<&str> {
             named_values(line.as_bytes(), context).into_iter().map(|range| &line[range]).collect()
         };
-        assert_eq!((found(Context::Output), found(Context::Settings)), (output.to_vec(), settings.to_vec()), "{line}");
+        assert_eq!(
+            (found(Context::Output), found(Context::Settings)),
+            (output.to_vec(), settings.to_vec()),
+            "{line}"
+        );
     }
 
     #[test]
@@ -152,7 +156,11 @@ mod tests {
         ] {
             check(line, &["hunter2EXAMPLE"], &["hunter2EXAMPLE"]);
         }
-        check("password=a1b2c3d4e5&token=e5d4c3b2a1", &["a1b2c3d4e5", "e5d4c3b2a1"], &["a1b2c3d4e5", "e5d4c3b2a1"]);
+        check(
+            "password=a1b2c3d4e5&token=e5d4c3b2a1",
+            &["a1b2c3d4e5", "e5d4c3b2a1"],
+            &["a1b2c3d4e5", "e5d4c3b2a1"],
+        );
     }
 
     #[test]

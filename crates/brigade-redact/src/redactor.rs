@@ -180,8 +180,11 @@ impl Redactor {
     /// Returns what [`finish`](Redactor::finish) would append, without ending the stream.
     pub fn pending(&self) -> Vec<u8> {
         let mut output = Vec::new();
-        let mut copy =
-            Redactor { stream: self.stream.clone(), lines: self.lines.clone(), ..Redactor::with(self.bound.clone(), self.layers) };
+        let mut copy = Redactor {
+            stream: self.stream.clone(),
+            lines: self.lines.clone(),
+            ..Redactor::with(self.bound.clone(), self.layers)
+        };
         copy.finish(&mut output);
         output
     }

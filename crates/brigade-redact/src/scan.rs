@@ -51,11 +51,8 @@ const ALL: [Anchor; SHAPES.len() + OTHERS.len()] = {
     let mut anchors = [Anchor { text: "", rule: Rule::Url, key: 0 }; SHAPES.len() + OTHERS.len()];
     let mut at = 0;
     while at < anchors.len() {
-        let (text, rule) = if at < SHAPES.len() {
-            (SHAPES[at].prefix, Rule::Shape(at))
-        } else {
-            OTHERS[at - SHAPES.len()]
-        };
+        let (text, rule) =
+            if at < SHAPES.len() { (SHAPES[at].prefix, Rule::Shape(at)) } else { OTHERS[at - SHAPES.len()] };
         anchors[at] = Anchor { text, rule, key: rarest(text.as_bytes()) };
         at += 1;
     }

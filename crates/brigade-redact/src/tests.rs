@@ -117,7 +117,9 @@ const PEM: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
 fn a_private_key_is_masked_as_a_block() {
     let escaped = PEM.replace('\n', "\\n");
     for pem in [PEM, &escaped] {
-        for (before, after) in [("", ""), ("", "\n"), ("key:\n", "\nnext line\n"), ("private_key = \"", "\"\nnext line\n")] {
+        for (before, after) in
+            [("", ""), ("", "\n"), ("key:\n", "\nnext line\n"), ("private_key = \"", "\"\nnext line\n")]
+        {
             let text = format!("{before}{pem}{after}");
             let expect = format!("{before}{MARK}{after}");
             assert_eq!(rules().redact_str(&text), expect);
@@ -289,12 +291,61 @@ fn paths_of_secret_fields_can_be_shown() {
 /// Pieces of text at the edges of the rules.
 fn fragment() -> impl Strategy<Value = String> {
     let pieces = vec![
-        "password", "DB_TOKEN", "Authorization", "authorization", "Bearer ", "Basic ", "=", ":", ": ", " = ", "\"", "'",
-        "\\\"", "\\", "\n", " ", ",", ";", "&", "(", ")", "[", "]", "<", ">", "://", "http://", "@", "%22",
-        "Ym9iOmh1bnRlcjJFWEFNUExF", "/", "eyJ", ".", "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----",
-        "-----", "ghp_", "AKIA", "sk-", "sk-ant-", "IOSFODNN7EXAMPLE", "EXAMPLEexampleEXAMPLEexample0123EXAMPLEexample",
-        "[redacted]", "[redac", "é", "\x1b[31m", "1234", "hunter2-4711", "a1-b2-c3-d4", "$X", "&sig=", "12345678:AA",
-        ".atlasv1.", "hooks.slack.com/services/", "x-access-token:",
+        "password",
+        "DB_TOKEN",
+        "Authorization",
+        "authorization",
+        "Bearer ",
+        "Basic ",
+        "=",
+        ":",
+        ": ",
+        " = ",
+        "\"",
+        "'",
+        "\\\"",
+        "\\",
+        "\n",
+        " ",
+        ",",
+        ";",
+        "&",
+        "(",
+        ")",
+        "[",
+        "]",
+        "<",
+        ">",
+        "://",
+        "http://",
+        "@",
+        "%22",
+        "Ym9iOmh1bnRlcjJFWEFNUExF",
+        "/",
+        "eyJ",
+        ".",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+        "-----",
+        "ghp_",
+        "AKIA",
+        "sk-",
+        "sk-ant-",
+        "IOSFODNN7EXAMPLE",
+        "EXAMPLEexampleEXAMPLEexample0123EXAMPLEexample",
+        "[redacted]",
+        "[redac",
+        "é",
+        "\x1b[31m",
+        "1234",
+        "hunter2-4711",
+        "a1-b2-c3-d4",
+        "$X",
+        "&sig=",
+        "12345678:AA",
+        ".atlasv1.",
+        "hooks.slack.com/services/",
+        "x-access-token:",
     ];
     prop_oneof![
         6 => prop::sample::select(pieces).prop_map(str::to_owned),

@@ -12,7 +12,10 @@ pub(crate) fn has_digit_and_letter(text: &[u8]) -> bool {
 pub(crate) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_reference = |rest: &str| {
-        rest.starts_with(['{', '(']) || rest.starts_with("env:") || is_variable_name(rest) || is_plain_name(rest)
+        rest.starts_with(['{', '('])
+            || rest.starts_with("env:")
+            || is_variable_name(rest)
+            || is_plain_name(rest)
     };
     let same = value.chars().next();
     value.is_empty()
@@ -24,20 +27,26 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
         || ["your_", "your-", "my_", "my-", "replace", "changeme", "change-me", "example"]
             .iter()
             .any(|start| lower.starts_with(start) && !has_digit_and_letter(value.as_bytes()))
-        || value.chars().all(|c| Some(c) == same && !c.is_ascii_digit() && (3 <= value.len() || !c.is_alphanumeric()))
+        || value
+            .chars()
+            .all(|c| Some(c) == same && !c.is_ascii_digit() && (3 <= value.len() || !c.is_alphanumeric()))
 }
 
 /// Returns whether a value refers to a file or an address: `~/.ssh/id`, `./key.pem`, `file:x`, `account.json`.
 pub(crate) fn is_file(value: &str) -> bool {
     const ENDS: &[&str] = &[
-        "age", "asc", "cert", "cfg", "conf", "crt", "env", "gpg", "ini", "json", "key", "pem", "pfx", "pub", "sh",
-        "toml", "txt", "yaml", "yml",
+        "age", "asc", "cert", "cfg", "conf", "crt", "env", "gpg", "ini", "json", "key", "pem", "pfx", "pub",
+        "sh", "toml", "txt", "yaml", "yml",
     ];
-    let is_path = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./~+@:".contains(&byte));
+    let is_path =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./~+@:".contains(&byte));
     let end = value.rsplit_once('.').map_or("", |(_, end)| end);
     value.starts_with(['/', '~', '@'])
-        || ["./", "../", "file:", "env:", "id=", "src=", "secret://", "op://"].iter().any(|start| value.starts_with(start))
-        || is_path(value) && (ENDS.contains(&end) || value.contains('/') && !has_digit_and_letter(value.as_bytes()))
+        || ["./", "../", "file:", "env:", "id=", "src=", "secret://", "op://"]
+            .iter()
+            .any(|start| value.starts_with(start))
+        || is_path(value)
+            && (ENDS.contains(&end) || value.contains('/') && !has_digit_and_letter(value.as_bytes()))
 }
 
 /// Returns whether a text has the form of a variable of the environment: `GITHUB_TOKEN`, `TOKEN`, `PG_2`.
@@ -104,16 +113,20 @@ fn is_mixed(value: &str) -> bool {
     let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
     has_digit && has_letter && (is_word || 3 <= alternations(value) || 3 <= classes(value))
-        || has_letter && 4 == classes(value) + usize::from(!has_digit) && !value.contains(['.', '-', '/', ':', ','])
+        || has_letter
+            && 4 == classes(value) + usize::from(!has_digit)
+            && !value.contains(['.', '-', '/', ':', ','])
 }
 
 /// Returns whether a value is a number, a version, a date or a size: `1.2.3-beta`, `2024-05-01T12:00:00Z`, `8080/tcp`.
 fn is_number(value: &str) -> bool {
     let digits = value.bytes().filter(|byte| byte.is_ascii_digit() || b".-:+,/_%#".contains(byte)).count();
     let first = value.trim_start_matches(['v', '^', '~', '=', '-', '+']);
-    let is_version = first.split(['.', '-', ':']).take(2).all(|part| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
-    }) && first.contains(['.', '-', ':']);
+    let is_version = first
+        .split(['.', '-', ':'])
+        .take(2)
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        && first.contains(['.', '-', ':']);
     is_version || value.len() <= digits + 2
 }
 
@@ -138,7 +151,9 @@ fn is_path(value: &str) -> bool {
 
 /// Returns whether a number is in the middle of a name: `base64Url`, `sha256Digest`.
 fn is_camel_case(part: &str) -> bool {
-    let last = part.trim_start_matches(|c: char| !c.is_ascii_digit()).trim_start_matches(|c: char| c.is_ascii_digit());
+    let last = part
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .trim_start_matches(|c: char| c.is_ascii_digit());
     alternations(part) == 2
         && part.starts_with(|c: char| c.is_ascii_lowercase())
         && last.starts_with(|c: char| c.is_ascii_uppercase())
@@ -188,7 +203,8 @@ mod tests {
 
     #[test]
     fn placeholders_and_files_are_no_values() {
-        for value in ["$TOKEN", "${TOKEN}", "<token>", "{token}", "%s", "****", "your_key", "[redacted]", ""] {
+        for value in ["$TOKEN", "${TOKEN}", "<token>", "{token}", "%s", "****", "your_key", "[redacted]", ""]
+        {
             assert!(is_placeholder(value), "{value}");
         }
         for value in ["~/.ssh/id", "./x", "server.pem", "keys/deploy_key", "/etc/x", "@file"] {

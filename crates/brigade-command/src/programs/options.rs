@@ -116,4 +116,3 @@ pub(crate) const NPM_VALUED: &[&str] = &[
     "--userconfig",
     "--workspace",
 ];
-

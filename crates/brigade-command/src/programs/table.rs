@@ -488,12 +488,8 @@ const PROGRAMS: &[Row] = &[
     ])
     .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
-    other(&["dotnet"])
-        .ends_of_code(super::BUILD_ENDS)
-        .finds(Finds::Build),
-    other(&["cargo"])
-        .ends_of_code(&[".rs", "Cargo.toml"])
-        .finds(Finds::Build),
+    other(&["dotnet"]).ends_of_code(super::BUILD_ENDS).finds(Finds::Build),
+    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::programs::{Place, all};
+use crate::programs::all;
 
 /// A workspace of files without content, `/work`; a path of `links` leads to another one.
 struct Fake {
