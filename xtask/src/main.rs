@@ -17,6 +17,7 @@ mod fixtures;
 mod floors;
 mod generated;
 mod interop;
+mod redaction;
 mod repository;
 mod schemas;
 mod skills;
@@ -47,6 +48,7 @@ enum Task {
     Features(features::FeaturesArguments),
     Fixtures(fixtures::FixturesArguments),
     Interop(interop::InteropArguments),
+    Redaction(redaction::RedactionArguments),
     Schemas(schemas::SchemasArguments),
     Skills(skills::SkillsArguments),
     Tidy(tidy::TidyArguments),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Task::Features(arguments) => features::run(&repository, &arguments),
         Task::Fixtures(arguments) => fixtures::run(&repository, &arguments),
         Task::Interop(arguments) => interop::run(&repository, &arguments),
+        Task::Redaction(arguments) => redaction::run(&repository, &arguments),
         Task::Schemas(arguments) => schemas::run(&repository, &arguments),
         Task::Skills(arguments) => skills::run(&repository, &arguments),
         Task::Tidy(arguments) => tidy::run(&repository, &arguments),

@@ -182,7 +182,7 @@ pub fn plan(facts: PlanFacts<'_>) -> Plan {
         Secrets::None => (args, rendered),
         Secrets::Found => {
             let hidden = rendered.into_keys().map(|name| (name, MARK.to_owned())).collect();
-            (Redactor::new(&facts.bound_values).redact_json(&args), hidden)
+            (Redactor::new(&facts.bound_values).redact_fields(&args), hidden)
         }
     };
     finish(facts, blockers, violations, secrets, args, arguments, argv)

@@ -47,7 +47,7 @@ impl Runs {
             stream,
             path: self.seams.absolute(path.as_str()),
             bytes,
-            text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.seams)))?,
+            text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.seams)).for_output())?,
             omitted_bytes: bytes.saturating_sub(LOG_SHOWN),
         })
     }

@@ -226,7 +226,7 @@ impl Entry {
         for text in texts.chain(tables.into_iter().flat_map(BTreeMap::values_mut)) {
             *text = redactor.redact_str(text);
         }
-        let Json::Object(unknown) = redactor.redact_json(&Json::Object(self.unknown.clone())) else {
+        let Json::Object(unknown) = redactor.redact_fields(&Json::Object(self.unknown.clone())) else {
             unreachable!("a masked object is an object");
         };
         Entry { tool, unknown }

@@ -147,7 +147,7 @@ impl Tool {
             .for_each(redact(is_secret_prose));
         for (name, template) in &mut shown.argument_template {
             if is_secret_template(name, template) {
-                let masked = Redactor::new(&[]).redact_str(template);
+                let masked = Redactor::new(&[]).for_settings().redact_str(template);
                 *template = if is_secret_template(name, &masked) { MARK.to_owned() } else { masked };
             }
         }
@@ -363,7 +363,7 @@ fn details_mut<'t>(
 /// Masks the secrets in a text.
 fn mask(is_secret: fn(&str) -> bool, text: &mut String) {
     if is_secret(text) {
-        let masked = Redactor::new(&[]).redact_str(text);
+        let masked = Redactor::new(&[]).for_settings().redact_str(text);
         // A secret that only its fullwidth letters hide cannot be masked in part, so the whole text is.
         *text = if is_secret(&masked) { MARK.to_owned() } else { masked };
     }

@@ -30,8 +30,8 @@ pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
 pub use programs::{
-    ContainerOptions, Operands, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name,
-    is_found_beside, is_loaded_from, near_program,
+    ContainerOptions, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name, is_found_beside,
+    is_loaded_from, near_program,
 };
 pub use reads::{
     Chain, Entry, Files, Kind, Link, MappedFiles, NotBound, PackageJson, Reads, Seen, code_of_arguments,

@@ -22,7 +22,7 @@ pub(crate) use index::ASKED;
 use index::{TAKERS, begins_one, exactly, last_part, may_be_name};
 pub(crate) use options::DOWNLOADERS;
 pub(crate) use options::SQLITE_VALUED;
-pub use password::{Operands, Password, Place};
+pub use password::{Password, Place};
 pub(crate) use table::{JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
 
 /// The names of Python itself, without a version. IPython reads its options in another way.

@@ -146,7 +146,7 @@ impl Kitchen<'_> {
             was_interrupted = evidence.exit == Exit::Interrupted;
             match mapped(&evidence) {
                 Some(text) => {
-                    let text = chef.host.redactor().redact_str(&text);
+                    let text = chef.host.redactor().for_output().redact_str(&text);
                     known.set_worker(map.commit.as_deref(), &text);
                     run = Some(asked.run.to_string());
                 }

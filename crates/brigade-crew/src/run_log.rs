@@ -207,7 +207,7 @@ impl RunLogs {
         fs.create_dir_all(&paths.0.parent())?;
         let channel = |path: RelPath| -> Result<Channel, FsError> {
             let file = CappedFile::create(fs.clone(), path, cap)?;
-            Ok(Channel { file, redactor: Redactor::new(secrets), masked: Vec::new() })
+            Ok(Channel { file, redactor: Redactor::new(secrets).for_output(), masked: Vec::new() })
         };
         let named = match named {
             Some(path) => {

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use brigade_redact::{MARK, is_variable, options_of_container};
+use brigade_redact::MARK;
+
+use crate::beside::is_variable;
+use crate::container::options_of_container;
 
 use crate::urls::may_hold_secret;
 use crate::values::{Held, ValueKind};

@@ -41,8 +41,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod beside;
 mod client;
 mod connected;
+mod container;
+mod curl;
 mod edit;
 mod entry;
 mod found;

@@ -157,7 +157,7 @@ fn servers(source: &Source<'_>, config: &Config, bytes: &[u8]) -> Result<Servers
 }
 
 fn spell(source: &Source<'_>, config: &Config, found: Servers) -> Reading {
-    let redactor = Redactor::new(&[]);
+    let redactor = Redactor::new(&[]).for_settings();
     let mut reading = Reading::default();
     reading
         .issues

@@ -160,7 +160,7 @@ fn push(
         let issue = file.source.issue(IssueType::NameUnusual, message, None);
         reading.issues.push(DiscoveryIssue { entry_id: Some(id.clone()), ..issue });
     }
-    let redactor = Redactor::new(&[]);
+    let redactor = Redactor::new(&[]).for_settings();
     let shown = |text: &str| redactor.redact_str(&text.chars().take(LONGEST).collect::<String>());
     let description = front.get("description").and_then(Json::as_str).map(|text| shown(text.trim()));
     let tools_allowed = front.get("allowed-tools").map(tool_names).unwrap_or_default();

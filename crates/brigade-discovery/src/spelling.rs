@@ -7,11 +7,9 @@ use std::borrow::Cow;
 
 use brigade_command::Argv;
 use brigade_core::{Fingerprint, IssueType, Json, Number, Object};
-use brigade_redact::{
-    MARK, Redactor, is_secret_by_option, is_secret_field, is_secret_name, is_variable, looks_secret_value,
-    named_value, secret_fields,
-};
+use brigade_redact::{MARK, Redactor, is_secret_name, is_secret_value, looks_secret_value, secret_fields};
 
+use crate::beside::{is_variable, named_value};
 use crate::entry::{NAME, is_ours};
 use crate::found::{DiscoveredEntry, EntryFamily, EntrySource, ServerTransport, plain_id};
 use crate::launch::Launch;
@@ -643,11 +641,7 @@ pub(crate) fn is_secret(name: &str, value: &str, found: &References) -> bool {
     let is_auth = || {
         ["authorization", "proxy-authorization", "cookie"].iter().any(|auth| auth.eq_ignore_ascii_case(name))
     };
-    found.is_literal()
-        && (is_auth()
-            || is_secret_field(name, value)
-            || is_secret_by_option(name, value)
-            || looks_secret_value(value).is_some())
+    found.is_literal() && (is_auth() || is_secret_value(name, value) || looks_secret_value(value).is_some())
 }
 
 /// Returns whether a text is a command line rather than a program whose path has a space.

@@ -149,7 +149,7 @@ pub(crate) fn has_literal_user(url: &str) -> bool {
 
 /// Returns whether a member of the query of a URL is a secret by its name.
 pub(crate) fn has_secret_query(url: &str) -> bool {
-    secret_of_query(url, |_, value| references(value).is_literal()).is_some()
+    secret_of_query(url).is_some()
 }
 
 /// Cuts user, path and query off a URL in a word. Those of packages (`git+https://…`) and files keep their path.

@@ -6,12 +6,13 @@
 use std::ops::Range;
 
 use brigade_command::{Program, Role};
-use brigade_redact::{
-    MARK, Pair, ShellToken, VARIABLE_OPTIONS, container_options, header_of_curl, is_header_option,
-    is_of_bundle, is_program, is_variable_option, key_in, name_of_pair, object_with_values, pair_at,
-    secret_of_inner, shell_tokens,
-};
+use brigade_redact::{MARK, ShellToken, secret_at, shell_tokens};
 
+use crate::beside::{
+    Pair, VARIABLE_OPTIONS, is_header_option, is_variable_option, name_of_pair, object_with_values, pair_at,
+};
+use crate::container::{container_options, is_of_bundle, is_program};
+use crate::curl::header_of_curl;
 use crate::spelling::is_secret;
 use crate::urls::{has_literal_user, hidden_credentials, is_unclear, rest_of_url, without_path};
 use crate::variables::references;
@@ -115,7 +116,9 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
     if let Some(held) = attached_variable(word) {
         return Some(held);
     }
-    if let Some(from) = key_in(words, at, in_container) {
+    if !word.contains(char::is_whitespace)
+        && let Some(from) = secret_at(words, at)
+    {
         return key_at(from);
     }
     if let Some(held) = object(word, is_variable_option(before)) {
@@ -141,7 +144,7 @@ fn value_of(words: &[&str], at: usize, assigns: bool, in_container: &[bool], dep
         let held = held(ValueKind::Url, word, from);
         return Some(Held { is_secret: held.is_literal, ..held });
     }
-    if let Some(from) = secret_of_inner(words, at) {
+    if let Some(from) = secret_at(words, at) {
         return key_at(from);
     }
     if 0 < at + depth && word.contains(char::is_whitespace) {

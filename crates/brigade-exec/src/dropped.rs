@@ -165,8 +165,8 @@ fn read_one(name: &str, json: &Json, owner: &Owner<'_>, redactor: &Redactor) -> 
     };
     let context = match members.get("context") {
         None | Some(Json::Null) => Json::Object(Object::new()),
-        Some(context @ Json::Object(_)) => redactor.redact_json(context),
-        Some(other) => Json::object([("value", redactor.redact_json(other))]),
+        Some(context @ Json::Object(_)) => redactor.redact_fields(context),
+        Some(other) => Json::object([("value", redactor.redact_fields(other))]),
     };
     let mut checkpoint = Checkpoint::new(id, owner.call_id, owner.run_id.as_str());
     checkpoint.tool_id = owner.tool_id.to_owned();

@@ -201,7 +201,7 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
                     "checkpoint file {name}: its name does not end in `.json`, so it is left out"
                 ))
             }));
-            read_dropped(files, &owner, &redactor)
+            read_dropped(files, &owner, &redactor.for_output())
         }
         Err(error) => {
             failures.push(format!("the checkpoints could not be read: {error}"));

@@ -121,7 +121,7 @@ mod tests {
         let fs = MemoryFs::new();
         let path: brigade_fs::RelPath = "log".parse().unwrap();
         fs.create(&path, 0o600).unwrap().write(bytes).unwrap();
-        log_end(&*fs.open(&path).unwrap(), bytes.len() as u64, Redactor::new(&[])).unwrap()
+        log_end(&*fs.open(&path).unwrap(), bytes.len() as u64, Redactor::new(&[]).for_output()).unwrap()
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_secret_across_the_cut_does_not_show() {
-        let secret = format!("password={}", "EXAMPLEsecret".repeat(8));
+        let secret = format!("password={}", "EXAMPLE1secret".repeat(8));
         for shift in 0..secret.len() {
             let mut text = "x\n".repeat(100_000);
             text.push_str(&secret);

@@ -52,7 +52,7 @@ impl Channel {
             log_sha256: FingerprintStream::new(),
             mask: Redactor::bound_only(secrets),
             masked: Vec::new(),
-            redactor: Redactor::new(secrets),
+            redactor: Redactor::new(secrets).for_output(),
             redacted: Vec::new(),
         }
     }

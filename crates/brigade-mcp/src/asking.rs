@@ -68,7 +68,7 @@ impl Asking<'_> {
         };
         let exchange = list_live(&server, &mut sink);
         let Some(fault) = &exchange.fault else { return Ok(exchange) };
-        let said = Redactor::new(self.secrets).redact_str(&String::from_utf8_lossy(&errors));
+        let said = Redactor::new(self.secrets).for_output().redact_str(&String::from_utf8_lossy(&errors));
         let said = short(&said, SHOWN);
         Err(Silence::Failed(match escape_terminal(&said) {
             said if said.is_empty() => fault.message.clone(),

@@ -2,8 +2,8 @@
 
 use brigade_call::{ContentBlock, McpRequestId};
 use brigade_core::text::short;
-use brigade_core::{Dialect, Json};
-use brigade_redact::Redactor;
+use brigade_core::{Dialect, Json, Object};
+use brigade_redact::{MARK, Redactor};
 
 /// Characters of a summary.
 const SUMMARY: usize = 500;
@@ -35,6 +35,7 @@ pub struct McpAnswer {
 impl McpAnswer {
     /// Describes the result of `tools/call`, `resources/read` or `prompts/get`.
     pub fn of(result: &Json, redactor: &Redactor) -> McpAnswer {
+        let redactor = &redactor.for_output();
         let list = |name: &str| result.get(name).and_then(Json::as_array).unwrap_or_default();
         let messages = list("messages").iter().filter_map(|message| message.get("content"));
         let blocks: Vec<&Json> = list("content").iter().chain(list("contents")).chain(messages).collect();
@@ -46,7 +47,7 @@ impl McpAnswer {
         if let Some(structured) = structured {
             parts.push(format!(
                 "[structured] {}",
-                short(&redactor.redact_json(structured).to_compact(), SUMMARY)
+                short(&redactor.redact_fields(structured).to_compact(), SUMMARY)
             ));
         }
         if parts.is_empty() {
@@ -64,10 +65,10 @@ impl McpAnswer {
 }
 
 /// Finds the result of a request in the log of a server's standard output. Its text is masked; binary data and the
-/// names of things stay as they are.
+/// names of things stay as they are. Every mark in it counts, because bound values are masked in the log itself.
 pub fn answer_in_log(log: &[u8], request: &McpRequestId, redactor: &Redactor) -> Option<Json> {
     log.split(|byte| *byte == b'\n')
-        .find_map(|line| shown_result(answers(line, request)?.get("result")?, redactor))
+        .find_map(|line| shown_stored(answers(line, request)?.get("result")?, redactor))
 }
 
 /// Returns the lines of a log of messages that answer a request: what the caller of a tool may read of it. The others
@@ -89,8 +90,59 @@ fn answers(line: &[u8], request: &McpRequestId) -> Option<Json> {
     is_asked.then_some(message)
 }
 
-/// Returns the result of a request for the caller, with its text masked.
+/// Returns the result of a request for the caller, with its text masked. Its `_meta` says how many places that are.
 pub fn shown_result(result: &Json, redactor: &Redactor) -> Option<Json> {
+    Some(with_masked(masked_result(result, redactor)?, marks_of(result)))
+}
+
+/// Returns a result that a log holds like [`shown_result`]. Every mark in it counts, because bound values are masked in
+/// the log itself.
+pub fn shown_stored(result: &Json, redactor: &Redactor) -> Option<Json> {
+    Some(with_masked(masked_result(result, redactor)?, 0))
+}
+
+/// The member of `_meta` that says how many places of a result are masked.
+pub(crate) const MASKED: &str = "brigade/masked";
+
+/// Adds to a result how many places are masked, without the marks that were there before.
+pub(crate) fn with_masked(result: Json, before: usize) -> Json {
+    let count = marks_of(&result).saturating_sub(before);
+    let Json::Object(mut members) = result else { return result };
+    let mut meta = match members.remove("_meta") {
+        Some(Json::Object(meta)) => meta,
+        Some(other) if count == 0 => {
+            members.insert("_meta".to_owned(), other);
+            return Json::Object(members);
+        }
+        Some(_) | None => Object::new(),
+    };
+    meta.remove(MASKED);
+    if count != 0 {
+        meta.insert(MASKED.to_owned(), Json::from(count));
+    }
+    if !meta.is_empty() {
+        members.insert("_meta".to_owned(), Json::Object(meta));
+    }
+    Json::Object(members)
+}
+
+/// Counts the marks in what a result says. A text that is also there as data counts once.
+pub(crate) fn marks_of(result: &Json) -> usize {
+    let of = |name: &str| result.get(name).map_or(0, marks);
+    let said = of("content") + of("contents") + of("messages");
+    said.max(of("structuredContent"))
+}
+
+fn marks(json: &Json) -> usize {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+        Json::String(text) => text.matches(MARK).count(),
+        Json::Array(items) => items.iter().map(marks).sum(),
+        Json::Object(members) => members.values().map(marks).sum(),
+    }
+}
+
+fn masked_result(result: &Json, redactor: &Redactor) -> Option<Json> {
     let shown = result.as_object()?.iter().map(|(name, value)| {
         let value = match name.as_str() {
             "content" | "contents" | "messages" => {
@@ -121,7 +173,7 @@ pub(crate) fn masked(block: &Json, redactor: &Redactor) -> Json {
 fn bounded(structured: &Json, redactor: &Redactor) -> Json {
     let size = structured.to_compact().len();
     if size <= STRUCTURED {
-        return redactor.redact_json(structured);
+        return redactor.redact_fields(structured);
     }
     Json::object([("omitted_bytes", Json::from(size))])
 }

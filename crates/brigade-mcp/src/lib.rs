@@ -64,7 +64,7 @@ pub use asking::{Asking, Silence};
 pub use build::refusal_of_build;
 #[cfg(feature = "client")]
 pub use client::{Held, OfferedNow, Server, call_tool, list_tools};
-pub use content::{McpAnswer, answer_in_log, answer_lines, shown_result};
+pub use content::{McpAnswer, answer_in_log, answer_lines, shown_result, shown_stored};
 pub use exchange::{
     Exchange, KeepPin, Listener, McpErrorKind, McpFault, McpProgress, McpRequest, PinRule, ServerExit,
 };

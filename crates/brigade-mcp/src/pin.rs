@@ -83,6 +83,7 @@ impl ListedTool {
     /// stays that of what the server said.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> ListedTool {
+        let redactor = &redactor.for_settings();
         let text = |text: Option<String>| text.map(|text| redactor.redact_str(&text));
         ListedTool {
             name: self.name,

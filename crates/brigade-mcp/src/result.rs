@@ -5,7 +5,7 @@ use brigade_core::json::{from_json, to_json};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
-use crate::content::masked;
+use crate::content::{marks_of, masked, with_masked};
 
 /// The member of `_meta` that says why a tool of Brigade did not do what was asked.
 const ERROR: &str = "brigade/error";
@@ -63,16 +63,24 @@ impl ToolResult {
         to_json(self).expect("a result is JSON")
     }
 
-    /// Returns the result for the caller, with its text masked.
+    /// Returns the result for the caller, with its text masked. Its `_meta` says how many places that are.
     #[must_use]
     pub fn shown(&self, redactor: &Redactor) -> ToolResult {
         let mask = |value: &Json| redactor.redact_json(value);
-        ToolResult {
+        let masked = ToolResult {
             content: self.content.iter().map(|block| masked(block, redactor)).collect(),
             structured_content: self.structured_content.as_ref().map(mask),
             is_error: self.is_error,
             meta: self.meta.as_ref().map(mask),
-        }
+        };
+        masked.counted(marks_of(&self.to_json()))
+    }
+
+    /// Says in `_meta` how many places are masked, without the marks that were there before.
+    #[must_use]
+    pub fn counted(self, before: usize) -> ToolResult {
+        let json = with_masked(self.to_json(), before);
+        ToolResult::read(&json).unwrap_or(self)
     }
 
     /// Returns the texts of its blocks, a line each.
@@ -135,10 +143,14 @@ mod tests {
     #[test]
     fn what_is_shown_has_no_secrets() {
         let result = ToolResult::of_text(
-            "token=EXAMPLE12345",
-            Some(Json::object([("password", Json::from("EXAMPLE"))])),
+            "password: open, bound-EXAMPLE-value and ghp_0123456789abcdefghijABCDEFGHIJ012345",
+            Some(Json::object([("password", Json::from("open")), ("x", Json::from("bound-EXAMPLE-value"))])),
         );
-        let shown = result.shown(&Redactor::new(&[])).to_json().to_compact();
-        assert!(!shown.contains("EXAMPLE"), "{shown}");
+        check(
+            &result.shown(&Redactor::new(&["bound-EXAMPLE-value".into()])),
+            r#"{"_meta":{"brigade/masked":2},"content":[{"text":"password: open, [redacted] and [redacted]","type":"text"}],"structuredContent":{"password":"open","x":"[redacted]"}}"#,
+        );
+        let plain = ToolResult::of_text("it says [redacted]", None);
+        assert_eq!(plain.shown(&Redactor::new(&[])), plain);
     }
 }

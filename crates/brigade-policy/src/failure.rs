@@ -59,7 +59,7 @@ impl Failure {
         Failure(Box::new(Inner {
             kind,
             code: None,
-            message: Redactor::new(&[]).redact_str(&message.into()),
+            message: Redactor::new(&[]).for_output().redact_str(&message.into()),
             blockers: Vec::new(),
             candidates: Vec::new(),
             hints: Vec::new(),
@@ -93,7 +93,7 @@ impl Failure {
     /// Adds a hint: the next command, or what to change.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Hint>) -> Failure {
-        self.0.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).redact_str(text)));
+        self.0.hints.push(hint.into().map_texts(|text| Redactor::new(&[]).for_output().redact_str(text)));
         self
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brigade_command::Argv;
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Recorded, Severity, record};
-use brigade_redact::Redactor;
+use brigade_redact::shown_command;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -299,7 +299,7 @@ impl From<&SandboxRequest> for SandboxDecision {
 impl Policy {
     /// Returns the rules of the policy, with the keys of its file.
     pub fn rules(&self) -> PolicyRules {
-        let shown = |line: &Located<Argv>| Redactor::new(&[]).redact_str(&line.value.to_string());
+        let shown = |line: &Located<Argv>| shown_command(&line.value.to_string()).into_owned();
         PolicyRules {
             allowed_families: self
                 .allowed_families

@@ -1,21 +1,34 @@
-//! The words of a command line, where one may mark the next as a secret.
+//! Secrets in the words of a command line: by the option or the name in front of them, or by the program that takes
+//! them.
 
-use brigade_command::{Program, Role, Starts};
+use brigade_command::{Password, Place, Program, Role};
+use brigade_core::{Dialect, Json};
 
-use super::{MARK, is_secret_field, looks_secret_value};
-use crate::beside::is_variable;
-use crate::line::{Part, secret_parts};
-use crate::option::{is_harmless_word, names_a_way};
-use crate::rules::is_placeholder;
-use crate::taker::Taker;
-use crate::words::SWITCHES;
+use super::name::{is_method, is_secret_field, spaced_words};
+use super::named::is_literal;
+use super::text::{has_digit_and_letter, is_placeholder, looks_random};
+use super::tokens::shell_tokens;
+use super::{MARK, Redacted, Redactor, looks_like_shape, secret_fields};
+
+/// Last words of options and variables that only secrets have, of which [`is_secret_field`] does not know.
+const SECRET_OPTIONS: &[&str] = &["cookie", "cookies", "jwt", "mnemonic", "otp", "pass", "pat", "pw"];
+
+/// Last words of options and variables that other things have, too. Their values must look like a secret.
+const UNSURE_OPTIONS: &[&str] =
+    &["hmac", "key", "pin", "sas", "session", "sessionid", "sid", "sig", "signature"];
+
+/// First words of options that take no secret: `--no-password`, `--list-secrets`.
+const SWITCHES: &[&str] = &["no", "without", "ask", "prompt", "show", "list", "scan", "skip"];
+
+/// Options that take a name and a password.
+const LOGIN_OPTIONS: &[&str] = &["-u", "-U", "basic", "login", "proxy-user", "user"];
+
+/// How deep command lines in words are read.
+const DEEPEST: usize = 4;
 
 /// Lists the indexes of words that look secret, either on their own or because of the words before them.
 ///
-/// Every word that [`Redactor::redact_command`](crate::Redactor::redact_command) masks is one. What it shows as a
-/// reference, such as a file behind `--token`, is one, too: in a call, it may be the secret itself.
-///
-/// Placeholders (`$TOKEN`, `<token>`) and `[redacted]` are not secret.
+/// Placeholders (`$TOKEN`, `<token>`), files and `[redacted]` are not secret.
 ///
 /// ```
 /// use brigade_redact::secret_words;
@@ -27,155 +40,433 @@ use crate::words::SWITCHES;
 /// assert_eq!(secret_words(&words("x --pw=hunter2 -u bob:hunter2")), [1, 3]);
 /// ```
 pub fn secret_words(words: &[String]) -> Vec<usize> {
-    let mut reader = ArgvReader::of(words.iter().map(String::as_str));
-    let mut found = Vec::new();
-    for ((at, word), part) in words.iter().enumerate().zip(secret_parts(words)) {
-        let hidden = match reader.next(word) {
-            Hidden::Nothing => "",
-            Hidden::Whole => word.as_str(),
-            Hidden::From(from) => &word[from..],
-        };
-        let by_flag = !hidden.is_empty() && hidden != MARK && !is_placeholder(hidden);
-        let is_masked = matches!(part, Part::Plain(Hidden::Whole | Hidden::From(_)));
-        if by_flag || is_masked || looks_secret_value(word).is_some() {
-            found.push(at);
-        }
-    }
-    found
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_secret = |at: &usize| secret_at(&texts, *at).is_some() || looks_like_shape(texts[*at]).is_some();
+    (0..words.len()).filter(is_secret).collect()
 }
 
-/// The part of a word that is secret because of the words before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hidden {
-    Nothing,
-    Whole,
-    /// Everything from this byte on, which is never the last position.
-    From(usize),
+impl Redactor {
+    /// Redacts the words of a command line. What only refers to a secret stays: a variable, a placeholder, or a file.
+    ///
+    /// ```
+    /// use brigade_redact::Redactor;
+    ///
+    /// let words = ["x", "--pat", "q1", "--token", "$TOKEN", "--private-key", "~/.ssh/id"].map(str::to_owned);
+    /// let shown: Vec<String> =
+    ///     Redactor::new(&[]).redact_command(&words).iter().map(ToString::to_string).collect();
+    /// assert_eq!(shown.join(" "), "x --pat [redacted] --token $TOKEN --private-key ~/.ssh/id");
+    /// ```
+    pub fn redact_command(&self, words: &[String]) -> Vec<Redacted> {
+        let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+        let shown = |(at, word): (usize, &&str)| match secret_at(&texts, at) {
+            None => self.redact(word),
+            Some(0) => Redacted::from_static(MARK),
+            Some(from) => Redacted::known(self.redact_str(&word[..from]) + MARK),
+        };
+        texts.iter().enumerate().map(shown).collect()
+    }
 }
 
-/// Reads the words of a command line in order.
-pub(super) struct ArgvReader<'w> {
-    /// The previous flag.
-    flag: Option<&'w str>,
-    /// Where the next program may stand.
-    place: Starts,
-    /// The program before that place, whose options come first.
-    wrapper: Option<Program>,
-    /// The last program that takes passwords.
-    taker: Option<Taker<'w>>,
-    /// Whether a token stands in place of a name and a password.
-    has_bearer: bool,
+/// Returns where a secret begins in a word of a command line, by its option, its name, or the program. It goes to the
+/// end of the word.
+///
+/// ```
+/// use brigade_redact::secret_at;
+///
+/// assert_eq!(secret_at(&["deploy", "--token", "abc"], 2), Some(0));
+/// assert_eq!(secret_at(&["deploy", "--token=abc"], 1), Some(8));
+/// assert_eq!(secret_at(&["deploy", "--token-file", "abc"], 2), None);
+/// ```
+pub fn secret_at(words: &[&str], at: usize) -> Option<usize> {
+    secret_in(words, at, 0)
 }
 
-impl<'w> ArgvReader<'w> {
-    /// Prepares to read these words.
-    pub(super) fn of(words: impl IntoIterator<Item = &'w str>) -> ArgvReader<'w> {
-        let is_bearer =
-            |word: &str| word.rsplit('=').next().is_some_and(|end| is_one_of(end, &["bearer", "-Abearer"]));
-        ArgvReader {
-            flag: None,
-            place: Starts::Behind(0),
-            wrapper: None,
-            taker: None,
-            has_bearer: words.into_iter().any(is_bearer),
-        }
-    }
+fn secret_in(words: &[&str], at: usize, depth: usize) -> Option<usize> {
+    let word = words[at];
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    let found = of_option(before, word)
+        .or_else(|| of_pair(words, at))
+        .or_else(|| of_header(before, word))
+        .or_else(|| of_scheme(words, at))
+        .or_else(|| of_program(words, at))
+        .or_else(|| of_user(words, at))
+        .or_else(|| before_host(word))
+        .or_else(|| secret_of_query(word))
+        .or_else(|| of_object(word))
+        .or_else(|| of_text(words, at, depth))?;
+    (!word[found..].is_empty() && &word[found..] != MARK).then_some(found)
+}
 
-    /// Prepares to read the words of a list, which may be the arguments of a program that stands elsewhere.
-    pub(super) fn of_list(words: impl IntoIterator<Item = &'w str>) -> ArgvReader<'w> {
-        ArgvReader { place: Starts::Anywhere, ..ArgvReader::of(words) }
+/// Returns whether the value of an option, a variable or a header is a secret by its name, and a literal one.
+///
+/// ```
+/// use brigade_redact::is_secret_value;
+///
+/// assert!(is_secret_value("GITHUB_PAT", "q1") && is_secret_value("session", "a1b2c3d4"));
+/// assert!(!is_secret_value("SID", "ORCL") && !is_secret_value("token", "$TOKEN"));
+/// ```
+pub fn is_secret_value(name: &str, value: &str) -> bool {
+    let spaced = spaced_words(name);
+    let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
+    let Some(last) = words.last() else { return false };
+    if value.starts_with('-') || words.len() > 1 && SWITCHES.contains(&words[0]) || !is_literal(value) {
+        return false;
     }
+    let is_glued = || {
+        words.len() == 1
+            && (last.ends_with("pass")
+                && 4 < last.len()
+                && !last.ends_with("ypass")
+                && !last.ends_with("mpass"))
+    };
+    let is_digit = value.len() == 1 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_sure = is_secret_field(name, value)
+        || ["authorization", "cookie", "proxy authorization"].contains(&spaced.as_str())
+        || SECRET_OPTIONS.contains(last) && (*last != "pass" || words.len() == 1)
+        || is_glued();
+    let may_be = UNSURE_OPTIONS.contains(last) && words.len() <= 2 || spaced.ends_with("session id");
+    is_sure && !is_digit || may_be && looks_random(value, true)
+}
 
-    /// Returns whether a program came by that takes a password.
-    pub(super) fn has_program(&self) -> bool {
-        self.taker.as_ref().is_some_and(Taker::may_take)
+/// Finds the value of an option, a variable or a property: `--token x`, `--token=x`, `/token:x`, `TOKEN=x`, `-DTOKEN=x`.
+fn of_option(before: &str, word: &str) -> Option<usize> {
+    let name = before.trim_start_matches('-');
+    let is_option = name.len() < before.len() && !before.contains(['=', ':']);
+    if is_option && !word.starts_with('-') && is_secret_value(name, word) {
+        return Some(0);
     }
-
-    /// Classifies the next word.
-    pub(super) fn next(&mut self, word: &'w str) -> Hidden {
-        let flag = self.flag.take();
-        let is_value = !word.starts_with('-') && !word.is_empty();
-        let is_named = || {
-            let name = flag.filter(|_| is_value).map(|flag| flag.trim_start_matches('-'));
-            name.is_some_and(|name| is_secret_field(name, word)) && !is_harmless(word)
-        };
-        let hidden = match &self.taker {
-            Some(taker) => taker.hidden(flag, word, self.has_bearer),
-            None => Hidden::Nothing,
-        };
-        let hidden = if hidden == Hidden::Nothing && is_named() { Hidden::Whole } else { hidden };
-        if let Some(taker) = &mut self.taker {
-            taker.pass(flag, word);
-        }
-        if !flag.is_some_and(|flag| NAMES_OF_CONTAINERS.contains(&flag)) {
-            self.program(flag, word);
-        }
-        let is_flag = word.starts_with('-') && !word.contains('=');
-        self.flag = (is_flag && !is_switch(word.trim_start_matches('-'))).then_some(word);
-        hidden
+    let sign = word.find(['=', ':'])?;
+    let (name, value) = (&word[..sign], &word[sign + 1..]);
+    let is_colon = word.as_bytes()[sign] == b':';
+    let plain = name.trim_start_matches(['-', '/']);
+    let is_name = plain.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    if is_colon && !name.starts_with(['-', '/']) || !is_name {
+        return None;
     }
+    let property =
+        name.strip_prefix(['-']).filter(|name| name.starts_with(['D', 'P'])).map(|name| &name[1..]);
+    let is_secret =
+        is_secret_value(plain, value) || property.is_some_and(|name| is_secret_value(name, value));
+    is_secret.then_some(sign + 1)
+}
 
-    /// Updates the state if the word names a program where one may stand.
-    fn program(&mut self, flag: Option<&str>, word: &str) {
-        // Most words are options or packages.
-        if word.starts_with(['-', '@']) || word.is_empty() {
-            return;
+/// Finds a value whose name is a word of its own: `-e API_KEY x`, `--headers X-Api-Key x`, `config set api_key x`.
+fn of_pair(words: &[&str], at: usize) -> Option<usize> {
+    let (option, name) = (words[at.checked_sub(2)?], words[at - 1]);
+    let is_name = name.contains(['_', '-']) && !name.starts_with('-') && !name.contains(['=', ':', '/']);
+    let is_option = option.starts_with('-') && !option.contains('=') || option == "set";
+    (is_option && is_name && is_secret_value(name, words[at])).then_some(0)
+}
+
+/// Finds JSON with a secret, or with headers or variables, alone or after an option.
+fn of_object(word: &str) -> Option<usize> {
+    let from = word.find(['{', '[']).filter(|from| *from == 0 || word[..*from].ends_with('='))?;
+    let json = Json::parse_bytes(&word.as_bytes()[from..], Dialect::WithComments).ok()?;
+    (has_values(&json) || !secret_fields(&json).is_empty()).then_some(from)
+}
+
+/// Returns whether JSON has literal headers or variables.
+fn has_values(json: &Json) -> bool {
+    let is_literal_text = |value: &Json| {
+        value.as_str().is_some_and(|text| is_literal(text) && text.bytes().any(|byte| byte.is_ascii_digit()))
+    };
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+        Json::Array(items) => items.iter().any(has_values),
+        Json::Object(members) => members.iter().any(|(key, value)| {
+            let is_of_values = ["env", "environment", "headers"].contains(&key.as_str());
+            let has_literal = || value.as_object().is_some_and(|values| values.values().any(is_literal_text));
+            is_of_values && has_literal() || has_values(value)
+        }),
+    }
+}
+
+/// Finds the value of a header: `-H 'X-Api-Key: x'`, `--header=X-Api-Key:x`.
+fn of_header(before: &str, word: &str) -> Option<usize> {
+    let is_option = |option: &str| {
+        option == "-H" || option.starts_with('-') && option.trim_end_matches('s').ends_with("header")
+    };
+    let from = if is_option(before) {
+        0
+    } else if let Some((option, _)) = word.split_once('=').filter(|(option, _)| is_option(option)) {
+        option.len() + 1
+    } else if word.starts_with("-H") {
+        2
+    } else {
+        let name = word.split(':').next().unwrap_or_default();
+        let is_header = ["authorization", "proxy-authorization", "cookie", "x-api-key"]
+            .iter()
+            .any(|header| name.eq_ignore_ascii_case(header));
+        if !is_header || !word.contains(": ") {
+            return None;
         }
-        match self.place {
-            Starts::Anywhere => self.take(Program::of(word)),
-            Starts::BehindWords(words) if words.contains(&word) => self.place = Starts::Anywhere,
-            // `kubectl exec x -- mysql`, `python3 -m mycli`.
-            Starts::Nothing | Starts::BehindWords(_) => {
-                let is_of_git = self.wrapper.is_some_and(|program| program.role() == Role::Git);
-                if matches!(flag, Some("--" | "-m")) && !is_of_git {
-                    self.command(word);
-                }
+        0
+    };
+    let (name, rest) = word[from..].split_once(':')?;
+    let value = rest.trim_start();
+    let token = value.split_once(' ').map_or(value, |(scheme, token)| {
+        if is_method(scheme) || scheme.eq_ignore_ascii_case("token") { token } else { value }
+    });
+    is_secret_value(name, token).then(|| word.len() - token.len())
+}
+
+/// Finds a token after the name of its scheme: `Bearer q1`, `-H Authorization: Bearer q1`.
+fn of_scheme(words: &[&str], at: usize) -> Option<usize> {
+    let (before, word) = (words.get(at.checked_sub(1)?)?, words[at]);
+    let (head, scheme) = before.rsplit_once([' ', ':', '=']).unwrap_or(("", before));
+    if !["bearer", "basic"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) || !is_literal(word) {
+        return None;
+    }
+    let header = if head.is_empty() { at.checked_sub(2).map_or("", |at| words[at]) } else { head };
+    let is_header = header.to_ascii_lowercase().contains("authorization");
+    let is_option = header.starts_with('-');
+    let is_token = is_header || !is_option && word.bytes().any(|byte| byte.is_ascii_digit());
+    (is_token && !word.starts_with('-')).then_some(0)
+}
+
+/// Finds what the program takes as a password.
+fn of_program(words: &[&str], at: usize) -> Option<usize> {
+    let (place, program) = words[..at]
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(index, word)| Some((index, Program::that_takes_passwords(word)?)))?;
+    let is_after = |password: &&Password| {
+        password.after.is_none_or(|subcommand| words[place + 1..at].contains(&subcommand))
+    };
+    let (word, before) = (words[at], words[at - 1]);
+    program.passwords().iter().filter(is_after).find_map(|password| {
+        let takes =
+            |word: &str| program.short_value(word).filter(|(letter, _)| password.letters().contains(*letter));
+        let attached = takes(word).map(|(_, from)| from).filter(|from| *from < word.len());
+        let is_next = place + 1 < at
+            && !word.starts_with('-')
+            && takes(before).is_some_and(|(_, from)| from == before.len());
+        let from = match password.place {
+            Place::Attached(_) => attached?,
+            Place::Short(_) if is_next => 0,
+            Place::Short(_) => attached?,
+            Place::User(_, sign) => {
+                let from = if is_next { 0 } else { attached? };
+                from + word[from..].find(sign)? + sign.len_utf8()
             }
-            Starts::Behind(operands) => match flag.filter(|flag| *flag != "--") {
-                _ if word.split_once('=').is_some_and(|(name, _)| is_variable(name)) => {}
-                // It may be the value of the option, or the command behind one without a value.
-                Some(flag) => {
-                    let found = Program::of(word)
-                        .filter(|_| !self.wrapper.is_some_and(|program| program.takes_next_word(flag)));
-                    self.take(found);
-                    if found.is_some_and(|program| program.starts() != Starts::Nothing) {
-                        self.place = Starts::Anywhere;
-                    }
-                }
-                None if operands == 0 => self.command(word),
-                None => self.place = Starts::Behind(operands - 1),
-            },
+        };
+        let value = &word[from..];
+        let is_port = value.contains(':') && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+        (!is_placeholder(value) && !is_port).then_some(from)
+    })
+}
+
+/// Finds the password after a user: `--user me:q1`, `-ume:q1`, `--basic me q1`. A user and a group are none.
+fn of_user(words: &[&str], at: usize) -> Option<usize> {
+    let word = words[at];
+    let is_login = |option: &str| {
+        let name = option.trim_start_matches('-');
+        name.len() < option.len()
+            && (LOGIN_OPTIONS.contains(&option) || LOGIN_OPTIONS.contains(&name) || name.ends_with("-basic"))
+    };
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    let is_basic = at
+        .checked_sub(2)
+        .is_some_and(|at| words[at].trim_start_matches('-').ends_with("basic") && words[at].starts_with('-'));
+    if is_basic
+        && !before.contains([':', '/', '='])
+        && !before.starts_with('-')
+        && !word.starts_with('-')
+        && !word.contains(['/', '='])
+        && is_literal(word)
+    {
+        return Some(0);
+    }
+    let pair = match word.split_once('=') {
+        Some((option, pair)) if is_login(option) => pair,
+        _ if is_login(before) && !word.starts_with('-') => word,
+        _ => word.strip_prefix("-u").or_else(|| word.strip_prefix("-U"))?,
+    };
+    let runs_container = words[..at]
+        .iter()
+        .any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
+    let (user, password) = pair.split_once(':')?;
+    let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = is_id(password) && password.len() <= 5;
+    let is_group = runs_container
+        || is_host
+        || user == password
+        || is_id(user) && !has_digit_and_letter(password.as_bytes())
+        || user.is_empty()
+        || user.starts_with('+')
+        || user == "root" && password == "wheel";
+    (!is_group && is_literal(password)).then(|| word.len() - password.len())
+}
+
+/// Finds the password in `user:password@host` without a scheme.
+fn before_host(word: &str) -> Option<usize> {
+    let text = if word.starts_with('-') { word.split_once('=')?.1 } else { word };
+    let (user, rest) = text.split_once(':')?;
+    let (password, host) = rest.rsplit_once('@')?;
+    let is_user = user.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.%+-\\@".contains(&byte));
+    let address = host.split([':', '/', '?']).next().unwrap_or_default();
+    let is_host = host.starts_with(['[', '/', '('])
+        || host.starts_with(|c: char| c.is_ascii_alphabetic())
+        || address.parse::<std::net::Ipv4Addr>().is_ok();
+    let is_name = password.contains(char::is_whitespace)
+        || !has_digit_and_letter(password.as_bytes())
+        || password.starts_with(['/', '\\', '@'])
+        || password.split('/').next().is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    (is_user && is_host && !is_name && !is_placeholder(password)).then(|| word.len() - rest.len())
+}
+
+/// Returns where the value begins of a member of the query of a URL that is a secret by its name:
+/// `https://h/?token=x`.
+pub fn secret_of_query(url: &str) -> Option<usize> {
+    let (place, query) = url.split_once('?').filter(|(place, _)| place.contains('/') || place.is_empty())?;
+    let mut at = place.len() + 1;
+    for member in query.split(['&', ';', '#']) {
+        if let Some((name, value)) = member.split_once('=')
+            && (is_secret_value(name, value) || name == "key" && has_digit_and_letter(value.as_bytes()))
+        {
+            return Some(at + name.len() + 1);
+        }
+        at += member.len() + 1;
+    }
+    None
+}
+
+/// Finds the first secret in a word that is a command line itself: `sh -c 'deploy --token x'`.
+fn of_text(words: &[&str], at: usize, depth: usize) -> Option<usize> {
+    let word = words[at];
+    if at == 0 || depth == DEEPEST || !word.contains(char::is_whitespace) {
+        return None;
+    }
+    let start = word
+        .find('=')
+        .filter(|end| word[..*end].bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .map_or(0, |end| end + 1);
+    let tokens = shell_tokens(&word[start..])?;
+    let commands = tokens.chunk_by(|_, next| !next.starts);
+    let found = commands.filter_map(|command| {
+        let inner: Vec<&str> = command.iter().map(|token| token.text.as_str()).collect();
+        let (index, from) =
+            (0..inner.len()).find_map(|index| Some((index, secret_in(&inner, index, depth + 1)?)))?;
+        Some(command[index].range.start + from)
+    });
+    let mut at = start + found.min()?;
+    while !word.is_char_boundary(at) {
+        at -= 1;
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, shown: &str) {
+        let words = shlex::split(line).unwrap();
+        let masked: Vec<String> =
+            Redactor::new(&[]).redact_command(&words).into_iter().map(Redacted::into_string).collect();
+        assert_eq!(masked.join(" "), shown);
+        assert_eq!(secret_words(&words).is_empty(), masked == words, "{line}");
+        let again: Vec<String> =
+            Redactor::new(&[]).redact_command(&masked).into_iter().map(Redacted::into_string).collect();
+        assert_eq!(again, masked, "{line}");
+    }
+
+    #[test]
+    fn secrets_of_command_lines_are_masked() {
+        for (line, shown) in [
+            ("tool --token 'abc EXAMPLE' --max-tokens 5", "tool --token [redacted] --max-tokens 5"),
+            ("sh bin/t.sh --password=hunter2", "sh bin/t.sh --password=[redacted]"),
+            ("ngrok http 80 --authtoken=hunter2", "ngrok http 80 --authtoken=[redacted]"),
+            ("env DB_PASSWORD=hunter2 prog", "env DB_PASSWORD=[redacted] prog"),
+            (
+                "x --pw q1 --pat q1 --jwt q1 --otp 123456",
+                "x --pw [redacted] --pat [redacted] --jwt [redacted] --otp [redacted]",
+            ),
+            ("x --key 9f3c77aa10 --hmac V4bc12345x", "x --key [redacted] --hmac [redacted]"),
+            ("x /pass:q1 -Dtoken=q1", "x /pass:[redacted] -Dtoken=[redacted]"),
+            (
+                "curl -H 'X-Api-Key: q1' https://h/?token=q1",
+                "curl -H X-Api-Key: [redacted] https://h/?token=[redacted]",
+            ),
+            ("http x 'Authorization: Bearer q1'", "http x Authorization: Bearer [redacted]"),
+            ("x -H Authorization: Bearer q1", "x -H Authorization: Bearer [redacted]"),
+            (
+                "x -e API_KEY q1 --headers X-Api-Key q1",
+                "x -e API_KEY [redacted] --headers X-Api-Key [redacted]",
+            ),
+            (
+                "aws configure set aws_secret_access_key q1",
+                "aws configure set aws_secret_access_key [redacted]",
+            ),
+            ("curl https://e.com/?key=hunter2", "curl https://e.com/?key=[redacted]"),
+            ("x --config '{\"headers\":{\"X-A\":\"hunter2\"}}'", "x --config [redacted]"),
+            (
+                "x --user me:q1 -ubob:q1 -basic u:q1",
+                "x --user me:[redacted] -ubob:[redacted] -basic u:[redacted]",
+            ),
+            ("x --basic me q1", "x --basic me [redacted]"),
+            ("x me:q1@db --dsn=me:q1@10.0.0.1/app", "x me:[redacted] --dsn=me:[redacted]"),
+            ("sh -c 'deploy --token q1'", "sh -c deploy --token [redacted]"),
+            ("ssh -o 'ProxyCommand=sshpass -p q1 ssh x' h", "ssh -o ProxyCommand=sshpass -p [redacted] h"),
+        ] {
+            check(line, shown);
         }
     }
 
-    /// Notes the program of a command. What is not known may run another one.
-    fn command(&mut self, word: &str) {
-        self.wrapper = Program::of(word);
-        self.place = self.wrapper.map_or(Starts::BehindWords(&["exec", "run"]), Program::starts);
-        self.take(self.wrapper);
-    }
-
-    /// Notes a program that takes passwords.
-    fn take(&mut self, program: Option<Program>) {
-        if let Some(taker) = program.and_then(Taker::of) {
-            self.taker = Some(taker);
+    #[test]
+    fn passwords_of_programs_are_masked() {
+        for (line, shown) in [
+            ("curl -sSu bob:hunter2 h", "curl -sSu bob:[redacted] h"),
+            ("curl -ubob:hunter2 h", "curl -ubob:[redacted] h"),
+            ("timeout 5 mysql -uroot -phunter2 shop", "timeout 5 mysql -uroot -p[redacted] shop"),
+            ("mysql -p shop", "mysql -p shop"),
+            ("sshpass -p hunter2 ssh host", "sshpass -p [redacted] ssh host"),
+            ("sshpass -phunter2 ssh host", "sshpass -p[redacted] ssh host"),
+            ("docker login -u bob -p hunter2 host", "docker login -u bob -p [redacted] host"),
+            ("docker run -p 8080:80 image", "docker run -p 8080:80 image"),
+            ("redis-cli -a hunter2 ping", "redis-cli -a [redacted] ping"),
+            ("psql postgres://bob:hunter2@db/x", "psql postgres://[redacted]@db/x"),
+            ("ldapsearch -x -w hunter2 -b dc=x", "ldapsearch -x -w [redacted] -b dc=x"),
+            ("http -a bob:hunter2 h", "http -a bob:[redacted] h"),
+            ("mongosh -u bob -p hunter2 h", "mongosh -u bob -p [redacted] h"),
+            ("7z a -phunter2 x.7z", "7z a -p[redacted] x.7z"),
+            ("unzip -P hunter2 x.zip", "unzip -P [redacted] x.zip"),
+        ] {
+            check(line, shown);
         }
     }
-}
 
-fn is_one_of(word: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// Options behind which a container gets a name, which may be that of a program.
-const NAMES_OF_CONTAINERS: &[&str] = &["--hostname", "--name", "--network-alias"];
-
-/// Returns whether a word says that there is no secret, as `none` does; behind `=` it is none either.
-fn is_harmless(word: &str) -> bool {
-    is_harmless_word(word) || names_a_way(word)
-}
-
-/// Returns whether the first word of a flag shows that it takes no secret: `--no-password`, `--list-secrets`.
-pub(crate) fn is_switch(flag: &str) -> bool {
-    flag.split_once('-').is_some_and(|(first, _)| SWITCHES.contains(&first))
+    #[test]
+    fn ordinary_commands_stay() {
+        for line in [
+            "python3 bin/password_check.py --strict",
+            "bin/rotate-secrets --token-file x --secret-name db --password-stdin",
+            "deploy --token $TOKEN --password=${PASSWORD} --token-file=~/.token",
+            "prog --keys a,b --key name --max-tokens 5 --tokens 100 --auth basic",
+            "git log --format=%h --author bob",
+            "ansible-playbook --private-key ~/.ssh/id_rsa --vault-password-file=pw site.yml",
+            "gcloud --credentials account.json run",
+            "docker build --secret id=npm,src=.npmrc .",
+            "docker run -e GITHUB_TOKEN --user 1000:1000 image",
+            "ssh -p 22 host",
+            "x --session main --sid ORCL --bearer-token-env-var FOO --apikey-header X-Key",
+            "x --authorization enabled -u localhost:8080 --api-key YOUR_API_KEY",
+            "npm i npm:@scope/x@1.2 git@github.com:a/b image:1.0@sha256:0123",
+            "nc -u host:53",
+            "jq '{token: .token}' f",
+            "sed -i 's/password=old/password=new/' f",
+            "gcloud secrets versions access latest --secret=my-secret",
+            "openssl dgst -sha256 -hmac sha256 f",
+            "fetch --credentials same-origin",
+            "grep -e token -e secret src",
+            "python3 -c 'f(password=getpass())'",
+            "printf 'token: %s' x",
+            "go test -run TestToken/secret=empty",
+            "git commit -m 'Say what the token: field means'",
+        ] {
+            check(line, &shlex::split(line).unwrap().join(" "));
+        }
+    }
 }

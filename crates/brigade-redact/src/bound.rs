@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::spelled::Spelled;
 use super::window::{Extent, Window};
 use super::{MARK, SecretValue};
 
@@ -15,8 +14,8 @@ const SHORTEST_INSIDE_WORDS: usize = 3;
 /// Shorter values are not searched in encoded form, and nothing is refused because of them.
 pub(super) const SHORTEST_TELLING: usize = 4;
 
-/// Shorter values are not searched in upper and lower case, and shorter lines are not searched separately.
-const SHORTEST_VARIED: usize = 8;
+/// Shorter lines of a value are not searched separately.
+const SHORTEST_LINE: usize = 8;
 
 /// How many bytes of a form the automaton searches. The rest is compared, so that a long value costs little to prepare.
 const ANCHOR: usize = 32;
@@ -34,8 +33,6 @@ pub(super) struct Bound {
     /// For each beginning: the forms that may start there, the longest first.
     starts: Vec<Vec<usize>>,
     forms: Vec<Form>,
-    /// Finds values whose characters are escaped with backslashes.
-    spelled: Spelled,
     longest: usize,
 }
 
@@ -56,8 +53,7 @@ impl Bound {
         }
         let forms: Vec<Vec<u8>> = forms.into_iter().collect();
         let (anchors, starts) = anchors(&forms);
-        let spelled = Spelled::new(values.iter().flat_map(|value| escapable(value.expose())));
-        let longest = forms.iter().map(Vec::len).max()?.max(spelled.longest());
+        let longest = forms.iter().map(Vec::len).max()?;
         let kind = if anchors.iter().map(|anchor| anchor.len()).sum::<usize>() <= MOST_TABLED {
             None
         } else {
@@ -77,7 +73,7 @@ impl Bound {
                 bytes,
             })
             .collect();
-        Some(Bound { automaton, starts, forms, spelled, longest })
+        Some(Bound { automaton, starts, forms, longest })
     }
 
     /// The number of bytes at the end of a stream that may be undecided.
@@ -118,7 +114,6 @@ impl Bound {
                 masks.push(found);
             }
         }
-        self.spelled.find(window.bytes, from..decided, masks);
         decided
     }
 }
@@ -147,15 +142,6 @@ fn anchors(forms: &[Vec<u8>]) -> (Vec<&[u8]>, Vec<Vec<usize>>) {
     (anchors, starts)
 }
 
-/// Lists the texts of a value to search with escapes.
-fn escapable(value: &[u8]) -> Vec<Vec<u8>> {
-    let trimmed = value.trim_ascii();
-    let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let lines = lines.iter().filter(|line| 1 < lines.len() && SHORTEST_VARIED <= line.len());
-    let whole = Some(&trimmed).filter(|text| SHORTEST_TELLING <= text.len());
-    whole.into_iter().chain(lines).map(|text| text.to_vec()).collect()
-}
-
 /// Returns whether a match is inside a mark that the text already contains.
 fn is_within_mark(bytes: &[u8], found: Range<usize>) -> bool {
     let earliest = found.end.saturating_sub(MARK.len());
@@ -168,68 +154,77 @@ fn is_word(bytes: &[u8], found: Range<usize>) -> bool {
     !is_letter(before) && !is_letter(bytes.get(found.end))
 }
 
+/// Adds a value, and how programs write it.
 fn forms_of(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     // The value as it remains after `$(…)` in a shell, or after reading it as a line.
     let trimmed = value.trim_ascii();
     if trimmed.is_empty() {
         return;
     }
-    let lines: Vec<&[u8]> = trimmed.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     for text in [value, trimmed] {
         forms.insert(text.to_vec());
         if SHORTEST_TELLING <= text.len() {
-            escaped(text, forms);
+            quoted(text, forms);
             encoded(text, forms);
         }
     }
-    if SHORTEST_VARIED <= trimmed.len() {
-        forms.insert(trimmed.to_ascii_uppercase());
-        forms.insert(trimmed.to_ascii_lowercase());
-        if let Some(text) = std::str::from_utf8(trimmed).ok().filter(|text| !text.is_ascii()) {
-            for text in [text.to_uppercase(), text.to_lowercase()] {
-                percent_forms(text.as_bytes(), forms);
-                forms.insert(text.into_bytes());
-            }
-        }
-        percent_forms(&trimmed.to_ascii_lowercase(), forms);
-    }
+    let lines: Vec<&[u8]> = trimmed.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
     if 1 < lines.len() {
-        for line in lines.iter().filter(|line| SHORTEST_VARIED <= line.len()) {
+        for line in lines.iter().filter(|line| SHORTEST_LINE <= line.len()) {
             forms.insert(line.to_vec());
+            quoted(line, forms);
             encoded(line, forms);
         }
     }
 }
 
-/// Adds the value as escaped in HTML and in single quotes of a shell. Escapes with backslashes are searched separately.
-fn escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
-    if let Ok(text) = std::str::from_utf8(value) {
-        html(text, forms);
-    }
+/// Adds the value as it is written between quotes in JSON, once and twice, and in a shell.
+fn quoted(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
+    let Ok(text) = std::str::from_utf8(value) else { return };
     for quote in ["'\\''", "'\"'\"'"] {
-        forms.insert(String::from_utf8_lossy(value).replace('\'', quote).into_bytes());
+        forms.insert(text.replace('\'', quote).into_bytes());
+    }
+    let escaped = text.chars().map(|c| if "\\\"$`".contains(c) { format!("\\{c}") } else { c.to_string() });
+    forms.insert(escaped.collect::<String>().into_bytes());
+    // Writers differ in whether they escape a slash, DEL, and what is not ASCII, and in the case of digits.
+    for escape in [Escape::Needed, Escape::Ascii { is_upper: false }, Escape::Ascii { is_upper: true }] {
+        for is_slash_escaped in [false, true] {
+            let once = json(text, escape, is_slash_escaped);
+            forms.insert(json(&once, escape, false).into_bytes());
+            forms.insert(once.into_bytes());
+        }
     }
 }
 
-/// Adds the value as escaped in HTML. Writers differ in how they escape quotes and non-ASCII characters.
-fn html(text: &str, forms: &mut BTreeSet<Vec<u8>>) {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let numbered: String = text
-        .chars()
-        .map(|c| if c.is_ascii() { c.to_string() } else { format!("&#{};", u32::from(c)) })
-        .collect();
-    for text in [text, numbered] {
-        for (double, single) in [
-            ("\"", "'"),
-            ("&quot;", "'"),
-            ("&quot;", "&#x27;"),
-            ("&quot;", "&#39;"),
-            ("&quot;", "&apos;"),
-            ("&#34;", "&#39;"),
-        ] {
-            forms.insert(text.replace('"', double).replace('\'', single).into_bytes());
+/// What a writer of JSON escapes.
+#[derive(Clone, Copy)]
+enum Escape {
+    /// What has to be.
+    Needed,
+    /// All that is not printable ASCII.
+    Ascii { is_upper: bool },
+}
+
+/// Writes a text as JSON does, without the quotes around it.
+fn json(text: &str, escape: Escape, is_slash_escaped: bool) -> String {
+    let mut written = String::with_capacity(text.len());
+    let code = |unit: u16| match escape {
+        Escape::Ascii { is_upper: true } => format!("\\u{unit:04X}"),
+        Escape::Ascii { is_upper: false } | Escape::Needed => format!("\\u{unit:04x}"),
+    };
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => written.extend(['\\', c]),
+            '/' if is_slash_escaped => written.push_str("\\/"),
+            '\n' => written.push_str("\\n"),
+            '\r' => written.push_str("\\r"),
+            '\t' => written.push_str("\\t"),
+            ' '..='~' => written.push(c),
+            '\u{7f}'.. if matches!(escape, Escape::Needed) => written.push(c),
+            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| written.push_str(&code(*unit))),
         }
     }
+    written
 }
 
 /// Adds the value in base64, hexadecimal and URL encoding.
@@ -239,50 +234,28 @@ fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
             forms.insert(base64_core(value, offset, alphabet));
         }
     }
-    let mut hex = |before: &str, between: &str| {
-        for upper in [true, false] {
-            let mut text = Vec::with_capacity(value.len() * (2 + before.len() + between.len()));
-            for (index, byte) in value.iter().enumerate() {
-                text.extend_from_slice(if index == 0 { b"" } else { between.as_bytes() });
-                text.extend_from_slice(before.as_bytes());
-                text.extend_from_slice(&hexadecimal(*byte, upper));
-            }
-            forms.insert(text);
-        }
-    };
-    // The formats of digests, certificates, dumps and URLs.
-    for (before, between) in [("", ""), ("", ":"), ("", " "), ("%", "")] {
-        hex(before, between);
-    }
-    for width in [64, 76] {
-        lines_of_base64(value, width, forms);
-    }
-    percent_forms(value, forms);
-}
-
-/// Adds the URL-encoded value.
-fn percent_forms(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
-    // Writers keep different characters unescaped: RFC 3986, two functions of JavaScript, Python's `quote`, HTML forms,
-    // none.
-    for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
-        for upper in [true, false] {
-            forms.insert(percent(value, kept, upper, b"%20"));
+    lines_of_base64(value, forms);
+    for is_upper in [true, false] {
+        forms.insert(value.iter().flat_map(|byte| hexadecimal(*byte, is_upper)).collect());
+        // Writers keep different characters: RFC 3986, two functions of JavaScript, Python's `quote`, HTML forms.
+        for kept in [&b"-_.~"[..], b"-_.~!'()*", b"-_.~!'()*;,/?:@&=+$#", b"-_.~/", b"*-._"] {
+            forms.insert(percent(value, kept, is_upper, b"%20"));
             if value.contains(&b' ') {
-                forms.insert(percent(value, kept, upper, b"+"));
+                forms.insert(percent(value, kept, is_upper, b"+"));
             }
         }
     }
 }
 
 /// Adds the lines of a value that is encoded on its own, as `base64` and `openssl` break them.
-fn lines_of_base64(value: &[u8], width: usize, forms: &mut BTreeSet<Vec<u8>>) {
+fn lines_of_base64(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     let text = base64_core(value, 0, STANDARD);
-    if width < text.len() {
-        forms.extend(text.chunks(width).filter(|line| SHORTEST_VARIED <= line.len()).map(<[u8]>::to_vec));
+    for width in [64, 76].into_iter().filter(|width| *width < text.len()) {
+        forms.extend(text.chunks(width).filter(|line| SHORTEST_LINE <= line.len()).map(<[u8]>::to_vec));
     }
 }
 
-fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {
+fn percent(value: &[u8], kept: &[u8], is_upper: bool, space: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len() * 3);
     for byte in value {
         match byte {
@@ -290,15 +263,15 @@ fn percent(value: &[u8], kept: &[u8], upper: bool, space: &[u8]) -> Vec<u8> {
             byte if byte.is_ascii_alphanumeric() || kept.contains(byte) => text.push(*byte),
             byte => {
                 text.push(b'%');
-                text.extend_from_slice(&hexadecimal(*byte, upper));
+                text.extend_from_slice(&hexadecimal(*byte, is_upper));
             }
         }
     }
     text
 }
 
-fn hexadecimal(byte: u8, upper: bool) -> [u8; 2] {
-    let digits = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+fn hexadecimal(byte: u8, is_upper: bool) -> [u8; 2] {
+    let digits = if is_upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
     [byte >> 4, byte & 15].map(|digit| digits[usize::from(digit)])
 }
 
@@ -328,15 +301,15 @@ mod tests {
         let redactor = crate::Redactor::bound_only(&[SecretValue::from("v\u{e9}'4\"2<Ab/c")]);
         for form in [
             "v\u{e9}'4\"2<Ab/c",
-            "v\u{e9}&#x27;4&quot;2&lt;Ab/c",
-            "v\u{e9}&#39;4&#34;2&lt;Ab/c",
-            "v&#233;&#x27;4&quot;2&lt;Ab/c",
             "v\u{e9}'\"'\"'4\"2<Ab/c",
             "v\u{e9}'\\''4\"2<Ab/c",
-            "V\u{c9}'4\"2<AB/C",
+            "v\u{e9}'4\\\"2<Ab/c",
+            "v\\u00e9'4\\\"2<Ab\\/c",
+            "v\\u00E9'4\\\"2<Ab/c",
             "v\\\\u00e9'4\\\\\\\"2<Ab/c",
             "v%c3%a9%274%222%3cAb%2fc",
-            "v%c3%a9%274%222%3cab%2fc",
+            "v%C3%A9'4%222%3CAb%2Fc",
+            "76c3a9273422323c41622f63",
         ] {
             assert_eq!(redactor.redact_str(form), MARK, "{form}");
         }

@@ -8,7 +8,7 @@ use brigade_core::Place;
 use brigade_core::text::escape_terminal;
 use unicode_width::UnicodeWidthChar;
 
-use crate::{MARK, Redactor, is_secret_command};
+use crate::{MARK, Redactor, is_secret_command, shown_command};
 
 /// How much of the file around a line is scanned for secrets that span lines, in bytes.
 const CONTEXT: usize = 32 << 10;
@@ -63,8 +63,9 @@ impl Source {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let starts =
             iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1)).collect();
+        let redactor = redactor.for_settings();
         let is_clean = text.len() <= WHOLE && redactor.redact_str(&text) == text;
-        let redactor = (!is_clean).then(|| redactor.clone());
+        let redactor = (!is_clean).then_some(redactor);
         Source { text, starts, redactor }
     }
 
@@ -229,7 +230,11 @@ fn without_secret_commands(line: &str) -> Cow<'_, str> {
         let command = &string[mark..];
         let command = command.strip_suffix(&string[..mark]).unwrap_or(command).replace("\\\"", "\"");
         shown.push_str(before);
-        shown.push_str(if is_secret_command(&command) { MARK } else { string });
+        if is_secret_command(&command) {
+            shown.extend([&string[..mark], &*shown_command(&command), &string[..mark]]);
+        } else {
+            shown.push_str(string);
+        }
         rest = &rest[at + length..];
     }
     if shown.is_empty() {

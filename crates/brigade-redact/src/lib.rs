@@ -3,25 +3,25 @@
 //! Owns the rules for what a secret looks like, the masking of text, JSON and command lines, and the [lines](Excerpt)
 //! of files that are safe to show. Knows nothing about tools or calls, or where files are.
 //!
-//! A [`Redactor`] replaces secrets in text with `[redacted]`, keeps the names before them readable
-//! (`token=[redacted]`), and leaves every other byte unchanged. It works on streams: the output does not depend on how
-//! the input is split. Redacting a text again leaves masked what is masked.
+//! A [`Redactor`] replaces secrets in text with `[redacted]`, and leaves every other byte unchanged. It works on
+//! streams: the output does not depend on how the input is split. There are three layers:
 //!
-//! It masks
+//! 1. **Bound values** ([`SecretValue`]): exactly these, in each of the forms that are computed once per value: raw,
+//!    quoted for JSON and for a shell, URL-encoded, in base64 at each of three alignments, and in hexadecimal.
+//! 2. **Token shapes**: what `rules.toml` lists, JSON web tokens, private keys in PEM, names and passwords in URLs, and
+//!    `Authorization` headers.
+//! 3. **Names**: values with a secret name ([`is_secret_name`]) in front of them.
 //!
-//! * values of fields with a secret name ([`is_secret_name`]) in any quoting: `password = "x"`, `"token":"x"`,
-//!   `\"token\":\"x\"`, `--token x`, `export API_KEY=x`, `<password>x</password>`;
-//! * values beside a secret name: `name: DB_PASSWORD`, `value: x`; passwords in `.netrc`;
-//! * cookies, signatures of URLs and webhooks, bearer and basic authorizations, names and passwords inside URLs,
-//!   passwords after `curl --user` and behind `IDENTIFIED BY` in statements for databases, tokens with a well-known
-//!   prefix, JSON web tokens, and PEM private keys, including the line `BEGIN`;
-//! * bound values ([`SecretValue`]), plain or encoded in base64, hexadecimal or URL encoding. Hexadecimal may have `:`
-//!   or a space between bytes, base64 may be broken into lines of 64 or 76 characters. Characters may be escaped with
-//!   backslashes, as in JSON and shells, in any mixture and up to twice.
+//! | text | layers |
+//! |---|---|
+//! | raw logs: [`Redactor::bound_only`] | 1 |
+//! | what agents and people read: [`Redactor::new`] | 1, 2 |
+//! | output of programs that is stored: [`Redactor::for_output`] | 1, 2, and 3 if the value looks like a secret |
+//! | settings and definitions: [`Redactor::for_settings`], [`Redactor::redact_fields`] | 1, 2, 3 |
+//! | command lines: [`Redactor::redact_command`], [`shown_command`] | 1, 2, 3, and the passwords of programs |
 //!
-//! A bound value of one or two bytes is masked only as a whole word. Values of up to three bytes are not searched in
-//! encoded form, because masking those would destroy harmless output. Bound values that are reversed, compressed or
-//! encoded twice are not found, nor are the later lines of a value whose quotes span lines (other than `"""`).
+//! A bound value of one or two bytes is masked only as a whole word. Values of up to three bytes are searched only as
+//! they are.
 //!
 //! A redactor holds back at most [`Redactor::holds_back`] bytes (of very long values twice as many), however long the
 //! lines of the input are.
@@ -30,52 +30,43 @@
 //! use brigade_redact::{Redactor, SecretValue};
 //!
 //! let redactor = Redactor::new(&[SecretValue::from("hunter2EXAMPLE")]);
-//! assert_eq!(redactor.redact_str("api_key: 'a b' (hunter2EXAMPLE)"), "api_key: '[redacted]' ([redacted])");
+//! assert_eq!(redactor.redact_str("api_key: 'x1' (hunter2EXAMPLE)"), "api_key: 'x1' ([redacted])");
+//! assert_eq!(redactor.for_output().redact_str("api_key: 'a1-b2c3'"), "api_key: '[redacted]'");
 //! ```
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod anchors;
 mod argv;
-mod beside;
 mod bound;
 mod command;
-mod container;
-mod curl;
 mod cut;
 mod excerpt;
+mod find;
 mod json;
-mod line;
+mod judge;
+mod kind;
+mod lines;
 mod name;
-mod option;
+mod named;
 mod redactor;
-mod rules;
-mod shape;
-mod spelled;
+mod scan;
+mod shapes;
 mod stream;
-mod swallow;
-mod taker;
+mod text;
 mod tokens;
 mod window;
 mod words;
 
-pub use argv::secret_words;
-pub use beside::{
-    Pair, VARIABLE_OPTIONS, is_header_option, is_variable, is_variable_option, name_of_pair, named_value,
-    object_with_values, pair_at, secret_of_query,
-};
+pub use argv::{is_secret_value, secret_at, secret_of_query, secret_words};
 pub use command::{is_secret_command, shown_command, shows};
-pub use container::{container_options, is_of_bundle, is_program, options_of_container};
-pub use curl::header_of_curl;
 pub use excerpt::{Excerpt, Source};
 pub use json::secret_fields;
-pub use line::{key_in, secret_of_inner};
+pub use judge::{looks_like_shape, looks_like_token, looks_secret_value, shown_name};
+pub use kind::SecretKind;
 pub use name::{is_secret_field, is_secret_name};
-pub use option::{is_secret_by_option, reads_like_words};
 pub use redactor::{MARK, Redacted, Redactor, SecretValue};
-pub use rules::is_token_of_user;
-pub use shape::{SecretKind, looks_like_token, looks_secret_value, shown_name};
+pub use text::is_token_of_user;
 pub use tokens::{ShellToken, shell_tokens};
 
 #[cfg(test)]

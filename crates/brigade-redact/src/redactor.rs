@@ -7,8 +7,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::bound::{Bound, SHORTEST_TELLING};
-use crate::stream::{Scope, Stream};
-use crate::{anchors, rules};
+use crate::find::{BEFORE_ANCHOR, LOOKAHEAD};
+use crate::lines::Lines;
+use crate::named::Context;
+use crate::scan;
+use crate::stream::Stream;
 
 /// The replacement for a secret.
 pub const MARK: &str = "[redacted]";
@@ -93,77 +96,122 @@ impl AsRef<str> for Redacted {
     }
 }
 
+/// What a redactor masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layers {
+    /// Bound values.
+    Bound,
+    /// Bound values and token shapes.
+    Text,
+    /// Bound values, token shapes, and values with a secret name.
+    Names(Context),
+}
+
 /// Replaces secrets in text, either in one string or in a stream.
 ///
 /// A clone shares the prepared values and starts its own stream. Prepare one redactor per run and clone it for each
 /// stream.
 pub struct Redactor {
     bound: Option<Arc<Bound>>,
-    scope: Scope,
+    layers: Layers,
     pub(crate) stream: Stream,
+    lines: Lines,
 }
 
 impl Redactor {
-    /// Creates a redactor for text that is stored or shown: all rules, and these bound values.
+    /// Creates a redactor for text that agents and people read as it is: it masks these bound values, and token shapes.
     pub fn new(bound_values: &[SecretValue]) -> Redactor {
-        Redactor::with_scope(bound_values, Scope::AllRules)
+        Redactor::with(Bound::new(bound_values).map(Arc::new), Layers::Text)
     }
 
     /// Creates a redactor for raw logs: these bound values in all their forms, and nothing else.
     pub fn bound_only(bound_values: &[SecretValue]) -> Redactor {
-        Redactor::with_scope(bound_values, Scope::BoundOnly)
+        Redactor::with(Bound::new(bound_values).map(Arc::new), Layers::Bound)
     }
 
-    /// Returns the same values without the other rules.
-    pub(crate) fn bound_alone(&self) -> Redactor {
-        Redactor { bound: self.bound.clone(), scope: Scope::BoundOnly, stream: Stream::new(Scope::BoundOnly) }
+    /// Returns a redactor for the output of programs that is stored: it also masks values with a secret name in front
+    /// of them that look like a secret themselves.
+    #[must_use]
+    pub fn for_output(&self) -> Redactor {
+        Redactor::with(self.bound.clone(), Layers::Names(Context::Output))
     }
 
-    fn with_scope(bound_values: &[SecretValue], scope: Scope) -> Redactor {
-        let bound = Bound::new(bound_values).map(Arc::new);
-        Redactor { bound, scope, stream: Stream::new(scope) }
+    /// Returns a redactor for settings and definitions: it also masks literal values with a secret name in front of
+    /// them.
+    #[must_use]
+    pub fn for_settings(&self) -> Redactor {
+        Redactor::with(self.bound.clone(), Layers::Names(Context::Settings))
+    }
+
+    fn with(bound: Option<Arc<Bound>>, layers: Layers) -> Redactor {
+        let context = match layers {
+            Layers::Names(context) => context,
+            Layers::Bound | Layers::Text => Context::Output,
+        };
+        Redactor { bound, layers, stream: Stream::new(layers), lines: Lines::new(context) }
     }
 
     /// Takes the next bytes of a stream, and appends the decided part to `output`.
     pub fn push(&mut self, input: &[u8], output: &mut Vec<u8>) {
-        self.stream.push(self.bound.as_deref(), input, output);
+        match self.layers {
+            Layers::Bound | Layers::Text => self.stream.push(self.bound.as_deref(), input, output),
+            Layers::Names(_) => {
+                let mut text = Vec::with_capacity(input.len());
+                self.stream.push(self.bound.as_deref(), input, &mut text);
+                self.lines.push(&text, output);
+            }
+        }
     }
 
     /// Ends a stream, and appends the remaining bytes to `output`. The redactor is then ready for another stream.
     pub fn finish(&mut self, output: &mut Vec<u8>) {
-        self.stream.finish(self.bound.as_deref(), output);
-        self.stream = Stream::new(self.scope);
+        match self.layers {
+            Layers::Bound | Layers::Text => self.stream.finish(self.bound.as_deref(), output),
+            Layers::Names(_) => {
+                let mut text = Vec::new();
+                self.stream.finish(self.bound.as_deref(), &mut text);
+                self.lines.push(&text, output);
+                self.lines.finish(output);
+            }
+        }
+        self.stream = Stream::new(self.layers);
     }
 
     /// Returns what [`finish`](Redactor::finish) would append, without ending the stream.
     pub fn pending(&self) -> Vec<u8> {
         let mut output = Vec::new();
-        self.stream.clone().finish(self.bound.as_deref(), &mut output);
+        let mut copy = Redactor {
+            stream: self.stream.clone(),
+            lines: self.lines.clone(),
+            ..Redactor::with(self.bound.clone(), self.layers)
+        };
+        copy.finish(&mut output);
         output
     }
 
     /// Returns the maximum number of input bytes held back between two calls of [`push`](Redactor::push), and how many
-    /// bytes behind a position decide about it. Where this is more than 256 KiB, up to twice as many are held back.
-    ///
-    /// This is the larger of about 2 KiB for the rules and the longest form of a bound value.
+    /// bytes after a position decide about it. Where this is more than 256 KiB, up to twice as many are held back.
     pub fn holds_back(&self) -> usize {
         let bound = self.bound.as_ref().map_or(0, |bound| bound.holds_back());
-        match self.scope {
-            Scope::AllRules => bound.max(rules::LOOKAHEAD + rules::BEFORE_ANCHOR),
-            Scope::BoundOnly => bound,
+        let shapes = bound.max(LOOKAHEAD + BEFORE_ANCHOR);
+        match self.layers {
+            Layers::Bound => bound,
+            Layers::Text => shapes,
+            Layers::Names(_) => shapes + Lines::LONGEST,
         }
     }
 
     /// Redacts a string, independently of any stream in progress.
     pub fn redact_str(&self, text: &str) -> String {
         // Most short texts contain no anchor.
-        if self.bound.is_none() && !anchors::Anchors::new().stand_in(text.as_bytes()) {
+        let has_names = || matches!(self.layers, Layers::Names(_)) && text.contains(['=', ':']);
+        if self.bound.is_none() && !has_names() && scan::next(text.as_bytes(), 0).is_none() {
             return text.to_owned();
         }
         let mut output = Vec::with_capacity(text.len());
-        let mut stream = Stream::new(self.scope);
-        stream.push(self.bound.as_deref(), text.as_bytes(), &mut output);
-        stream.finish(self.bound.as_deref(), &mut output);
+        let mut own = self.clone();
+        own.push(text.as_bytes(), &mut output);
+        own.finish(&mut output);
         // Only a bound value that is not UTF-8 can split a character.
         String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -178,18 +226,12 @@ impl Redactor {
 impl Clone for Redactor {
     /// Shares the prepared values; the clone starts its own stream.
     fn clone(&self) -> Redactor {
-        Redactor { bound: self.bound.clone(), scope: self.scope, stream: Stream::new(self.scope) }
+        Redactor::with(self.bound.clone(), self.layers)
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("scope", &self.scope).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("layers", &self.layers).finish_non_exhaustive()
     }
-}
-
-/// Returns whether the rules alone would mask part of a text.
-pub(crate) fn is_changed_by_rules(text: &str) -> bool {
-    let redactor = Redactor { bound: None, scope: Scope::AllRules, stream: Stream::new(Scope::AllRules) };
-    redactor.redact_str(text) != text
 }

@@ -3,20 +3,11 @@
 use std::ops::Range;
 
 use super::MARK;
-use super::anchors::{ANCHOR_LENGTH, Anchors};
 use super::bound::Bound;
-use super::rules::{self, BEFORE_ANCHOR, LOOKBEHIND};
-use super::swallow::Swallow;
+use super::find::{self, BEFORE_ANCHOR, Ending, LOOKBEHIND};
+use super::redactor::Layers;
+use super::scan;
 use super::window::{Extent, More, Window};
-
-/// What a redactor searches for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// Everything that looks like a secret, and the bound values.
-    AllRules,
-    /// Only the bound values.
-    BoundOnly,
-}
 
 /// The bytes of a stream that are not released yet, and some released ones for context.
 ///
@@ -25,7 +16,7 @@ pub(super) enum Scope {
 pub(super) struct Stream {
     /// Starts with a line feed that is not part of the stream, so that every byte has a predecessor.
     buffer: Vec<u8>,
-    scope: Scope,
+    layers: Layers,
     /// The start of the bytes that are not released yet.
     passed: usize,
     /// Where the search for bound values continues.
@@ -33,7 +24,7 @@ pub(super) struct Stream {
     /// Where the search for anchors continues.
     rules_from: usize,
     /// The secret that extends past the search position.
-    open: Option<Swallow>,
+    open: Option<Ending>,
     /// The ranges to mask from `passed` on, unordered.
     masks: Vec<Range<usize>>,
     /// The end of the last masked bytes, if nothing was released since. An adjacent secret needs no second mark.
@@ -47,10 +38,10 @@ const PIECE: usize = 64 * 1024;
 const CONTEXT: usize = LOOKBEHIND + 256;
 
 impl Stream {
-    pub(super) fn new(scope: Scope) -> Stream {
+    pub(super) fn new(layers: Layers) -> Stream {
         Stream {
             buffer: vec![b'\n'],
-            scope,
+            layers,
             passed: 1,
             bound_from: 1,
             rules_from: 0,
@@ -82,7 +73,7 @@ impl Stream {
 
     fn run(&mut self, bound: Option<&Bound>, extent: Extent, output: &mut Vec<u8>) {
         let mut decided = self.buffer.len();
-        if self.scope == Scope::AllRules {
+        if self.layers != Layers::Bound {
             decided = decided.min(self.apply_rules(extent));
         }
         let undecided = self.buffer.len() - self.bound_from;
@@ -101,27 +92,25 @@ impl Stream {
     fn apply_rules(&mut self, extent: Extent) -> usize {
         let Stream { buffer, rules_from, open, masks, .. } = self;
         let window = Window { bytes: buffer, extent };
-        let anchors = Anchors::new();
         'search: loop {
-            if let Some(swallow) = open {
-                let (end, ended) = swallow.advance(window, *rules_from);
+            if let Some(ending) = open {
+                let (end, has_ended) = ending.advance(window, *rules_from);
                 if *rules_from < end {
                     masks.push(*rules_from..end);
                 }
                 *rules_from = end;
-                if !ended {
+                if !has_ended {
                     return end;
                 }
                 *open = None;
-                // The byte before may belong to the next anchor.
             }
-            let Some(at) = anchors.next(buffer, *rules_from) else { break };
-            for anchor in anchors.at(buffer, at) {
-                match rules::find(anchor, window, at) {
+            let Some(at) = scan::next(buffer, *rules_from) else { break };
+            for (anchor, start) in scan::at(buffer, at) {
+                match find::find(anchor, window, start) {
                     Ok(None) => {}
                     Ok(Some(found)) => {
                         *rules_from = found.start;
-                        *open = Some(found.swallow);
+                        *open = Some(found.ending);
                         continue 'search;
                     }
                     Err(More) => {
@@ -136,7 +125,7 @@ impl Stream {
             Extent::Ended => buffer.len(),
             Extent::GoesOn => {
                 // An anchor may have started.
-                *rules_from = (buffer.len().saturating_sub(ANCHOR_LENGTH - 1)).max(*rules_from);
+                *rules_from = (buffer.len().saturating_sub(2)).max(*rules_from);
                 rules_from.saturating_sub(BEFORE_ANCHOR)
             }
         }
@@ -177,7 +166,7 @@ impl Stream {
     /// Drops bytes that no decision needs any more.
     fn forget(&mut self) {
         let mut needed = self.passed;
-        if self.scope == Scope::AllRules {
+        if self.layers != Layers::Bound {
             needed = needed.min(self.rules_from);
         }
         let dropped = needed.saturating_sub(CONTEXT);

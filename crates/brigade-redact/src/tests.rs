@@ -47,21 +47,15 @@ fn byte_by_byte(redactor: &Redactor, text: &str) -> String {
     String::from_utf8(streamed(redactor, text.as_bytes(), &vec![1; text.len()])).unwrap()
 }
 
-#[test]
-fn a_private_key_right_after_a_token_is_masked_whole() {
-    let text = "Basic Ym9iOmh1bnRlcjJFWEFNUExF-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----.";
-    assert_eq!(Redactor::new(&[]).redact_str(text), "Basic [redacted].");
-}
-
-/// Issue 14: the tokens of our own gateway are secrets wherever they stand, and names with our name are not.
+/// Issue 14: the tokens of our own gateway are secrets wherever they are, and names with our name are not.
 #[test]
 fn a_token_of_the_gateway_is_masked_everywhere() {
     let token = format!("brigade_{}", "0a1b2c3d".repeat(8));
     let text = format!("profiles = [\"{token}\"], brigade_core::json, brigade_{}, {token}", "a".repeat(40));
     let expect =
         format!("profiles = [\"[redacted]\"], brigade_core::json, brigade_{}, [redacted]", "a".repeat(40));
-    assert_eq!(Redactor::new(&[]).redact_str(&text), expect);
-    assert_eq!(byte_by_byte(&Redactor::new(&[]), &text), expect);
+    assert_eq!(rules().redact_str(&text), expect);
+    assert_eq!(byte_by_byte(&rules(), &text), expect);
     let names =
         [&token, "0123456789abcdef0123456789abcdef", "api_key", "brigade_core", "a=b"].map(shown_name);
     assert_eq!(names, [MARK, MARK, "api_key", "brigade_core", "a=b"]);
@@ -79,7 +73,7 @@ fn every_secret_of_the_corpus_is_masked_and_nothing_else() {
         }
         assert_eq!(byte_by_byte(&rules(), &text), expect, "byte by byte: {text}");
         assert_eq!(rules().redact_str(&got), got, "redacted twice: {text}");
-        assert!(looks_secret_value(&text).is_some(), "looks secret: {text}");
+        assert!(looks_like_shape(&text).is_some(), "looks secret: {text}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -88,37 +82,49 @@ fn every_secret_of_the_corpus_is_masked_and_nothing_else() {
 fn harmless_text_stays_as_it_is() {
     let mut wrong = Vec::new();
     for line in lines(HARMLESS) {
-        let got = rules().redact_str(line);
-        if got != line {
-            wrong.push(format!("{line}\n  gives  {got}"));
-            continue;
+        for redactor in [rules(), rules().for_output()] {
+            let got = redactor.redact_str(line);
+            if got != line {
+                wrong.push(format!("{line}\n  gives  {got}"));
+            }
+            assert_eq!(byte_by_byte(&redactor, line), got);
         }
-        assert_eq!(byte_by_byte(&rules(), line), line);
-        assert_eq!(looks_secret_value(line), None, "{line}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(rules().redact_str(HARMLESS), HARMLESS);
+}
+
+/// What people write in code and in texts is read and written as it is.
+#[test]
+fn names_decide_nothing_in_what_agents_read() {
+    for text in [
+        "password = \"hunter2EXAMPLE\"",
+        "this.token = reply.accessToken",
+        "{\"password\": \"Passwort\"}",
+        "src/token.rs:2:impl Lexer { pub fn next_kind(&self) -> u8 { 0 } }",
+        "curl -u bob:hunter2EXAMPLE https://example.com",
+        "if line.starts_with(\"-----BEGIN PRIVATE KEY-----\") { read_the_rest_of_the_key(line) }",
+    ] {
+        assert_eq!(rules().redact_str(text), text);
+    }
 }
 
 const PEM: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
-    EXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXAMPLEexampleEXAMPLE\n\
+    EXAMPLEexampleEXAMPLE0123EXAMPLEexampleEXAMPLEexampleEXAMPLE\n\
     EXAMPLEexample==\n\
     -----END OPENSSH PRIVATE KEY-----";
 
 #[test]
 fn a_private_key_is_masked_as_a_block() {
-    for (before, after) in [
-        ("", ""),
-        ("", "\n"),
-        ("key:\n", "\nnext line\n"),
-        ("private_key = \"", "\"\nnext line\n"),
-        ("password: ", "\nnext"),
-        ("{\"key\": '", "'}"),
-    ] {
-        let text = format!("{before}{PEM}{after}");
-        let expect = format!("{before}{MARK}{after}");
-        assert_eq!(rules().redact_str(&text), expect);
-        assert_eq!(byte_by_byte(&rules(), &text), expect);
+    let escaped = PEM.replace('\n', "\\n");
+    for pem in [PEM, &escaped] {
+        for (before, after) in
+            [("", ""), ("", "\n"), ("key:\n", "\nnext line\n"), ("private_key = \"", "\"\nnext line\n")]
+        {
+            let text = format!("{before}{pem}{after}");
+            let expect = format!("{before}{MARK}{after}");
+            assert_eq!(rules().redact_str(&text), expect);
+            assert_eq!(byte_by_byte(&rules(), &text), expect);
+        }
     }
     let prefixed = PEM.replace('\n', "\n2024-01-01 web | ");
     assert_eq!(rules().redact_str(&prefixed), MARK);
@@ -142,15 +148,7 @@ fn forms() -> Vec<String> {
         let digits = VALUE.bytes().map(|b| format!("{b:02x}")).collect::<String>();
         if upper { digits.to_uppercase() } else { digits }
     };
-    let bytes = |before: &str, between: &str, upper: bool| {
-        let byte = |b: u8| if upper { format!("{before}{b:02X}") } else { format!("{before}{b:02x}") };
-        VALUE.bytes().map(byte).collect::<Vec<_>>().join(between)
-    };
     vec![
-        bytes("", ":", true),
-        bytes("", ":", false),
-        bytes("", " ", false),
-        bytes("%", "", true),
         VALUE.to_owned(),
         VALUE.replace('"', "\\\""),
         "Hunter2/ EX\\\"AMPLE&\\u00e9+~".to_owned(),
@@ -161,7 +159,6 @@ fn forms() -> Vec<String> {
         "Hunter2%2F+EX%22AMPLE%26%C3%A9%2B%7E".to_owned(),
         hex(false),
         hex(true),
-        VALUE.to_ascii_uppercase(),
     ]
 }
 
@@ -223,70 +220,21 @@ fn lines_of_a_value_are_masked_one_by_one() {
 }
 
 #[test]
-fn a_terminal_colour_around_a_field_changes_nothing() {
-    assert_eq!(
-        rules().redact_str("\x1b[3mpassword\x1b[0m\x1b[2m=\x1b[0mhunter2EXAMPLE\x1b[0m ok"),
-        "\x1b[3mpassword\x1b[0m\x1b[2m=\x1b[0m[redacted]\x1b[0m ok"
-    );
-}
-
-/// Issue 12: the text behind the key was left over, and masked by the next pass.
-#[test]
-fn what_follows_a_key_in_a_value_is_the_rest_of_the_value() {
-    for (text, expect) in [
-        ("password=-----BEGIN RSA PRIVATE KEY--------- END SSH2 PRIVATE KEY ----#", "password=[redacted]"),
-        (
-            "password=-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----x y",
-            "password=[redacted] y",
-        ),
-        (
-            "password: \"-----BEGIN PRIVATE KEY-----ab-----END PRIVATE KEY-----x\", a",
-            "password: \"[redacted]\", a",
-        ),
-        ("-----BEGIN PRIVATE KEY-----ab-----END PRIVATE KEY-----# rest", "[redacted]# rest"),
-    ] {
-        let once = rules().redact_str(text);
-        assert_eq!(once, expect);
-        assert_eq!(rules().redact_str(&once), expect);
-        assert_eq!(byte_by_byte(&rules(), text), expect);
-    }
-}
-
-/// Issue 13: of an error about `--target /etc/passwd`, the reason was masked.
-#[test]
-fn the_path_in_a_message_is_no_name_of_a_value() {
-    let message = "cannot open `/etc/passwd`: a part of this path is not a directory";
-    assert_eq!(rules().redact_str(message), message);
-    assert_eq!(byte_by_byte(&rules(), message), message);
-    for text in ["`passwd`: hunter2EXAMPLE", "`a/passwd`: hunter2EXAMPLE", "\"/etc/passwd\": hunter2EXAMPLE"]
-    {
-        assert!(!rules().redact_str(text).contains("hunter2"), "{text}");
-    }
-}
-
-#[test]
 fn an_endless_value_or_line_needs_no_memory() {
-    for text in [
-        "password=",
-        "password=\"",
-        "eyJ",
-        "https://a:",
-        "Bearer ",
-        "token: \"\\",
-        "-----BEGIN PRIVATE KEY-----",
-        "",
-    ] {
-        let mut redactor = Redactor::new(&["EXAMPLEvalue".into()]);
-        let mut output = Vec::new();
-        let (mut taken, piece) = (text.len(), [b'a'; 1000]);
-        redactor.push(text.as_bytes(), &mut output);
-        for _ in 0..300 {
-            redactor.push(&piece, &mut output);
-            taken += piece.len();
-            let pending = redactor.stream.pending();
-            assert!(pending <= redactor.holds_back(), "{text}: {pending} of {taken}");
+    for text in ["password=", "eyJ", "https://a:", "Bearer ", "-----BEGIN PRIVATE KEY-----", ""] {
+        for redactor in [Redactor::new(&["EXAMPLEvalue".into()]), rules().for_output()] {
+            let mut redactor = redactor;
+            let mut output = Vec::new();
+            let (mut taken, piece) = (text.len(), [b'a'; 1000]);
+            redactor.push(text.as_bytes(), &mut output);
+            for _ in 0..300 {
+                redactor.push(&piece, &mut output);
+                taken += piece.len();
+                let pending = redactor.pending().len();
+                assert!(pending <= redactor.holds_back() + MARK.len(), "{text}: {pending} of {taken}");
+            }
+            redactor.finish(&mut output);
         }
-        redactor.finish(&mut output);
     }
 }
 
@@ -311,32 +259,25 @@ fn a_long_output_costs_no_more_with_a_long_value() {
 }
 
 #[test]
-fn words_after_secret_flags_are_masked() {
-    let words = ["tool", "--token", "abc EXAMPLE", "--max-tokens", "5", "--password=hunter2", "-v", "x"];
-    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let masked = rules().redact_command(&words);
-    let shown: Vec<&str> = masked.iter().map(Redacted::as_str).collect();
-    assert_eq!(shown, ["tool", "--token", MARK, "--max-tokens", "5", "--password=[redacted]", "-v", "x"]);
-}
-
-#[test]
 fn json_is_redacted_by_the_names_of_its_fields() {
     let json = Json::parse(
         r#"{"user": "bob", "password": "x", "max_tokens": 100, "token": 5, "secrets": {"a": ["y", 1, ""], "b": true},
-            "argv": ["--token", "z"], "note": "password=hunter2", "client_secret": null, "api_key": ""}"#,
+            "note": "ghp_0123456789abcdefghijABCDEFGHIJ012345", "client_secret": null, "api_key": ""}"#,
     )
     .unwrap();
     let expect = Json::parse(
         r#"{"user": "bob", "password": "[redacted]", "max_tokens": 100, "token": 5,
-            "secrets": {"a": ["[redacted]", 1, ""], "b": true}, "argv": ["--token", "[redacted]"],
-            "note": "password=[redacted]", "client_secret": null, "api_key": ""}"#,
+            "secrets": {"a": ["[redacted]", 1, ""], "b": true}, "note": "[redacted]",
+            "client_secret": null, "api_key": ""}"#,
     )
     .unwrap();
-    let redacted = rules().redact_json(&json);
+    let redacted = rules().redact_fields(&json);
     assert_eq!(redacted, expect);
-    assert_eq!(rules().redact_json(&redacted), redacted);
-    assert_eq!(secret_fields(&json), ["$.argv[1]", "$.note", "$.password", "$.secrets.a[0]"]);
+    assert_eq!(rules().redact_fields(&redacted), redacted);
+    assert_eq!(secret_fields(&json), ["$.note", "$.password", "$.secrets.a[0]"]);
     assert_eq!(secret_fields(&redacted), Vec::<String>::new());
+    assert_eq!(rules().redact_json(&json).get("password"), json.get("password"));
+    assert_eq!(rules().redact_json(&json).get("note"), redacted.get("note"));
 }
 
 #[test]
@@ -351,18 +292,15 @@ fn paths_of_secret_fields_can_be_shown() {
 fn fragment() -> impl Strategy<Value = String> {
     let pieces = vec![
         "password",
-        "token",
-        "api_key",
-        "secret",
-        "--token",
+        "DB_TOKEN",
         "Authorization",
-        "bearer",
+        "authorization",
+        "Bearer ",
         "Basic ",
         "=",
         ":",
         ": ",
         " = ",
-        "=>",
         "\"",
         "'",
         "\\\"",
@@ -372,23 +310,16 @@ fn fragment() -> impl Strategy<Value = String> {
         ",",
         ";",
         "&",
-        "|",
         "(",
         ")",
         "[",
         "]",
-        "{",
-        "}",
         "<",
         ">",
         "://",
         "http://",
         "@",
         "%22",
-        "%3D",
-        "auth",
-        "key",
-        "==",
         "Ym9iOmh1bnRlcjJFWEFNUExF",
         "/",
         "eyJ",
@@ -399,32 +330,22 @@ fn fragment() -> impl Strategy<Value = String> {
         "ghp_",
         "AKIA",
         "sk-",
+        "sk-ant-",
         "IOSFODNN7EXAMPLE",
-        "EXAMPLEexampleEXAMPLEexample0123",
+        "EXAMPLEexampleEXAMPLEexample0123EXAMPLEexample",
         "[redacted]",
         "[redac",
         "é",
         "\x1b[31m",
         "1234",
-        "abc",
+        "hunter2-4711",
+        "a1-b2-c3-d4",
         "$X",
-        "pass",
-        "value: ",
-        "\"value\":",
-        "name: ",
-        "Cookie: session=",
         "&sig=",
-        "-Signature=",
-        "---- BEGIN SSH2 PRIVATE KEY ----",
-        "---- END SSH2 PRIVATE KEY ----",
-        "https://hooks.slack.com/services/",
-        "machine h login u ",
-        "user a IDENTIFIED BY '",
-        " identified with x by ",
-        "\x1b[K",
-        "${",
-        "\"\"\"",
-        "''",
+        "12345678:AA",
+        ".atlasv1.",
+        "hooks.slack.com/services/",
+        "x-access-token:",
     ];
     prop_oneof![
         6 => prop::sample::select(pieces).prop_map(str::to_owned),
@@ -437,52 +358,62 @@ fn messy() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment(), 0..14).prop_map(|pieces| pieces.concat())
 }
 
+/// A token of each shape: the first example of each rule.
+fn tokens() -> Vec<String> {
+    let table: toml::Table = include_str!("../rules.toml").parse().unwrap();
+    let rules = table["rule"].as_array().unwrap().iter();
+    let rules = rules.filter(|rule| rule.get("keep").is_none());
+    rules.map(|rule| rule["positive"][0].as_str().unwrap().to_owned()).collect()
+}
+
 proptest! {
     #[test]
     fn a_stream_gives_the_same_as_the_whole_text(
         text in messy(),
         cuts in prop::collection::vec(0usize..40, 0..12),
     ) {
-        let redactor = Redactor::new(&["EXAMPLEexample".into(), "abc".into(), "a".into()]);
-        let whole = redactor.redact_str(&text);
-        let parts = streamed(&redactor, text.as_bytes(), &cuts);
-        prop_assert_eq!(String::from_utf8_lossy(&parts), whole.as_str());
-        prop_assert_eq!(byte_by_byte(&redactor, &text), whole);
+        let bound = Redactor::new(&["EXAMPLEexample".into(), "abc".into(), "a".into()]);
+        for redactor in [bound.for_output(), bound.for_settings(), bound] {
+            let whole = redactor.redact_str(&text);
+            let parts = streamed(&redactor, text.as_bytes(), &cuts);
+            prop_assert_eq!(String::from_utf8_lossy(&parts), whole.as_str());
+            prop_assert_eq!(byte_by_byte(&redactor, &text), whole);
+        }
     }
 
     // A mark is shorter than what it replaces, so a rule may see more of a line the second time, and mask more of it.
     #[test]
     fn redacting_again_only_masks_more(text in messy()) {
-        let once = rules().redact_str(&text);
-        let again = rules().redact_str(&once);
-        let mut rest = once.as_str();
-        for kept in again.split(MARK) {
-            let place = rest.find(kept);
-            prop_assert!(place.is_some(), "{once:?} became {again:?}");
-            rest = &rest[place.unwrap_or_default() + kept.len()..];
+        for redactor in [rules(), rules().for_output()] {
+            let once = redactor.redact_str(&text);
+            let again = redactor.redact_str(&once);
+            let mut rest = once.as_str();
+            for kept in again.split(MARK) {
+                let place = rest.find(kept);
+                prop_assert!(place.is_some(), "{once:?} became {again:?}");
+                rest = &rest[place.unwrap_or_default() + kept.len()..];
+            }
+            prop_assert!(once.matches(MARK).count() == 0 || again.contains(MARK));
         }
-        prop_assert!(once.matches(MARK).count() == 0 || again.contains(MARK));
     }
 
     #[test]
     fn text_looks_secret_exactly_if_redaction_changes_it(text in messy()) {
-        prop_assert_eq!(looks_secret_value(&text).is_some(), rules().redact_str(&text) != text);
+        let is_changed = rules().redact_str(&text) != text;
+        prop_assert_eq!(looks_like_shape(&text).is_some(), is_changed);
     }
 
     #[test]
     fn any_bytes_pass(bytes in prop::collection::vec(any::<u8>(), 0..300), cut in 0usize..300) {
-        let redactor = Redactor::new(&[]);
-        prop_assert_eq!(streamed(&redactor, &bytes, &[cut]), streamed(&redactor, &bytes, &[]));
+        for redactor in [rules(), rules().for_output()] {
+            prop_assert_eq!(streamed(&redactor, &bytes, &[cut]), streamed(&redactor, &bytes, &[]));
+        }
     }
 
     #[test]
-    fn text_without_secrets_is_unchanged(
-        words in prop::collection::vec("[a-zA-Z0-9 =:,.\"'(){}/-]{0,12}", 0..20),
-    ) {
+    fn text_without_anchors_is_unchanged(words in prop::collection::vec("[a-z0-9 =:,.\"'(){}/]{0,12}", 0..20)) {
         let text = words.join(" ");
-        let anchors = ["pass", "pwd", "secr", "cred", "toke", "key", "riz", "bear", "basi", "://", "eyj", "beg"];
-        let lower = text.to_lowercase();
-        prop_assume!(!anchors.iter().any(|anchor| lower.contains(anchor)));
+        prop_assume!(!text.contains("://") && !text.contains("api-"));
         prop_assert_eq!(rules().redact_str(&text), text);
     }
 
@@ -498,6 +429,20 @@ proptest! {
         let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
         for secret in secrets {
             prop_assert!(!output.contains(&secret), "{}", output);
+        }
+    }
+
+    #[test]
+    fn no_token_passes(
+        before in "[ -~\n]{0,100}",
+        token in prop::sample::select(tokens()),
+        after in "[ -~\n]{0,100}",
+        cuts in prop::collection::vec(0usize..60, 0..20),
+    ) {
+        for sign in [" ", "\n", "\"", "=", "\\n", "%20", "\x1b[31m"] {
+            let text = format!("{before}{sign}{token} {after}");
+            let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
+            prop_assert!(!output.contains(&token), "{}", output);
         }
     }
 
@@ -520,65 +465,6 @@ proptest! {
     }
 }
 
-fn secret_name() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec![
-        "password",
-        "DB_PASSWORD",
-        "passwd",
-        "pwd",
-        "client_secret",
-        "clientSecret",
-        "token",
-        "access_token",
-        "authToken",
-        "api_key",
-        "X-Api-Key",
-        "apikey",
-        "private_key",
-        "aws_secret_access_key",
-        "credentials",
-        "smtp_pass",
-        "my.secret",
-    ])
-}
-
-/// Quotes a text as JSON does, repeatedly.
-fn quoted(text: &str, times: usize) -> String {
-    (0..times).fold(text.to_owned(), |text, _| Json::String(text).to_compact())
-}
-
-proptest! {
-    #[test]
-    fn a_quoted_value_is_masked_in_any_depth_of_quoting(
-        name in secret_name(),
-        value in "Ex[ -~]{8,30}",
-        depth in 0usize..3,
-        cuts in prop::collection::vec(0usize..30, 0..10),
-    ) {
-        let object = Json::object([("a", Json::Null), (name, Json::String(value.clone()))]).to_compact();
-        let text = quoted(&object, depth);
-        let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
-        let expect = quoted(&object.replace(&quoted(&value, 1), "\"[redacted]\""), depth);
-        prop_assert_eq!(output, expect);
-    }
-
-    #[test]
-    fn a_value_without_quotes_is_masked(
-        before in prop::sample::select(vec!["", "export ", "{", "INFO ", "?a=b&", "a: 1, ", "-H ", "\x1b[32m", "a\\n"]),
-        name in secret_name(),
-        separator in prop::sample::select(vec!["=", ": ", ":", " = ", " : ", "=>", " := "]),
-        value in "Ex[0-9A-Za-z!@#%^*_+=./?~:-]{8,30}",
-        after in prop::sample::select(vec!["", " b", "\n", ", c=d", "; c", "&c=d", "\", 1", "\x1b[0m"]),
-        cuts in prop::collection::vec(0usize..30, 0..10),
-    ) {
-        let text = format!("{before}{name}{separator}{value}{after}");
-        let output = String::from_utf8(streamed(&rules(), text.as_bytes(), &cuts)).unwrap();
-        let to_line_end = format!("{before}{name}{separator}{MARK}");
-        let expect = format!("{to_line_end}{after}");
-        prop_assert!(output == expect || output.trim_end() == to_line_end, "{} gives {}", text, output);
-    }
-}
-
 /// Returns base64 of a value with some bytes before and after it.
 fn encoded_with_padding(value: &str, offset: usize) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -595,30 +481,4 @@ fn encoded_with_padding(value: &str, offset: usize) -> String {
         }
     }
     text
-}
-
-#[test]
-fn values_on_the_next_line_belong_to_their_names() {
-    for (text, expect) in [
-        ("- name: DB_PASSWORD\n  value: hunter2EXAMPLE\n", "- name: DB_PASSWORD\n  value: [redacted]\n"),
-        ("- name: DB_PASSWORD\n  value: \"hunter2 X\"\n", "- name: DB_PASSWORD\n  value: \"[redacted]\"\n"),
-        (
-            "{\n \"name\": \"password\",\n \"value\": \"hunter2\"\n}",
-            "{\n \"name\": \"password\",\n \"value\": \"[redacted]\"\n}",
-        ),
-        ("\"password\":\n  \"hunter2\"", "\"password\":\n  \"[redacted]\""),
-        ("machine h\n  login bob\n  password hunter2X\n", "machine h\n  login bob\n  password [redacted]\n"),
-        ("\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K=hunter2", "\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K=[redacted]"),
-        (
-            "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"x\"\nEXAMPLEexampleEXAMPLE\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\nok",
-            "[redacted]\nok",
-        ),
-        ("- name: DB_PASSWORD\n  valueFrom:\n    x: y\n", "- name: DB_PASSWORD\n  valueFrom:\n    x: y\n"),
-        ("required:\n  - password\nvalues: 3\n", "required:\n  - password\nvalues: 3\n"),
-        ("-> \"PrivateKey\":\n    \"\"\"Says.\"\"\"\n", "-> \"PrivateKey\":\n    \"\"\"Says.\"\"\"\n"),
-        ("Field {\n  token,\n  value: input()?,\n}", "Field {\n  token,\n  value: input()?,\n}"),
-    ] {
-        assert_eq!(rules().redact_str(text), expect);
-        assert_eq!(byte_by_byte(&rules(), text), expect, "byte by byte");
-    }
 }

@@ -1,7 +1,5 @@
 //! The part of a stream that is in memory.
 
-use super::MARK;
-
 /// More input is needed to decide.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct More;
@@ -42,30 +40,11 @@ impl Window<'_> {
         Ok(true)
     }
 
-    /// Returns whether a mark is at a position.
-    pub(super) fn has_mark(&self, position: usize) -> Result<bool, More> {
-        self.has(position, MARK.as_bytes())
-    }
-
     /// Skips at most `limit` bytes of a kind, and returns the position after them.
     pub(super) fn skip(&self, from: usize, limit: usize, kind: impl Fn(u8) -> bool) -> Result<usize, More> {
         let mut position = from;
         while position - from < limit && self.at(position)?.is_some_and(&kind) {
             position += 1;
-        }
-        Ok(position)
-    }
-
-    /// Skips the escape sequences that change colors in a terminal.
-    pub(super) fn skip_colours(&self, from: usize) -> Result<usize, More> {
-        let mut position = from;
-        while position - from < 64 && self.has(position, b"\x1b[")? {
-            let end = self.skip(position + 2, 24, |b| b.is_ascii_digit() || b == b';')?;
-            // `grep --color` also erases to the end of the line.
-            if !matches!(self.at(end)?, Some(b'm' | b'K')) {
-                break;
-            }
-            position = end + 1;
         }
         Ok(position)
     }
@@ -79,7 +58,7 @@ impl Window<'_> {
     }
 
     /// Returns whether an escape sequence that ends in a letter or digit ends at a position.
-    pub(super) fn escape_ends_at(&self, position: usize) -> bool {
+    fn escape_ends_at(&self, position: usize) -> bool {
         let before = &self.bytes[..position];
         match before {
             [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f' | b'0'] => true,

@@ -38,7 +38,7 @@ pub fn build(seams: &Seams) -> Result<PackBuildReport, Failure> {
         Err(NotDone { failure, told }) => *told.ok_or(failure)?,
     };
     let values = gather::telling_values(seams);
-    let (redactor, bound) = (Redactor::new(&values), Redactor::bound_only(&values));
+    let (redactor, bound) = (Redactor::new(&values).for_settings(), Redactor::bound_only(&values));
     let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &seams.setup().text_of_catalog()?);
     let (entries, missing) = portable_entries(&all, &redactor, &bound);
     entry_errors.extend(missing);
@@ -155,7 +155,7 @@ pub fn import(
     let _lock = setup.lock_catalog()?;
     let before = setup.text_of_catalog()?;
     let (current, errors) = Entry::of_catalog(CATALOG, &before);
-    let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]));
+    let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]).for_settings());
     let plan = ImportPlan::of(packed, &current, existing, &redactor, |place| pack.compare(place, &*seams.fs));
     let mut report = PackImportReport {
         schema: PackImportReport::SCHEMA,

@@ -101,7 +101,7 @@ impl Supervisor<'_> {
     pub(crate) fn log_end(&self, path: &RelPath, since: u64) -> String {
         let read = self.fs.open(path).and_then(|file| last_lines(&*file, since, END_LINES, END_LIMIT));
         let bytes = read.map(|tail| tail.bytes).unwrap_or_default();
-        self.host.redactor().redact_str(&String::from_utf8_lossy(&bytes))
+        self.host.redactor().for_output().redact_str(&String::from_utf8_lossy(&bytes))
     }
 }
 

@@ -311,7 +311,7 @@ impl Job {
             execution: self.id().to_owned(),
             tool: "task.execute".to_owned(),
             caller: self.seams.caller.as_record().to_string(),
-            args: redactor.redact_json(&to_json(&args).expect("arguments are JSON")),
+            args: redactor.redact_fields(&to_json(&args).expect("arguments are JSON")),
         }
     }
 

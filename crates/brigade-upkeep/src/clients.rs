@@ -309,7 +309,7 @@ impl Task<'_> {
             let new = taken.text.map(|text| self.redactor.redact_str(&text));
             let diff = unified(&self.file.noted, Some(old.as_bytes()), new.as_deref().map(str::as_bytes));
             let entry = server
-                .map(|server| if is_plain { server.value } else { self.redactor.redact_json(&server.value) });
+                .map(|server| if is_plain { server.value } else { self.redactor.redact_fields(&server.value) });
             return Ok(self.outcome(ConnectStatus::Removed, entry, diff));
         }
         Err(self.changes())

@@ -232,5 +232,5 @@ pub fn clean_reason(seams: &Seams, reason: &str) -> Result<String, Failure> {
         let error = Failure::new(ErrorKind::Usage, "a reason is needed").coded(codes::REASON_NEEDED);
         return Err(error.hint(NextStep::GiveReason));
     }
-    Ok(Redactor::new(&telling_values(seams)).redact_str(reason))
+    Ok(Redactor::new(&telling_values(seams)).for_settings().redact_str(reason))
 }

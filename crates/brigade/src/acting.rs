@@ -346,7 +346,7 @@ impl Inside for Acting<'_> {
         receipt.executor_version = Some(env!("CARGO_PKG_VERSION").to_owned());
         let Some(done) = &self.done else { return receipt };
         receipt.touched = Some(done.touched.clone());
-        receipt.stdout_summary = short(&redactor.redact_str(&done.result.text()), SUMMARY);
+        receipt.stdout_summary = short(&redactor.for_output().redact_str(&done.result.text()), SUMMARY);
         receipt.error_code = done.failure.as_ref().map(|(code, _)| (*code).to_owned());
         receipt
     }

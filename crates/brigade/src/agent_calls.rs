@@ -12,7 +12,7 @@ use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
 use brigade_facts::{AgentOffer, AgentTools, FactReader, Rules, rule_for};
-use brigade_mcp::{answer_in_log, answer_lines, shown_result};
+use brigade_mcp::{answer_in_log, answer_lines, shown_stored};
 use brigade_policy::{Blocker, Gate};
 use brigade_profile::builtin::{Definition, definition, may_start_a_program};
 use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
@@ -471,7 +471,7 @@ impl AgentCalls {
             Some(request) => answer_in_log(&log, &request, &redactor),
             None => Json::parse_bytes(&log, Dialect::Strict)
                 .ok()
-                .and_then(|result| shown_result(&result, &redactor)),
+                .and_then(|result| shown_stored(&result, &redactor)),
         })
     }
 

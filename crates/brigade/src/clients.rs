@@ -93,7 +93,7 @@ impl Clients {
         if !client.has_files() {
             return generic(client, &connection, request.step, report);
         }
-        let redactor = Redactor::new(&gather::secrets(room));
+        let redactor = Redactor::new(&gather::secrets(room)).for_settings();
         let wanted = Wanted { client, scope, agent, connection };
         let ConnectOutcome { path, entry, status, diff, notes } =
             files.connect(&wanted, request.step, &redactor)?;

@@ -75,7 +75,7 @@ pub(crate) fn result_of(
         timed_out: receipt.timed_out,
         truncated: Some(is_cut),
     };
-    Some(ToolResult::of_text(&text.join("\n"), Some(structured.to_json())))
+    Some(ToolResult::of_text(&text.join("\n"), Some(structured.to_json())).counted(0))
 }
 
 /// Returns what a program answered that the configuration names for a tool.
@@ -104,7 +104,7 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
         }
         _ => return None,
     };
-    Some(ToolResult::of_text(&output.structured.to_compact(), Some(output.structured)))
+    Some(ToolResult::of_text(&output.structured.to_compact(), Some(output.structured)).counted(0))
 }
 
 #[cfg(not(feature = "builtin"))]

@@ -208,7 +208,7 @@ fn an_error_has_its_code_its_line_and_help_on_standard_error() {
     let run = brigade.run(["tools", "call", "queue", "needs-token"]);
     run.assert_code(1);
     let text = run.stderr_text();
-    let line = "\n9 | env_bindings = { GITHUB_TOKEN = \"[redacted]\" }\n";
+    let line = "\n9 | env_bindings = { GITHUB_TOKEN = \"REPO_TOOLS_TOKEN\" }\n";
     assert!(text.starts_with("error[") && text.contains(line) && text.is_ascii(), "{run}");
     assert!(text.contains(" --> .brigade/tools/policy.toml:9:") && text.contains("\nhelp: "), "{run}");
 

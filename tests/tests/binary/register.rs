@@ -115,7 +115,6 @@ fn a_name_beside_a_value_is_refused_and_ordinary_commands_are_taken() {
         "git clone https://S3cr3t4hunter2@github.com/a/b",
         "x --openai-key S3cr3t4hunter2",
         "aws configure set aws_secret_access_key hunter2",
-        "kubectl create secret generic s --from-literal=A=hunter2",
     ] {
         let document = register(&site, &entry("t", command), "t.toml", &[], 1);
         assert_eq!(codes(&document, "errors"), ["secret_in_entry"], "{command}");

@@ -575,8 +575,8 @@ fn a_followed_log_shows_what_comes_until_it_is_interrupted() {
     assert_eq!(lines.next().as_deref(), Some("token=[redacted]"));
     let log = runtimes.site.workspace.join(".brigade/tools/runtime/helper.log.stdout");
     let mut file = fs::OpenOptions::new().append(true).open(log).unwrap();
-    std::io::Write::write_all(&mut file, b"api_key: abc").unwrap();
-    std::io::Write::write_all(&mut file, b"def\nmore\n").unwrap();
+    std::io::Write::write_all(&mut file, b"api_key: abc12").unwrap();
+    std::io::Write::write_all(&mut file, b"def34\nmore\n").unwrap();
     assert_eq!(lines.next().as_deref(), Some("api_key: [redacted]"));
     assert_eq!(lines.next().as_deref(), Some("more"));
     kill("-TERM", u64::from(child.id()));

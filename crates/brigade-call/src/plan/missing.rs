@@ -41,7 +41,7 @@ pub fn plan_missing(missing: MissingTool) -> Plan {
     let args = args.unwrap_or_else(|| Json::Object(Object::new()));
     let (secrets, args) = match secret_fields(&args, &bound_values).as_slice() {
         [] => (Secrets::None, args),
-        [_, ..] => (Secrets::Found, Redactor::new(&bound_values).redact_json(&args)),
+        [_, ..] => (Secrets::Found, Redactor::new(&bound_values).redact_fields(&args)),
     };
     let arguments = BTreeMap::new();
     let contract = ContractLabels::missing();

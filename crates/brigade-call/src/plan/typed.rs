@@ -12,7 +12,7 @@ use crate::facts::PlanFacts;
 
 /// Says how the arguments are typed.
 pub(super) fn meant(text: &str, schema: Option<&Schema>) -> Hint {
-    let (text, redactor) = (text.trim(), Redactor::new(&[]));
+    let (text, redactor) = (text.trim(), Redactor::new(&[]).for_settings());
     if let Some(file) = text.strip_prefix('@').filter(|file| !file.is_empty()) {
         return NextStep::ArgumentsFrom(redactor.redact_str(file)).into();
     }

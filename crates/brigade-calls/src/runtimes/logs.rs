@@ -33,7 +33,7 @@ impl Runtimes {
             LogStream::Stdout => &facts.stdout_log_path,
             LogStream::Stderr => &facts.stderr_log_path,
         };
-        let redactor = Redactor::new(&gather::secrets(&self.seams));
+        let redactor = Redactor::new(&gather::secrets(&self.seams)).for_output();
         let text = redactor.redact_str(&String::from_utf8_lossy(&tail.bytes));
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         Ok(RuntimeLogsReport {

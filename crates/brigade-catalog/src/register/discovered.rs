@@ -9,7 +9,7 @@ use brigade_core::{IssueType, Label, Number};
 use brigade_discovery::{
     DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, Registered, named, shows_words,
 };
-use brigade_redact::{Redactor, looks_secret_value};
+use brigade_redact::{looks_secret_value, shown_command};
 
 use super::{NEVER_CONTACTED, NO_HEADERS, RegisterError, Registration, Registrations, id_of_name, quoted};
 use crate::model::{
@@ -420,7 +420,7 @@ fn differences(tool: &Tool, runtime: Option<&Runtime>, now: &DiscoveredEntry) ->
     if let Some(runtime) = runtime {
         let own = Argv::parse(&runtime.command).map(|argv| argv.words().to_vec()).unwrap_or_default();
         if !shows_words(&now.command, &own) {
-            compare("command", Redactor::new(&[]).redact_str(&line_of(&own)), line_of(&now.command));
+            compare("command", shown_command(&line_of(&own)).into_owned(), line_of(&now.command));
         }
         let seconds = |seconds: Option<f64>| seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
         let after = now.timeout.as_ref().map(Number::as_f64);

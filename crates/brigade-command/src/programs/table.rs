@@ -2,7 +2,7 @@
 
 use super::logins::LOGINS;
 use super::options::{GO_VALUED, NPM_VALUED, PARALLEL_VALUED, SQLITE_VALUED};
-use super::password::{AFTER_LOGIN, NOWHERE, operands, operands_beside, short};
+use super::password::{AFTER_LOGIN, short};
 use super::row::{
     container, hook, interpreter, launcher, other, row, shell, subcommands, wrapper, wrapper_after,
 };
@@ -371,9 +371,7 @@ const PROGRAMS: &[Row] = &[
         "systemd-run",
         "watchexec",
     ]),
-    launcher(&["poetry"])
-        .passwords(&[short("p").behind(&["publish"]), operands(1).behind(&["config http-basic*"])]),
-    launcher(&["uv"]).passwords(&[short("pt").behind(&["publish"])]),
+    launcher(&["poetry", "uv"]),
     launcher(&["start-stop-daemon"])
         .valued(
             "xpunagcskRrNPImd",
@@ -445,10 +443,9 @@ const PROGRAMS: &[Row] = &[
         .passwords(&[AFTER_LOGIN])
         .stores_secrets()
         .container_options(ContainerOptions::DOCKER),
-    other(&["buildah"]).passwords(&[AFTER_LOGIN]).stores_secrets(),
+    other(&["buildah"]).stores_secrets(),
     other(&["docker-compose"]).stores_secrets().starts(Starts::BehindWords(&["exec", "run"])),
     other(&["gcloud"]).stores_secrets(),
-    other(&["helm", "oras"]).passwords(&[AFTER_LOGIN]),
     // Programs that run a command only in some subcommands.
     subcommands(&["asdf", "bundle", "pyenv", "rbenv"], &["exec"]),
     subcommands(&["flatpak", "hatch", "pdm", "pixi", "rustup", "rye"], &["run"]),
@@ -491,14 +488,8 @@ const PROGRAMS: &[Row] = &[
     ])
     .ends_of_code(super::BUILD_ENDS)
     .finds(Finds::Build),
-    other(&["dotnet"])
-        .ends_of_code(super::BUILD_ENDS)
-        .finds(Finds::Build)
-        .passwords(&[short("k").behind(&["nuget push"]), operands(1).behind(&["user-secrets set"])]),
-    other(&["cargo"])
-        .ends_of_code(&[".rs", "Cargo.toml"])
-        .finds(Finds::Build)
-        .passwords(&[operands_beside(&["C", "Z", "color", "config", "registry"]).behind(&["login"])]),
+    other(&["dotnet"]).ends_of_code(super::BUILD_ENDS).finds(Finds::Build),
+    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
     other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
     other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
     other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
@@ -555,8 +546,8 @@ const PROGRAMS: &[Row] = &[
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
-    other(&["rsync"]).hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])]).passwords(&[NOWHERE]),
-    other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]).passwords(&[NOWHERE]),
+    other(&["rsync"]).hooks(&[hook(Value::Command, "e", &["--rsh", "--rsync-path"])]),
+    other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]),
     other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
     other(&["gsort", "sort"]).valued("kotST", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(

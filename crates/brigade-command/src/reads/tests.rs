@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::programs::{Place, all};
+use crate::programs::all;
 
 /// A workspace of files without content, `/work`; a path of `links` leads to another one.
 struct Fake {
@@ -621,21 +621,6 @@ fn a_link_to_a_directory_elsewhere_is_a_reason() {
         let link = BTreeSet::from([NotBound::Link("src/out".to_owned())]);
         assert_eq!(reads(command, &files).unbound, link, "{command}");
     }
-}
-
-#[test]
-fn passwords_are_known_by_program() {
-    let places = |program| {
-        let passwords = Program::of(program).map(Program::passwords).unwrap_or_default();
-        passwords.iter().map(|password| (password.behind, password.place)).collect::<Vec<_>>()
-    };
-    assert_eq!(places("/usr/bin/curl.exe"), [(&[][..], Place::User("uUE", ':'))]);
-    assert_eq!(places("sshpass"), [(&[][..], Place::Short("p"))]);
-    assert_eq!(places("mysqldump"), [(&[][..], Place::ShortAttached("p"))]);
-    assert_eq!(places("choco"), [(&["push"][..], Place::Short("k"))]);
-    assert_eq!(places("unheard-of"), []);
-    let most = all().map(|program| program.passwords().len()).max();
-    assert!(most <= Some(8), "readers note each place in a bit of a byte");
 }
 
 #[test]

@@ -261,7 +261,7 @@ fn failed(run: &RunState, what: &str) -> String {
 /// Describes what a person decided, and why.
 fn with_reason(what: &str, reason: Option<&str>) -> String {
     // v0.30 stores reasons as they were typed.
-    let reason = reason.map(|reason| short(&Redactor::new(&[]).redact_str(reason), REASON));
+    let reason = reason.map(|reason| short(&Redactor::new(&[]).for_output().redact_str(reason), REASON));
     match reason.filter(|reason| !reason.is_empty()) {
         Some(reason) => format!("{what}: {}", escape_terminal(&reason)),
         None => what.to_owned(),

@@ -28,7 +28,7 @@ impl Supervisor<'_> {
         sink: &mut dyn FnMut(&str) -> io::Result<()>,
         cancel: &CancelToken,
     ) -> Result<ControlFlow<io::Error>, RuntimeError> {
-        let mut log = Lines::new(self.host.redactor(), sink);
+        let mut log = Lines::new(self.host.redactor().for_output(), sink);
         let mut push = |_: LogStream, bytes: &[u8]| log.push(bytes);
         let followed = self.follow(runtime, &[stream], FollowFrom::LastLines(lines), &mut push, cancel);
         if followed.is_ok() {

@@ -240,7 +240,7 @@ fn the_core_memory_is_rewritten_part_by_part() {
     );
     assert_eq!(store.core("bob").unwrap(), None);
     let secret =
-        CoreChange { notes: Some(vec!["password: hunter2EXAMPLE".to_owned()]), ..CoreChange::default() };
+        CoreChange { notes: Some(vec!["ghp_0123456789abcdefghijABCDEFGHIJ012345".to_owned()]), ..CoreChange::default() };
     assert_eq!(store.update_core("ada", &secret, &redactor, at(3)).unwrap_err().code_word(), "secret");
     let nothing = store.update_core("ada", &CoreChange::default(), &redactor, at(3));
     assert_eq!(nothing.unwrap_err().code_word(), "invalid_arguments");

@@ -10,7 +10,7 @@ fn options_of(word: &str) -> Option<ContainerOptions> {
 }
 
 /// Returns whether a letter is an option without a value of what runs a container.
-pub fn is_of_bundle(letter: char) -> bool {
+pub(crate) fn is_of_bundle(letter: char) -> bool {
     ContainerOptions::DOCKER.flags.contains(letter)
 }
 
@@ -35,7 +35,7 @@ enum Skips {
 }
 
 /// Returns for each word, and for the end, whether an option there is one of what runs a container.
-pub fn container_options(words: &[&str]) -> Vec<bool> {
+pub(crate) fn container_options(words: &[&str]) -> Vec<bool> {
     Container::places(words)
 }
 
@@ -80,7 +80,7 @@ impl Container {
 
 /// Returns the options of what runs a container, as far as they are known: before the image, where a variable whose
 /// value is left out is taken from the environment of the program.
-pub fn options_of_container(words: &[String]) -> Range<usize> {
+pub(crate) fn options_of_container(words: &[String]) -> Range<usize> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let Some(options) = options_of(word(0)) else { return 0..0 };
     let subcommand = if word(1) == "container" { 2 } else { 1 };
@@ -144,7 +144,7 @@ fn ending(name: &str, end: &str) -> Option<usize> {
 }
 
 /// Returns whether a word is one of some programs, in any case, with or without a path and `.exe`.
-pub fn is_program(word: &str, programs: &[&str]) -> bool {
+pub(crate) fn is_program(word: &str, programs: &[&str]) -> bool {
     // Most words are none, and their ends tell.
     let plain = without_exe(word);
     let is_one = |program: &&str| {

@@ -4,11 +4,9 @@
 use brigade_core::{Dialect, Json};
 
 use crate::container::{is_of_bundle, is_program};
-use crate::words::SEARCHING;
-use crate::{is_secret_by_option, is_secret_name};
 
 /// Long options whose value is `NAME=VALUE`.
-pub const VARIABLE_OPTIONS: &[&str] = &[
+pub(crate) const VARIABLE_OPTIONS: &[&str] = &[
     "--build-arg",
     "--env",
     "--env-add",
@@ -18,6 +16,9 @@ pub const VARIABLE_OPTIONS: &[&str] = &[
     "--setenv",
     "-env",
 ];
+
+/// Programs that search for words: `grep -e TOKEN -e SECRET src`.
+const SEARCHING: &[&str] = &["ack", "ag", "egrep", "fgrep", "grep", "gsed", "rg", "sed", "zgrep"];
 
 /// Words behind `--env` that name where something runs, and no variable.
 const ENVIRONMENTS: &[&str] = &[
@@ -39,7 +40,7 @@ const ENVIRONMENTS: &[&str] = &[
 
 /// What a value behind its name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pair {
+pub(crate) enum Pair {
     /// A variable of the environment.
     Variable,
     /// A header.
@@ -47,7 +48,7 @@ pub enum Pair {
 }
 
 /// Returns what a word is the value of where its name is the word before: `--headers NAME VALUE`, `-e NAME VALUE`.
-pub fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair> {
+pub(crate) fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair> {
     let option_at = at.checked_sub(2)?;
     let (option, name) = (words[option_at], words[at - 1]);
     if option == "--setenv" && !name.contains('=') {
@@ -81,7 +82,7 @@ pub fn pair_at(words: &[&str], at: usize, in_container: &[bool]) -> Option<Pair>
 }
 
 /// Returns the name of what a word is the value of, if it is [one of a pair](pair_at).
-pub fn name_of_pair<'w>(words: &[&'w str], at: usize) -> &'w str {
+pub(crate) fn name_of_pair<'w>(words: &[&'w str], at: usize) -> &'w str {
     match words[at - 1] {
         "=" => words[at - 2].split_once(':').map_or("", |(_, name)| name),
         name => name,
@@ -109,14 +110,14 @@ fn is_pair_of_shell(before: &[&str], option: &str, name: &str) -> bool {
 }
 
 /// Returns whether a text is the name of an environment variable.
-pub fn is_variable(name: &str) -> bool {
+pub(crate) fn is_variable(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Returns whether an option takes a variable with its value.
-pub fn is_variable_option(option: &str) -> bool {
+pub(crate) fn is_variable_option(option: &str) -> bool {
     let is_bundle = || {
         let bundle = option.strip_prefix('-').and_then(|bundle| bundle.strip_suffix('e'));
         bundle.is_some_and(|bundle| bundle.chars().all(is_of_bundle))
@@ -125,7 +126,7 @@ pub fn is_variable_option(option: &str) -> bool {
 }
 
 /// Returns whether an option takes a header.
-pub fn is_header_option(option: &str) -> bool {
+pub(crate) fn is_header_option(option: &str) -> bool {
     let is_long = || option.starts_with('-') && (option.ends_with("header") || option.ends_with("headers"));
     option == "-H" || is_long()
 }
@@ -135,7 +136,11 @@ const OBJECTS: &[&str] = &["env", "environment", "envs", "header", "headers"];
 
 /// Returns where JSON begins in a word, alone or behind `=`, if it has the headers or variables of something with a
 /// text that is a value: below a key for them, all of it behind an option for them, or as a list of names with values.
-pub fn object_with_values(word: &str, is_below: bool, is_value: impl Fn(&str) -> bool) -> Option<usize> {
+pub(crate) fn object_with_values(
+    word: &str,
+    is_below: bool,
+    is_value: impl Fn(&str) -> bool,
+) -> Option<usize> {
     let (from, is_below) = match word.split_once('=') {
         Some((option, rest)) if option.starts_with('-') => {
             (word.len() - rest.len(), is_below || is_variable_option(option))
@@ -171,23 +176,7 @@ fn has_values(json: &Json, is_below: bool, is_literal: &impl Fn(&str) -> bool) -
 }
 
 /// Reads a variable or a header that is written as an object of its own: `{"name": "X", "value": "V"}`.
-pub fn named_value(json: &Json) -> Option<(&str, &Json)> {
+pub(crate) fn named_value(json: &Json) -> Option<(&str, &Json)> {
     let name = json.get("name").or_else(|| json.get("key"))?.as_str()?;
     Some((name, json.get("value")?))
-}
-
-/// Returns where the value begins of a member of the query of a URL that is a secret by its name, if it is a value.
-pub fn secret_of_query(url: &str, is_value: impl Fn(&str, &str) -> bool) -> Option<usize> {
-    let (_, query) = url.split_once('?')?;
-    let mut at = url.len() - query.len();
-    for member in query.split(['&', ';', '#']) {
-        if let Some((name, value)) = member.split_once('=') {
-            let is_named = is_secret_name(name) || name == "key" || is_secret_by_option(name, value);
-            if is_named && is_value(name, value) {
-                return Some(at + name.len() + 1);
-            }
-        }
-        at += member.len() + 1;
-    }
-    None
 }

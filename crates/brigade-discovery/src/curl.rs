@@ -1,30 +1,12 @@
-//! Short options of curl with a header or a cookie, alone or behind others in one word: `-sH 'X-A: q1'`.
+//! Short options of curl with a header, alone or behind others in one word: `-sH 'X-A: q1'`.
 
 use brigade_command::Program;
 
-use crate::MARK;
 use crate::container::is_program;
-use crate::rules::is_placeholder;
 
 /// Returns where a header begins in a word of a command line with curl.
-///
-/// ```
-/// use brigade_redact::header_of_curl;
-///
-/// assert_eq!(header_of_curl(&["curl", "-sH", "X-A: q1"], 2), Some(0));
-/// assert_eq!(header_of_curl(&["curl", "-sHX-A:q1"], 1), Some(3));
-/// assert_eq!(header_of_curl(&["rsync", "-aH", "host:x"], 2), None);
-/// ```
-pub fn header_of_curl(words: &[&str], at: usize) -> Option<usize> {
+pub(crate) fn header_of_curl(words: &[&str], at: usize) -> Option<usize> {
     value_of(words, at, 'H')
-}
-
-/// Returns where the value of the first cookie begins in a word of a command line with curl.
-pub(crate) fn cookie(words: &[&str], at: usize) -> Option<usize> {
-    let from = value_of(words, at, 'b')?;
-    let (name, value) = words[at][from..].split_once('=')?;
-    let is_value = !value.is_empty() && value != MARK && !is_placeholder(value);
-    is_value.then_some(from + name.len() + 1)
 }
 
 /// Returns where the value of a short option begins in a word.

@@ -1,0 +1,169 @@
+//! The shapes of tokens: a prefix, and how many bytes of which alphabet follow. The table is made of `rules.toml`.
+
+use super::find::{Ending, Found};
+use super::kind::SecretKind;
+use super::window::{More, Window};
+
+/// The shape of the tokens of one kind.
+pub(crate) struct Shape {
+    issuer: &'static str,
+    pub(crate) prefix: &'static str,
+    alphabet: Alphabet,
+    length: Length,
+    need: Need,
+    /// How many letters or digits come before the prefix.
+    before: usize,
+    /// Whether the prefix is a name that stays readable.
+    keeps_prefix: bool,
+}
+
+/// The bytes of a token after its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "rules.toml says which are used")]
+pub(crate) enum Alphabet {
+    Alnum,
+    Hex,
+    Upper,
+    Lower,
+    /// Letters, digits and `_`.
+    Word,
+    /// Letters, digits, `_` and `-`.
+    Dashed,
+    /// Letters, digits, `_`, `-` and `.`.
+    Dotted,
+    Base64,
+    /// What a token in a header or a URL is made of.
+    Token,
+}
+
+/// How many bytes follow the prefix.
+#[derive(Clone, Copy)]
+enum Length {
+    Exactly(usize),
+    AtLeast(usize),
+}
+
+/// What the bytes after a prefix must contain.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "rules.toml says which are used")]
+enum Need {
+    Nothing,
+    Digit,
+    /// A digit, a small and a capital letter.
+    Mixed,
+}
+
+include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
+
+/// How many bytes are searched for what a token must contain.
+const SEARCHED: usize = 128;
+
+/// Fewer different bytes are a placeholder: `xxxxxxxx`.
+const LEAST_DIFFERENT: usize = 5;
+
+impl Alphabet {
+    pub(crate) fn has(self, byte: u8) -> bool {
+        match self {
+            Alphabet::Alnum => byte.is_ascii_alphanumeric(),
+            Alphabet::Hex => byte.is_ascii_hexdigit(),
+            Alphabet::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Alphabet::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            Alphabet::Word => byte.is_ascii_alphanumeric() || byte == b'_',
+            Alphabet::Dashed => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Alphabet::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Alphabet::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Alphabet::Token => byte.is_ascii_alphanumeric() || b"-._~+/=%".contains(&byte),
+        }
+    }
+}
+
+impl Shape {
+    /// Finds a token whose prefix is at a position.
+    pub(crate) fn find(&self, window: Window<'_>, prefix: usize) -> Result<Option<Found>, More> {
+        let Some(start) = prefix.checked_sub(self.before) else { return Ok(None) };
+        let is_word = self.keeps_prefix || window.begins_word(start);
+        if !is_word || !window.bytes[start..prefix].iter().all(u8::is_ascii_alphanumeric) {
+            return Ok(None);
+        }
+        let body = prefix + self.prefix.len();
+        let end = window.skip(body, SEARCHED, |byte| self.alphabet.has(byte))?;
+        let text = &window.bytes[body..end];
+        let (is_long, length) = match self.length {
+            Length::Exactly(length) => {
+                let ends = !window.at(end)?.is_some_and(|byte| byte.is_ascii_alphanumeric());
+                (text.len() == length && ends, length)
+            }
+            Length::AtLeast(length) => (length <= text.len(), length),
+        };
+        let start = if self.keeps_prefix { body } else { start };
+        let found = Found {
+            start,
+            ending: Ending::Alphabet { skipped: body - start, alphabet: self.alphabet },
+            kind: SecretKind::TokenPrefix { issuer: self.issuer },
+        };
+        let is_random = length < LEAST_DIFFERENT || has_different(text, LEAST_DIFFERENT);
+        Ok((is_long && self.need.is_met(text) && is_random).then_some(found))
+    }
+}
+
+impl Need {
+    fn is_met(self, text: &[u8]) -> bool {
+        let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
+        match self {
+            Need::Nothing => true,
+            Need::Digit => has(u8::is_ascii_digit),
+            Need::Mixed => {
+                has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+            }
+        }
+    }
+}
+
+/// Returns whether a text has at least so many different bytes.
+pub(crate) fn has_different(text: &[u8], least: usize) -> bool {
+    let mut seen = 0_u128;
+    text.iter().for_each(|byte| seen |= 1 << (byte & 127));
+    least <= seen.count_ones() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::{Table, Value};
+
+    use crate::{MARK, Redactor};
+
+    /// Every example of `rules.toml`, alone and within a line.
+    #[test]
+    fn examples_of_the_rules_are_masked() {
+        let table: Table = include_str!("../rules.toml").parse().unwrap();
+        let redactor = Redactor::new(&[]);
+        let mut wrong = Vec::new();
+        let mut ids = Vec::new();
+        for rule in table["rule"].as_array().unwrap() {
+            let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default();
+            let examples = |key: &str| -> Vec<&str> {
+                rule[key].as_array().unwrap().iter().map(|example| example.as_str().unwrap()).collect()
+            };
+            ids.push(text("id").to_owned());
+            assert!(!text("source").is_empty(), "{}", text("id"));
+            let keeps = rule.get("keep").is_some_and(|keep| keep.as_bool() == Some(true));
+            let masked = if keeps { format!("{}{MARK}", text("prefix")) } else { MARK.to_owned() };
+            let (positive, negative) = (examples("positive"), examples("negative"));
+            assert!(2 <= positive.len() && 2 <= negative.len(), "{}", text("id"));
+            let cases = positive.iter().map(|example| (*example, masked.as_str()));
+            for (example, expect) in cases.chain(negative.iter().map(|example| (*example, *example))) {
+                for (before, after) in [("", ""), ("key = \"", "\"\n"), ("see ", ", and")] {
+                    let shown = redactor.redact_str(&format!("{before}{example}{after}"));
+                    if shown != format!("{before}{expect}{after}") {
+                        wrong.push(format!("{}: {before}{example}{after} gives {shown}", text("id")));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "two rules have one id");
+    }
+}
