@@ -20,10 +20,7 @@ const SNMP_PASSWORDS: &[Password] = &[short("AXc").but(&["public"])];
 
 pub(super) const LOGINS: &[Row] = &[
     other(&["ssh"]).passwords(&[NOWHERE]).starts(Starts::Anywhere),
-    other(&["curl"])
-        .valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[])
-        .outputs("o", &["--output"])
-        .passwords(&[user("uUE", ':')]),
+    other(&["curl"]).valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[]).passwords(&[user("uUE", ':')]),
     other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).passwords(&[user("a", ':')]),
     other(&["sshpass"]).valued("dfP", &[]).passwords(&[short("p")]).starts(Starts::Anywhere),
     other(&["mariadb", "mariadb-admin", "mariadb-check", "mariadb-dump", "mariadb-import", "mariadb-show"])
