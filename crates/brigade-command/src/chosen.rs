@@ -1,11 +1,13 @@
 //! Commands that choose their code themselves, and what of it an entry could declare.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::argv::Argv;
 use crate::code::script_of;
 use crate::programs::{Finds, Program, Script};
-use crate::reads::{Files, Kind};
-use crate::risk::{Placed, Word};
+use crate::reads::{Files, Kind, Seen};
+use crate::risk::{Placed, Word, numbered, wrapped};
 
 /// A command that chooses its code itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,48 @@ const ROWS: &[Row] = &[
     Row("dotnet", "run test build", "*.csproj"),
 ];
 
+/// Tells by what a command that starts in a directory of the workspace chooses its code, as far as its words alone show
+/// it.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use brigade_command::{Argv, chooses_code};
+///
+/// let chooses = |command: &str| chooses_code(&Argv::parse(command).unwrap(), Path::new(""));
+/// let chosen = chooses("env CI=1 make all").unwrap();
+/// assert_eq!((chosen.command.as_str(), chosen.proposal.len()), ("make", 2));
+/// assert!(chooses("python3 run.py").is_none());
+/// ```
+pub fn chooses_code(argv: &Argv, directory: &Path) -> Option<ChosenCode> {
+    chosen_code(wrapped(numbered(argv.words())).last()?, directory, &NoFiles)
+}
+
+/// Files that nobody may look at.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn root(&self) -> &Path {
+        Path::new("")
+    }
+
+    fn path_variable(&self) -> Option<&OsStr> {
+        None
+    }
+
+    fn look(&self, _: &Path) -> Seen {
+        Seen::Nowhere
+    }
+
+    fn is_program(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn head(&self, _: &Path, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
 /// Tells by what a command chooses its code, if it does.
 ///
 /// A script, package or file that a word names is not chosen: an interpreter with a named script is not meant, and
@@ -63,9 +107,11 @@ pub(crate) fn chosen_code(
     let (head, args) = words.split_first()?;
     let place = directory.join(moved);
     let kind = |word: &str| files.look(&place.join(word)).kind();
-    let below = |pattern: &str| match moved.as_os_str().is_empty() {
+    // Patterns of an entry are relative to the workspace.
+    let base = place.strip_prefix(files.root()).unwrap_or(moved);
+    let below = |pattern: &str| match base.as_os_str().is_empty() {
         true => pattern.to_owned(),
-        false => format!("{}/{pattern}", moved.display()),
+        false => format!("{}/{pattern}", escaped(&base.to_string_lossy())),
     };
     let chosen = |command: String, patterns: &str| {
         Some(ChosenCode { command, proposal: patterns.split(' ').map(below).collect() })
@@ -123,7 +169,7 @@ pub(crate) fn chosen_code(
             chosen(format!("{name} {text}"), &format!("{}/**", escaped(text)))
         }
         // `node bin/t` looks for `bin/t.js`.
-        (None, Script::ByName) if !script.is_exact => {
+        (None, Script::ByName) if !script.is_exact && files.look(&place) != Seen::Nowhere => {
             chosen(format!("{name} {text}"), &format!("{}.*", escaped(text)))
         }
         _ => None,
@@ -146,9 +192,6 @@ fn module_of(args: &[Word]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::argv::Argv;
-    use crate::reads::Seen;
-    use crate::risk::{numbered, wrapped};
 
     struct Disk;
 
@@ -156,7 +199,7 @@ mod tests {
         fn root(&self) -> &Path {
             Path::new("/work")
         }
-        fn path_variable(&self) -> Option<&std::ffi::OsStr> {
+        fn path_variable(&self) -> Option<&OsStr> {
             None
         }
         fn look(&self, path: &Path) -> Seen {

@@ -28,7 +28,7 @@ mod shell_syntax;
 mod variables;
 
 pub use argv::Argv;
-pub use chosen::ChosenCode;
+pub use chosen::{ChosenCode, chooses_code};
 pub use code::{code_of_arguments, missing_script};
 pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
@@ -37,6 +37,6 @@ pub use programs::{
     ContainerOptions, Operands, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name,
     is_found_beside, is_loaded_from, near_program,
 };
-pub use reads::{Files, Kind, Reads, Seen, what_it_reads};
+pub use reads::{Files, Kind, Reads, Seen, path_of_process, what_it_reads};
 pub use shell_syntax::shell_syntax;
 pub use variables::is_dangerous_variable;

@@ -80,11 +80,12 @@ pub enum Kind {
 pub struct Reads {
     /// Paths that words may name.
     pub named: BTreeSet<PathBuf>,
-    /// Programs that are bound: the program, those after wrappers, and their interpreters.
+    /// Programs that are bound besides the first one: those after wrappers, and their interpreters.
     pub programs: BTreeSet<PathBuf>,
-    /// Programs that a launcher may start, such as those after `strace` and `uv run`. Nothing binds them.
-    pub launched: BTreeSet<PathBuf>,
-    /// Those of both that only the first line of a script of the workspace names.
+    /// Every program that may be executed: also the first one, and those that a launcher may start, such as those after
+    /// `strace` and `uv run`, which nothing binds.
+    pub executed: BTreeSet<PathBuf>,
+    /// Those of them that only the first line of a script of the workspace names.
     pub named_by_workspace: BTreeSet<PathBuf>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
@@ -118,6 +119,9 @@ pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads 
     let chain = wrapped(numbered(argv.words()));
     reads.chosen = chain.last().and_then(|placed| chosen_code(placed, directory, files));
     let mut waiting: Vec<PathBuf> = follow(chain, directory, files, &mut reads);
+    if let Some(first) = find(argv.program(), directory, files) {
+        reads.programs.remove(&first);
+    }
     let mut seen = BTreeSet::new();
     for _ in 0..MAX_CHAIN {
         for program in std::mem::take(&mut waiting) {
@@ -154,11 +158,10 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
             reads.named.extend(paths);
         }
         if Program::of(&head.text).is_some_and(launches) {
-            let launched = launched(args, &place, files);
-            executed.extend(launched.iter().cloned());
-            reads.launched.extend(launched);
+            executed.extend(launched(args, &place, files));
         }
     }
+    reads.executed.extend(executed.iter().cloned());
     executed
 }
 
@@ -198,6 +201,11 @@ fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
         if interpreter.contains('/') { interpreter.to_owned() } else { format!("./{interpreter}") };
     let argument = Some(argument.trim_start_matches([' ', '\t'])).filter(|argument| !argument.is_empty());
     Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).collect())
+}
+
+/// Returns the word of a command line that names something else in each process, such as `/proc/self/cwd/x.py`.
+pub fn path_of_process(argv: &Argv) -> Option<&str> {
+    argv.words().iter().map(String::as_str).find(|word| is_of_a_process(word))
 }
 
 /// Returns whether a word names something else in each process.

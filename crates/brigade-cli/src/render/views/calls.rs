@@ -7,7 +7,7 @@ use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
+    ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
 };
 
 use super::runs;
@@ -301,25 +301,25 @@ fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
     things
 }
 
-/// Shows what binds files besides the command, what the command starts, and what no approval binds.
+/// Shows what binds files besides the command, and what no approval binds.
 fn show_code(code: &BoundCode, sheet: &mut Sheet) {
     let list = |files: Vec<String>| Some(files.join(", "));
     sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
-    sheet.field_if("binds by scripts", list(files_by(code, BoundBy::Chain)));
-    sheet.field_if("reads as data", list(few(code.data.clone(), FILES)));
-    for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
-        sheet.field(
-            "starts",
-            whole(Tone::Accent, command, escape_blanks).then(Tone::Faint, &format!(" ({by})")),
-        );
+    if let Some(learned) = &code.learned {
+        let count = match learned.files.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        let shown = few(learned.files.clone(), FILES).join(", ");
+        sheet.field("learned", format!("{count}, from {}: {shown}", learned.run_id));
     }
-    sheet.field_if(
-        "starts",
-        match code.starts.len().saturating_sub(SHOWN_FILES) {
-            0 => None,
-            more => Some(format!("{more} more commands")),
-        },
-    );
+    sheet.field_if("reads as data", list(few(code.data.clone(), FILES)));
+    if !code.files.is_empty() {
+        match code.may_also_load {
+            MayLoad::Workspace => sheet.field("may also load", "anything in the workspace"),
+            MayLoad::Nothing => sheet.field("may load", "nothing else"),
+        };
+    }
     for CodeNote { message, .. } in code.notes.iter().take(SHOWN_FILES) {
         sheet.field("not bound", Text::new(Tone::Faint, message));
     }
