@@ -69,7 +69,8 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
         let binding = planned.plan.binding();
-        used.unbound.retain(|file| !binds(binding, &file.path));
+        let is_learned = |path: &String| binding.learned.contains(path);
+        used.unbound.retain(|file| !binds(binding, &file.path) || is_learned(&file.path));
         used.bound.extend(binding.files.keys().cloned());
     }
     let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;

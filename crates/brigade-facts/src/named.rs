@@ -332,4 +332,112 @@ mod tests {
         named.bind_links(&fs, &link);
         assert_eq!((named.files == first, first.contains_key("link.py")), (true, true));
     }
+
+    /// The bytes of a small generator of numbers, so that a failure names its seed.
+    struct Dice(u64);
+
+    impl Dice {
+        fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            all[(self.0 >> 33) as usize % all.len()]
+        }
+    }
+
+    /// Lists what a word may name, as the documentation says it.
+    fn candidates(word: &str) -> Vec<String> {
+        let mut all = vec![word.to_owned()];
+        all.extend(word.match_indices('=').map(|(at, _)| word[at + 1..].to_owned()));
+        if word.starts_with('-') && !word.starts_with("--") {
+            all.extend((2..word.len()).map(|at| word[at..].to_owned()));
+        }
+        let more: Vec<String> = all.iter().filter_map(|name| Some(name.strip_prefix('@')?.to_owned())).collect();
+        all.extend(more);
+        let urls: Vec<String> =
+            all.iter().filter_map(|name| Some(name.strip_prefix("file://")?.to_owned())).collect();
+        all.extend(urls);
+        all
+    }
+
+    #[test]
+    fn what_is_bound_is_what_the_rule_says() {
+        for seed in 0..200 {
+            let mut dice = Dice(seed);
+            let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let root = inside.path().canonicalize().unwrap();
+            let other = outside.path().canonicalize().unwrap();
+            let write = |path: &Path, text: &str| {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            for file in ["a.txt", "b.py", "sub/c.json", "lib/x.py", "lib/deep/y.txt", "d/e/f"] {
+                if dice.pick(&["there", "there", "gone"]) == "there" {
+                    write(&root.join(file), file);
+                }
+            }
+            write(&root.join(".brigade/tools.toml"), "");
+            write(&other.join("o.txt"), "outside");
+            let program = other.join("prog");
+            write(&program, "#!/bin/sh\n");
+            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            std::os::unix::fs::symlink(dice.pick(&["a.txt", "b.py", "gone"]), root.join("link")).unwrap();
+            std::os::unix::fs::symlink(dice.pick(&["sub", "d"]), root.join("way")).unwrap();
+            let far = other.join("o.txt").display().to_string();
+            let mut words: Vec<String> = Vec::new();
+            let wrapped = dice.pick(&["yes", "no"]) == "yes";
+            if wrapped {
+                words.push("/usr/bin/env".to_owned());
+            }
+            words.push(program.display().to_string());
+            for _ in 0..5 {
+                let file = dice.pick(&["a.txt", "./b.py", "sub/c.json", "link", "way/c.json", "d/e", "nope", &far, "."]);
+                let form = dice.pick(&["{}", "--in={}", "-o{}", "-xyo{}", "@{}", "k=v={}", "-d@{}", "text", "file://ROOT/{}"]);
+                let file = form.replace("ROOT", &root.display().to_string()).replace("{}", file);
+                words.push(file.replace("//tmp", "/tmp"));
+            }
+            let code: &[&str] = if dice.pick(&["yes", "no"]) == "yes" { &["lib/**"] } else { &[] };
+            let entry = format!(
+                "[[tool]]\nid = 't'\nname = 'T'\nfamily = 'script'\ncommand = \"{}\"\ncode = {code:?}\n",
+                words.join(" ")
+            );
+            write(&root.join(".brigade/tools.toml"), &entry);
+
+            let mut expect = BTreeSet::new();
+            let mut names = |word: &str| {
+                for name in candidates(word) {
+                    let path = root.join(&name);
+                    let Ok(real) = path.canonicalize() else {
+                        continue;
+                    };
+                    for above in path.ancestors().filter(|above| above.starts_with(&root) && **above != root) {
+                        if above.is_symlink() {
+                            let link = above.strip_prefix(&root).unwrap().components().collect::<std::path::PathBuf>();
+                            expect.insert(link.display().to_string());
+                        }
+                    }
+                    if real.is_file() {
+                        expect.insert(real.strip_prefix(&root).unwrap_or(&real).display().to_string());
+                    }
+                }
+            };
+            words.iter().for_each(|word| names(word));
+            // The `#!` line of the program.
+            names("/bin/sh");
+            expect.insert("/bin/sh".to_owned());
+            if !code.is_empty() {
+                let files = ["lib/x.py", "lib/deep/y.txt"].into_iter();
+                expect.extend(files.filter(|file| root.join(file).is_file()).map(str::to_owned));
+            }
+
+            let fs = DiskFs::open(&root).unwrap();
+            let (environment, digests) = Default::default();
+            let clock = &brigade_core::SystemClock;
+            let host = crate::Host { fs: &fs, environment: &environment, digests: &digests, clock, names: None };
+            let config =
+                crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs));
+            let tool = config.catalog.tool("t").unwrap();
+            let plan = crate::FactReader::new(host, &config).plan(tool, brigade_call::Caller::CommandLine);
+            let found: BTreeSet<String> = plan.unwrap().facts.files.into_keys().collect();
+            assert_eq!(found, expect, "seed {seed}: {words:?}");
+        }
+    }
 }

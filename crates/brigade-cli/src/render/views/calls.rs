@@ -317,7 +317,7 @@ fn show_code(code: &BoundCode, sheet: &mut Sheet) {
     if !code.files.is_empty() {
         match code.may_also_load {
             MayLoad::Workspace => sheet.field("may also load", "anything in the workspace"),
-            MayLoad::Nothing => sheet.field("may load", "nothing else"),
+            MayLoad::Nothing => sheet.indented(0, Text::from("may load nothing else")),
         };
     }
     for CodeNote { message, .. } in code.notes.iter().take(SHOWN_FILES) {
