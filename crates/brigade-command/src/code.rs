@@ -53,7 +53,7 @@ const ONE_BEFORE: &[&str] =
     &["aws-vault", "direnv", "envdir", "faketime", "runcon", "rustup", "s6-envdir", "switch_root"];
 
 /// Options of launchers after which a program follows.
-const BEFORE_PROGRAM: &[&str] = &["--args", "--command", "--exec", "--startas", "-c", "-x"];
+const BEFORE_PROGRAM: &[&str] = &["--command", "--exec", "--startas", "-c", "-x"];
 
 /// Variables of make that are programs, or options of make.
 const OF_MAKE: &str =
@@ -181,11 +181,14 @@ fn code_at(words: &[Word]) -> Vec<usize> {
         Role::Find => found.extend(find_commands(args).into_iter().flat_map(code_at)),
         Role::Launcher => launched(known, args, &mut found),
         Role::Subcommands(verbs) => {
-            let names = names(row, args);
+            let names = names(row, args, false);
             let is_of_packages = row.finds == Finds::Packages;
             match names.first() {
                 None => {}
-                Some(verb) if verbs.contains(&verb.text.as_str()) => launched(known, args, &mut found),
+                Some(verb) if verbs.contains(&verb.text.as_str()) => {
+                    let after = args.iter().position(|word| word.at == verb.at).map_or(0, |at| at + 1);
+                    launched(known, &args[after..], &mut found);
+                }
                 // The name of a script, which is not a program: `yarn workspace NAME` is as `yarn` there.
                 Some(verb) if is_of_packages && VERBS.contains(&verb.text.as_str()) => {
                     let at = if verb.text == "workspace" { 2 } else { 1 };
@@ -196,13 +199,13 @@ fn code_at(words: &[Word]) -> Vec<usize> {
             }
         }
         Role::Other => match known.name {
-            "java" | "javaw" | "run-parts" => found.extend(names(row, args).first().map(|word| word.at)),
+            "java" | "javaw" | "run-parts" => found.extend(names(row, args, false).first().map(|word| word.at)),
             "coverage" if args.first().is_some_and(|word| word.text == "run") => {
                 found.extend(launched_script(&args[1..]));
             }
             "go" if args.first().is_some_and(|word| matches!(word.text.as_str(), "run" | "test")) => {
                 let is_file = |word: &&&Word| word.text.contains(['/', '.']);
-                found.extend(names(row, &args[1..]).iter().find(is_file).map(|word| word.at));
+                found.extend(names(row, &args[1..], false).iter().find(is_file).map(|word| word.at));
             }
             "pytest" | "py.test" => found.extend(tests_elsewhere(args)),
             _ => {}
@@ -258,7 +261,7 @@ fn interpreted(known: Program, words: &[Word], found: &mut Vec<usize>) {
                 });
             }
         }
-        let operands = names(row, args);
+        let operands = names(row, args, true);
         let has = |option: &str| args[..end].iter().any(|word| word.text == option);
         if has("--test") {
             found.extend(operands.iter().filter(|word| word.text.contains(['/', '.'])).map(|word| word.at));
@@ -279,7 +282,7 @@ fn interpreted(known: Program, words: &[Word], found: &mut Vec<usize>) {
         && !row.names.contains(&"awk")
         && !args.iter().any(|word| known.takes_code(&word.text))
     {
-        let operands = names(row, args);
+        let operands = names(row, args, true);
         let mut operands =
             operands.iter().skip_while(|word| INTERPRETER_VERBS.contains(&text(word).as_str()));
         found.extend(operands.next().map(|word| word.at));
@@ -305,7 +308,9 @@ fn module(args: &[Word], found: &mut Vec<usize>) {
     };
     found.push(args[place].at);
     let rest = &args[place + 1..];
-    if is_launching_module(&module) {
+    if module == "doctest" {
+        found.extend(rest.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.at));
+    } else if is_launching_module(&module) {
         let rest = if module == "coverage" { rest.get(1..).unwrap_or_default() } else { rest };
         found.extend(launched_script(rest));
     } else if matches!(module.as_str(), "pytest" | "unittest") {
@@ -344,11 +349,12 @@ fn tests_elsewhere(args: &[Word]) -> Vec<usize> {
 
 /// Finds the program that a launcher starts, and what of its words is code.
 fn launched(known: Program, args: &[Word], found: &mut Vec<usize>) {
-    let marks = |word: &Word| word.text == "--" || BEFORE_PROGRAM.contains(&word.text.as_str());
-    let program = args.iter().position(marks).map(|at| at + 1);
-    let at = program.or_else(|| {
+    let before = args.iter().enumerate().filter(|(_, word)| BEFORE_PROGRAM.contains(&word.text.as_str()));
+    found.extend(before.filter_map(|(at, _)| args.get(at + 1)).map(|word| word.at));
+    let marked = args.iter().position(|word| matches!(word.text.as_str(), "--" | "--args")).map(|at| at + 1);
+    let at = marked.or_else(|| {
         let one_before = usize::from(ONE_BEFORE.contains(&known.name));
-        let names = names(known.row(), args);
+        let names = names(known.row(), args, false);
         let mut names = names.iter().skip_while(|word| VERBS.contains(&word.text.as_str()));
         let first = names.nth(one_before)?;
         args.iter().position(|word| word.at == first.at)
@@ -357,8 +363,8 @@ fn launched(known: Program, args: &[Word], found: &mut Vec<usize>) {
 }
 
 /// Lists the words that are not options or values of options. Where the options of a program are not known, a word
-/// that looks like a file after one is taken for its value.
-fn names<'w>(row: &Row, args: &'w [Word]) -> Vec<&'w Word> {
+/// after one is taken for its value: of a launcher, only one that looks like a file.
+fn names<'w>(row: &Row, args: &'w [Word], takes_any: bool) -> Vec<&'w Word> {
     let spelling = &row.spelling;
     let is_known = !spelling.valued.is_empty() || !spelling.long_valued.is_empty();
     let mut names = Vec::new();
@@ -375,7 +381,7 @@ fn names<'w>(row: &Row, args: &'w [Word]) -> Vec<&'w Word> {
             let is_file = |next: &Word| next.text.contains(['/', '.']);
             let takes_next = match is_known {
                 true => spelling.long_valued.contains(&text) || spelling.takes_next_word(text),
-                false => !is_flag && words.clone().next().is_some_and(is_file),
+                false => !is_flag && (takes_any || words.clone().next().is_some_and(is_file)),
             };
             if takes_next {
                 words.next();
