@@ -199,7 +199,9 @@ fn code_at(words: &[Word]) -> Vec<usize> {
             }
         }
         Role::Other => match known.name {
-            "java" | "javaw" | "run-parts" => found.extend(names(row, args, false).first().map(|word| word.at)),
+            "java" | "javaw" | "run-parts" => {
+                found.extend(names(row, args, false).first().map(|word| word.at))
+            }
             "coverage" if args.first().is_some_and(|word| word.text == "run") => {
                 found.extend(launched_script(&args[1..]));
             }

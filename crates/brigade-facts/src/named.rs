@@ -350,7 +350,8 @@ mod tests {
         if word.starts_with('-') && !word.starts_with("--") {
             all.extend((2..word.len()).map(|at| word[at..].to_owned()));
         }
-        let more: Vec<String> = all.iter().filter_map(|name| Some(name.strip_prefix('@')?.to_owned())).collect();
+        let more: Vec<String> =
+            all.iter().filter_map(|name| Some(name.strip_prefix('@')?.to_owned())).collect();
         all.extend(more);
         let urls: Vec<String> =
             all.iter().filter_map(|name| Some(name.strip_prefix("file://")?.to_owned())).collect();
@@ -389,8 +390,28 @@ mod tests {
             }
             words.push(program.display().to_string());
             for _ in 0..5 {
-                let file = dice.pick(&["a.txt", "./b.py", "sub/c.json", "link", "way/c.json", "d/e", "nope", &far, "."]);
-                let form = dice.pick(&["{}", "--in={}", "-o{}", "-xyo{}", "@{}", "k=v={}", "-d@{}", "text", "file://ROOT/{}"]);
+                let file = dice.pick(&[
+                    "a.txt",
+                    "./b.py",
+                    "sub/c.json",
+                    "link",
+                    "way/c.json",
+                    "d/e",
+                    "nope",
+                    &far,
+                    ".",
+                ]);
+                let form = dice.pick(&[
+                    "{}",
+                    "--in={}",
+                    "-o{}",
+                    "-xyo{}",
+                    "@{}",
+                    "k=v={}",
+                    "-d@{}",
+                    "text",
+                    "file://ROOT/{}",
+                ]);
                 let file = form.replace("ROOT", &root.display().to_string()).replace("{}", file);
                 words.push(file.replace("//tmp", "/tmp"));
             }
@@ -408,9 +429,14 @@ mod tests {
                     let Ok(real) = path.canonicalize() else {
                         continue;
                     };
-                    for above in path.ancestors().filter(|above| above.starts_with(&root) && **above != root) {
+                    for above in path.ancestors().filter(|above| above.starts_with(&root) && **above != root)
+                    {
                         if above.is_symlink() {
-                            let link = above.strip_prefix(&root).unwrap().components().collect::<std::path::PathBuf>();
+                            let link = above
+                                .strip_prefix(&root)
+                                .unwrap()
+                                .components()
+                                .collect::<std::path::PathBuf>();
                             expect.insert(link.display().to_string());
                         }
                     }
@@ -431,7 +457,8 @@ mod tests {
             let fs = DiskFs::open(&root).unwrap();
             let (environment, digests) = Default::default();
             let clock = &brigade_core::SystemClock;
-            let host = crate::Host { fs: &fs, environment: &environment, digests: &digests, clock, names: None };
+            let host =
+                crate::Host { fs: &fs, environment: &environment, digests: &digests, clock, names: None };
             let config =
                 crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs));
             let tool = config.catalog.tool("t").unwrap();

@@ -122,9 +122,15 @@ fn undeclared_code_is_refused_where_the_policy_says_so() {
     let refused = plan(&site);
     assert_eq!(codes(&refused), ["undeclared_code"], "{refused:#}");
     let hint = refused["blocker_details"][0]["hint"].to_string();
-    assert!(hint.contains("code = [\\\"Makefile\\\", \\\"*.mk\\\"]") && hint.contains("closed"), "{refused:#}");
+    assert!(
+        hint.contains("code = [\\\"Makefile\\\", \\\"*.mk\\\"]") && hint.contains("closed"),
+        "{refused:#}"
+    );
     let explained = site.json(["policy", "explain", "tool"]).json;
-    assert!(explained["rulings"].to_string().contains("commands.undeclared_code") || !explained["allowed"].as_bool().unwrap());
+    assert!(
+        explained["rulings"].to_string().contains("commands.undeclared_code")
+            || !explained["allowed"].as_bool().unwrap()
+    );
     let issues = site.json(["doctor"]).json;
     assert!(issues.to_string().contains("\"undeclared_code\""), "{issues:#}");
     site.workspace.replace(CATALOG, "cwd = \".\"", "cwd = \".\"\ncode = [\"Makefile\"]");
@@ -150,14 +156,16 @@ fn code_of_observed_runs_is_learned() {
     for (path, text) in [("lib.py", "import deep\n"), ("deep.py", ""), ("notes.txt", ""), ("arg.py", "")] {
         site.workspace.write(path, text);
     }
-    let (first, second) = (site.approved("tool", r#"{"a":"arg.py"}"#), site.approved("tool", r#"{"a":"./arg.py"}"#));
+    let (first, second) =
+        (site.approved("tool", r#"{"a":"arg.py"}"#), site.approved("tool", r#"{"a":"./arg.py"}"#));
     let receipt = site.run_call(&first).expect(0)["receipt"].clone();
     if receipt["observed"]["state"] != "observed" {
         return;
     }
     // An approval from before binds what it bound.
     site.run_call(&second).expect(0);
-    let plan = || site.json(["call", "plan", "tool", "--args", r#"{"a":"arg.py"}"#]).expect(0)["bound_code"].clone();
+    let plan =
+        || site.json(["call", "plan", "tool", "--args", r#"{"a":"arg.py"}"#]).expect(0)["bound_code"].clone();
     let learned = plan();
     assert_eq!(learned["learned"]["files"], json!(["deep.py", "lib.py"]), "{learned:#}");
     assert_eq!(learned["learned"]["run_id"], receipt["id"]);

@@ -157,7 +157,11 @@ fn the_review_shows_what_binds_files_and_what_nothing_does() {
         let files = code["files"].as_array().unwrap().iter();
         files.filter(|file| file["path"] == path).map(|file| file["by"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!((by("run.sh"), by("lib/more.sh")), (vec![json!("command")], vec![json!("learned")]), "{code:#}");
+    assert_eq!(
+        (by("run.sh"), by("lib/more.sh")),
+        (vec![json!("command")], vec![json!("learned")]),
+        "{code:#}"
+    );
     assert_eq!(code["unbound"], json!(["notes"]), "{code:#}");
     let id = site.queue("tool", "{\"path\": \"x\"}");
     assert_eq!(site.json(["call", "show", &id]).expect(0)["preview"]["bound_code"], *code);
