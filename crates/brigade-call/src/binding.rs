@@ -383,6 +383,7 @@ mod tests {
     fn binding() -> Binding {
         let mark = |text: &str| Fingerprint::of_bytes(text.as_bytes());
         Binding {
+            version: Some(RULE_VERSION),
             args: mark("args"),
             contract: mark("contract"),
             source: mark("source").to_hex(),
@@ -390,6 +391,7 @@ mod tests {
             policy: mark("policy"),
             program: Some(ProgramBinding { path: "/bin/sh".into(), sha256: mark("sh") }),
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
+            learned: Vec::new(),
             directory: Some("real".to_owned()),
             pin: Some(mark("pin")),
             server: Some(mark("server")),
@@ -433,6 +435,7 @@ mod tests {
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
         check(|binding| binding.session = Some(other), &[Change::Session]);
         check(|binding| binding.session = None, &[Change::Session]);
+        check(|binding| binding.version = None, &[Change::Rule]);
     }
 
     #[test]

@@ -64,7 +64,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
         let changed = refusal.changes.iter();
         let changed = changed.filter(|change| !is_explained(change) && !is_of_policy(change));
-        let changed = changed.map(|change| format!("the {change} changed"));
+        let changed = changed.map(|change| match change {
+            Change::NothingBound | Change::Rule => change.to_string(),
+            change => format!("the {change} changed"),
+        });
         let is_other = |code: &str| code != "status" && !code.starts_with("changed_");
         let others = refusal.blockers.iter();
         let others = others.filter(|blocker| is_other(&blocker.code) && !blocker.is_of_invalid_policy());
