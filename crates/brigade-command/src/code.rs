@@ -159,7 +159,7 @@ pub fn code_of_arguments(argv: &Argv, reviewed: usize) -> Option<&str> {
 }
 
 /// Lists the positions of the words that are code.
-fn code_at(words: &[Word]) -> Vec<usize> {
+pub(crate) fn code_at(words: &[Word]) -> Vec<usize> {
     let chain = wrapped(words.to_vec());
     let mut found: Vec<usize> =
         chain.iter().filter_map(|(words, _)| words.first()).map(|word| word.at).collect();

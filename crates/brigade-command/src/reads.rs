@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::argv::Argv;
 use crate::chosen::{ChosenCode, chosen_code};
-use crate::code::missing_script;
+use crate::code::{code_at, missing_script};
 use crate::path::find_program;
 use crate::programs::{Program, Role};
 use crate::risk::{Placed, Word, numbered, wrapped};
@@ -89,7 +89,7 @@ pub struct Reads {
     pub named_by_workspace: BTreeSet<PathBuf>,
     /// The script that the command runs, if it does not exist.
     pub missing: Option<String>,
-    /// A word that names something else in each process, such as `/proc/self/cwd/x.py`.
+    /// A word of code that names something else in each process, such as `/proc/self/cwd/x.py`.
     pub of_process: Option<String>,
     /// What the command chooses its code by, if it does so itself.
     pub chosen: Option<ChosenCode>,
@@ -115,7 +115,11 @@ pub struct Reads {
 /// # Ok::<(), brigade_command::argv::InvalidCommand>(())
 /// ```
 pub fn what_it_reads(argv: &Argv, directory: &Path, files: &dyn Files) -> Reads {
-    let mut reads = Reads { missing: missing_script(argv, directory, files), ..Reads::default() };
+    let mut reads = Reads {
+        missing: missing_script(argv, directory, files),
+        of_process: path_of_process(argv).map(str::to_owned),
+        ..Reads::default()
+    };
     let chain = wrapped(numbered(argv.words()));
     reads.chosen = chain.last().and_then(|placed| chosen_code(placed, directory, files));
     let mut waiting: Vec<PathBuf> = follow(chain, directory, files, &mut reads);
@@ -151,9 +155,6 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
         reads.programs.extend(program.clone());
         executed.extend(program);
         for word in &words {
-            if is_of_a_process(&word.text) {
-                reads.of_process.get_or_insert_with(|| word.text.clone());
-            }
             let paths = names_in(&word.text).into_iter().map(|name| place.join(&*name));
             reads.named.extend(paths);
         }
@@ -203,9 +204,11 @@ fn first_line(script: &Path, files: &dyn Files) -> Option<Vec<String>> {
     Some(std::iter::once(interpreter).chain(argument.map(str::to_owned)).collect())
 }
 
-/// Returns the word of a command line that names something else in each process, such as `/proc/self/cwd/x.py`.
+/// Returns a word of code in a command line that names something else in each process, such as `/proc/self/cwd/x.py`.
 pub fn path_of_process(argv: &Argv) -> Option<&str> {
-    argv.words().iter().map(String::as_str).find(|word| is_of_a_process(word))
+    let words = argv.words();
+    let code = code_at(&numbered(words)).into_iter().filter_map(|at| words.get(at));
+    code.map(String::as_str).find(|word| is_of_a_process(word))
 }
 
 /// Returns whether a word names something else in each process.
