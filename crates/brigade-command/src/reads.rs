@@ -154,7 +154,9 @@ fn follow(chain: Vec<Placed>, directory: &Path, files: &dyn Files, reads: &mut R
         let program = find(&head.text, &place, files);
         reads.programs.extend(program.clone());
         executed.extend(program);
-        for word in &words {
+        // A program outside of the workspace is bound by the name that it is started by.
+        let is_outside = head.text.contains('/') && !place.join(&head.text).starts_with(files.root());
+        for word in &words[usize::from(is_outside)..] {
             let paths = names_in(&word.text).into_iter().map(|name| place.join(&*name));
             reads.named.extend(paths);
         }

@@ -477,7 +477,11 @@ impl Reading {
         let program = known.name;
         let is_asked = |word: &&Word| matches!(word.text.as_str(), "-" | "-s" | "/dev/stdin");
         let asked = args.iter().find(is_asked);
+        // What an option of an interpreter that is not known does, nobody can tell.
+        let is_unknown =
+            known.role() == Role::Interpreter && args.iter().any(|word| word.text.starts_with("--"));
         if options::only_informs(args)
+            || asked.is_none() && is_unknown
             || asked.is_none() && self.trying == Trying::EverySuffix
             || !options::reads_program_from_stdin(program, args)
         {

@@ -127,6 +127,12 @@ pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<N
         named.bind_file(fs, path)?;
     }
     for path in &reads.programs {
+        // A way around the workspace leads to a file of it.
+        let is_around = || matches!(fs.resolve(&path.to_string_lossy(), None), Ok(Location::Inside(_)));
+        if !path.starts_with(fs.root()) && is_around() {
+            named.bind_file(fs, path)?;
+            continue;
+        }
         let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
         // A file that cannot be read cannot be run, or is read only by the system.
         if let Ok(fingerprint) = file_fingerprint(fs, &name) {
@@ -445,9 +451,12 @@ mod tests {
                     }
                 }
             };
-            words.iter().for_each(|word| names(word));
+            // Programs outside of the workspace have the names that they are started by; the first one is apart.
+            words.iter().skip(1 + usize::from(wrapped)).for_each(|word| names(word));
+            if wrapped {
+                expect.insert(program.display().to_string());
+            }
             // The `#!` line of the program.
-            names("/bin/sh");
             expect.insert("/bin/sh".to_owned());
             if !code.is_empty() {
                 let files = ["lib/x.py", "lib/deep/y.txt"].into_iter();

@@ -29,6 +29,7 @@ fn with_programs(command: &str) -> Site {
 #[track_caller]
 fn bound(command: &str, file: &Path) {
     let site = with_programs(command);
+    site.workspace.replace(CATALOG, "argument_template = { a = \"{a}\" }\n", "");
     let place = site.workspace.join(file);
     fs::create_dir_all(place.parent().expect("a file has a folder")).expect("the folder can be made");
     fs::write(&place, "one\n").expect("the file can be written");
@@ -77,8 +78,10 @@ fn programs_after_wrappers_and_interpreters_are_bound() {
     fs::remove_file(programs.join("env")).expect("that of the system is meant");
     write("inner", "#!/bin/sh\n");
     write("wrapped", &format!("#!{}/inner -x\n", programs.display()));
-    for (name, text) in [("inner", "#!/bin/sh\ntrue\n"), ("wrapped", "#!/bin/sh\n")] {
-        let id = site.approved("tool", ARGS);
+    for (args, name, text) in
+        [(ARGS, "inner", "#!/bin/sh\ntrue\n"), (r#"{"a":"2"}"#, "wrapped", "#!/bin/sh\n")]
+    {
+        let id = site.approved("tool", args);
         let before = fs::read(programs.join(name)).expect("the program can be read");
         write(name, text);
         let document = site.run_call(&id).expect(1);
@@ -142,7 +145,7 @@ fn undeclared_code_is_refused_where_the_policy_says_so() {
     assert_eq!((codes(&closed), &closed["bound_code"]["may_also_load"]), (vec![], &json!("nothing")));
     let wrong = site.workspace.read(POLICY);
     site.workspace.write(POLICY, String::from_utf8_lossy(&wrong).replace("\"refuse\"", "\"never\""));
-    assert_eq!(site.json(["policy", "check"]).json["valid"], json!(false));
+    assert_eq!(codes(&plan(&site)), ["policy_invalid"]);
 }
 
 /// Files that observed runs used as code are bound from the next approval on.
@@ -195,7 +198,7 @@ fn an_approval_of_an_earlier_rule_is_void() {
     let id = site.approved("tool", ARGS);
     let calls = site.workspace.join(".brigade/tools/calls.jsonl");
     let text = fs::read_to_string(&calls).unwrap();
-    let earlier = text.replace("\"version\":2,", "").replace("\"version\": 2,", "");
+    let earlier = text.replace(",\"version\":2", "");
     assert_ne!(earlier, text);
     fs::write(&calls, earlier).unwrap();
     refused(&site, &id, &["approved by an earlier version, which bound other files"]);

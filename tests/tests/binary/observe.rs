@@ -126,13 +126,14 @@ fn doctor_says_what_the_last_run_used_and_the_entry_does_not_declare() {
     };
     assert_eq!(issues(), []);
     site.receipt_of("tool", "{}");
-    // The second run is not observed, and stands for the first one.
-    site.receipt_of("tool", "{}");
     let expect = [
         ("tool_reads_unbound", "brigade tools observe tool --write"),
         ("effects_unused", "brigade tools observe tool"),
     ];
     assert_eq!(issues(), expect.map(|(kind, next)| (kind.to_owned(), next.to_owned())));
+    // The approval of the second run binds what the first one taught.
+    site.receipt_of("tool", "{}");
+    assert_eq!(issues(), [("effects_unused".to_owned(), "brigade tools observe tool".to_owned())]);
     site.json(["observe", "tool", "--write"]).expect(0);
     assert_eq!(issues(), [], "the entry declares it now");
     site.workspace.write("bin/tool.sh", "echo x > words.txt\n");
