@@ -66,6 +66,16 @@ pub(super) fn hooked(program: &str, args: &[Word]) -> Vec<Hooked> {
         "npm" | "pnpm" if args.first().is_some_and(|word| matches!(word.text.as_str(), "exec" | "x")) => {
             found.extend(hooked("npx", &args[1..]));
         }
+        "gdb" => {
+            const STARTS: [&str; 5] = ["!", "pipe ", "python ", "shell ", "| "];
+            let starts = |word: &&Word| STARTS.iter().any(|start| word.text.trim_start().starts_with(start));
+            let texts = args.iter().filter(starts);
+            found.extend(texts.map(|word| Hooked::ShellText {
+                option: word.at,
+                program: "gdb",
+                text: word.clone(),
+            }));
+        }
         name => {
             if let Some(program) = SSH.iter().copied().find(|ssh| *ssh == name) {
                 ssh(program, args, &mut found);
