@@ -77,7 +77,6 @@ fn an_argument_that_chooses_code_is_found() {
         ("python3 -m unittest test_a", "1", false),
         ("python3 -m pytest tests", "1", false),
         ("find . -exec sh ./a.sh {} ;", "1", false),
-        ("gdb -x a.gdb", "1", false),
         ("strace -o ./o ls", "1", false),
         ("npm run build", "y", false),
         ("npm run --prefix ./sub build", "y", false),
