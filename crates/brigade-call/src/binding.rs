@@ -8,7 +8,8 @@
 //! | targets, statuses and bodies of its projections | `projections` |
 //! | whether there is a policy and what it decides for this call | `policy` |
 //! | the program's path and bytes | `program` |
-//! | workspace files that a word of `command` names, and the script that it runs | `files` |
+//! | files that a word of `command` names, that `code` of the entry matches, and that earlier runs used as code | `files` |
+//! | which rule says what `files` holds: an approval of an earlier one is void | `version` |
 //! | where links lead on the way to `cwd` | `directory` |
 //! | the server's listing of an MCP tool: as pinned, or with the changes that the approval showed | `pin` |
 //! | effects and data of all entries that one kept server process serves, for a call of an agent; their code is in `files` | `server` |
@@ -108,6 +109,9 @@ pub struct ProgramBinding {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Binding {
+    /// The rule by which `files` was filled; absent for approvals before Brigade counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// The arguments, as given and as rendered.
     pub args: Fingerprint,
     /// The contract in the catalog.
@@ -120,8 +124,11 @@ pub struct Binding {
     pub policy: Fingerprint,
     /// The program; absent for families that are not executed.
     pub program: Option<ProgramBinding>,
-    /// Workspace files that the command names, by their path in the workspace.
+    /// The bound files, by their path in the workspace, or an absolute one.
     pub files: BTreeMap<String, Fingerprint>,
+    /// Those of them that are bound only because earlier runs used them as code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<String>,
     /// The working directory, if links resolve it to another directory than the entry names.
     pub directory: Option<String>,
     /// The server's listing of an MCP tool. Absent for other tools, and before the first use pins the tool.
@@ -179,6 +186,8 @@ pub enum Change {
     Approval,
     /// Everything: the approval is one of v0.30, which bound nothing.
     NothingBound,
+    /// The rule that says which files are bound: the approval is one of an earlier version.
+    Rule,
 }
 
 impl fmt::Display for Change {
@@ -201,6 +210,7 @@ impl fmt::Display for Change {
             Change::Session => "session",
             Change::Approval => "approval record",
             Change::NothingBound => "Brigade v0.30 approved it, which bound nothing",
+            Change::Rule => "approved by an earlier version, which bound other files",
         })
     }
 }
@@ -229,10 +239,13 @@ impl Change {
             Change::Server => reasons::CHANGED_SERVER.as_str(),
             Change::Caller => reasons::CHANGED_CALLER.as_str(),
             Change::Session => reasons::CHANGED_SESSION.as_str(),
-            Change::Approval | Change::NothingBound => reasons::CHANGED_APPROVAL.as_str(),
+            Change::Approval | Change::NothingBound | Change::Rule => reasons::CHANGED_APPROVAL.as_str(),
         }
     }
 }
+
+/// The rule by which [`Binding::files`] is filled. A rule that binds other files gets the next number.
+pub const RULE_VERSION: u64 = 2;
 
 impl Binding {
     /// Starts what an approval of a call binds. What is not every call's is added to its members.
@@ -253,6 +266,7 @@ impl Binding {
         caller: Caller,
     ) -> Binding {
         Binding {
+            version: Some(RULE_VERSION),
             args,
             contract,
             source: String::new(),
@@ -260,6 +274,7 @@ impl Binding {
             policy,
             program: None,
             files: BTreeMap::new(),
+            learned: Vec::new(),
             directory: None,
             pin: None,
             server: None,
@@ -273,6 +288,9 @@ impl Binding {
     ///
     /// An approval from before the first use of an MCP tool accepts whatever that use pins.
     pub fn changes(&self, now: &Binding) -> Vec<Change> {
+        if self.version != now.version {
+            return vec![Change::Rule];
+        }
         let mut found = Vec::new();
         let mut differs = |differs: bool, change: Change| {
             if differs {
@@ -316,6 +334,10 @@ impl Binding {
             .fingerprint("program_sha256", self.program.as_ref().map(|program| program.sha256))
             .table("files", self.files.iter().map(|(path, sha256)| (path, sha256.to_hex())))
             .text("caller", self.caller.as_record().as_str());
+        // Approvals of earlier versions keep their fingerprint, so that their record says why they are void.
+        if let Some(version) = self.version {
+            fingerprint = fingerprint.text("version", version.to_string().as_str());
+        }
         if self.directory.is_some() {
             fingerprint = fingerprint.text("directory", self.directory.as_deref());
         }
@@ -361,6 +383,7 @@ mod tests {
     fn binding() -> Binding {
         let mark = |text: &str| Fingerprint::of_bytes(text.as_bytes());
         Binding {
+            version: Some(RULE_VERSION),
             args: mark("args"),
             contract: mark("contract"),
             source: mark("source").to_hex(),
@@ -368,6 +391,7 @@ mod tests {
             policy: mark("policy"),
             program: Some(ProgramBinding { path: "/bin/sh".into(), sha256: mark("sh") }),
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark("a"))]),
+            learned: Vec::new(),
             directory: Some("real".to_owned()),
             pin: Some(mark("pin")),
             server: Some(mark("server")),
@@ -411,6 +435,7 @@ mod tests {
         check(|binding| binding.caller = Caller::Program("x".into()), &[Change::Caller]);
         check(|binding| binding.session = Some(other), &[Change::Session]);
         check(|binding| binding.session = None, &[Change::Session]);
+        check(|binding| binding.version = None, &[Change::Rule]);
     }
 
     #[test]

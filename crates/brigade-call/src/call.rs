@@ -610,6 +610,7 @@ mod tests {
 
     fn binding(program: &str) -> Binding {
         Binding {
+            version: Some(crate::RULE_VERSION),
             args: mark("args"),
             contract: mark("contract"),
             source: String::new(),
@@ -617,6 +618,7 @@ mod tests {
             policy: mark("policy"),
             program: None,
             files: BTreeMap::from([("bin/a.sh".to_owned(), mark(program))]),
+            learned: Vec::new(),
             directory: None,
             pin: None,
             server: None,

@@ -1,11 +1,12 @@
-//! The files that an approval binds, by what names them, and what no approval binds.
+//! The files that an approval binds, by what names them, and what else a run may load.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use brigade_command::Link;
+use brigade_command::ChosenCode;
+use brigade_core::text::escape_terminal;
 use brigade_core::words;
-use brigade_policy::{Reads, SandboxMode};
+use brigade_policy::{Decision, Reads, SandboxMode};
 use brigade_redact::Redactor;
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +17,12 @@ use crate::inputs::plain;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundBy {
-    /// The command: its words, and where its programs find code.
+    /// A word of the command.
     Command,
     /// A pattern of `code` in the entry.
     Code,
-    /// A command that a file of the workspace starts: a script of `package.json`, a recipe.
-    Chain,
+    /// An earlier observed run of the entry, which used the file as code.
+    Learned,
 }
 
 /// What facts say of the code of a command, besides the bytes of its files.
@@ -29,14 +30,28 @@ pub enum BoundBy {
 pub struct CodeFacts {
     /// What binds each file.
     pub by: BTreeMap<String, BoundBy>,
-    /// The commands that files of the workspace start.
-    pub starts: Vec<Link>,
-    /// What finds or starts further code by itself.
-    pub finders: BTreeSet<String>,
+    /// The last run that files were learned from.
+    pub learned_from: Option<String>,
+    /// What the command chooses its code by, if it may do so: in an open workspace, for an entry without `code`.
+    pub chosen: Option<ChosenCode>,
+    /// Whether the kernel keeps a run from reading what the approval does not name.
+    pub is_closed: bool,
     /// Patterns of `code` that match nothing.
     pub empty: BTreeSet<String>,
     /// Patterns of `data` that match nothing.
     pub empty_data: BTreeSet<String>,
+}
+
+words! {
+    /// What a run may load besides the files that its approval binds.
+    #[derive(Default)]
+    MayLoad {
+        /// Anything in the workspace.
+        #[default]
+        Workspace = "workspace",
+        /// Nothing else: the kernel keeps the workspace closed.
+        Nothing = "nothing",
+    }
 }
 
 /// What an approval binds of the code, and what it does not.
@@ -49,12 +64,27 @@ pub struct BoundCode {
     /// server that is kept, of all entries that it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<String>,
-    /// The commands that files of the workspace start, as far as their text says it.
-    pub starts: Vec<StartedCommand>,
-    /// What is not bound and may run.
+    /// The files that are bound because earlier runs used them as code; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<LearnedCode>,
+    /// What a run may load besides these files: `workspace`, which is anything in it, or `nothing`.
+    #[serde(default)]
+    pub may_also_load: MayLoad,
+    /// What a reviewer should know about the code.
     pub notes: Vec<CodeNote>,
     /// Files of the workspace that the last observed run of the tool used, and that nothing covers.
     pub unbound: Vec<String>,
+}
+
+/// Files that earlier observed runs of an entry used as code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LearnedCode {
+    /// The last run that added or confirmed some of them.
+    pub run_id: String,
+    /// Their paths in the workspace.
+    pub files: Vec<String>,
 }
 
 /// A bound file.
@@ -64,26 +94,16 @@ pub struct BoundCode {
 pub struct BoundFile {
     /// Its path in the workspace, or an absolute one.
     pub path: String,
-    /// What binds it: `command`, `code` or `chain`.
+    /// What binds it: `command`, `code` or `learned`.
     #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub by: BoundBy,
-}
-
-/// A command that a file of the workspace starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct StartedCommand {
-    /// The file, and the script or recipe in it.
-    pub by: String,
-    /// The command, without secrets.
-    pub command: String,
 }
 
 words! {
     /// The kind of a note about code.
     NoteCode {
-        /// A program finds code that the approval does not name.
-        FoundByProgram = "code_found_by_program",
+        /// The command chooses its code itself, and the entry declares none.
+        Undeclared = "undeclared_code",
         /// A pattern of `code` matches no file.
         MatchesNothing = "code_matches_nothing",
         /// A pattern of `data` matches nothing that could be opened.
@@ -105,26 +125,16 @@ pub struct CodeNote {
 impl BoundCode {
     /// Shows facts about the code of a tool beside its bound files.
     pub(crate) fn of(plan: &PlanFacts<'_>, data: &[String], redactor: &Redactor) -> BoundCode {
-        let PlanFacts { tool, code: facts, files, .. } = plan;
+        let PlanFacts { code: facts, files, .. } = plan;
         let by = |path: &String| facts.by.get(path).copied().unwrap_or(BoundBy::Command);
-        let bound = files.keys().map(|path| BoundFile { path: path.clone(), by: by(path) });
-        let starts = facts
-            .starts
-            .iter()
-            .map(|link| StartedCommand { by: link.by.clone(), command: redactor.redact_str(&link.command) });
-        let is_open = is_open(plan);
-        let notes = facts.finders.iter().filter(|_| is_open).map(|finder| {
-            let finder = redactor.redact_str(finder);
-            let message = match tool.code.is_empty() {
-                true => {
-                    format!("`{finder}` loads code that the approval does not cover; list it in `code` of the entry")
-                }
-                false => format!(
-                    "`{finder}` can load code besides what the command and `code` of the entry name; only \
-                     `reads = \"closed\"` under [sandbox] of the policy keeps it from that"
-                ),
-            };
-            CodeNote { code: NoteCode::FoundByProgram, message }
+        let bound: Vec<BoundFile> =
+            files.keys().map(|path| BoundFile { path: path.clone(), by: by(path) }).collect();
+        let of_runs = bound.iter().filter(|file| file.by == BoundBy::Learned);
+        let of_runs: Vec<String> = of_runs.map(|file| file.path.clone()).collect();
+        let learned = facts.learned_from.clone().filter(|_| !of_runs.is_empty());
+        let chosen = facts.chosen.iter().map(|chosen| CodeNote {
+            code: NoteCode::Undeclared,
+            message: redactor.redact_str(&undeclared_code(chosen)),
         });
         let empty = facts.empty.iter().map(|pattern| CodeNote {
             code: NoteCode::MatchesNothing,
@@ -142,26 +152,45 @@ impl BoundCode {
         });
         BoundCode {
             data: data.iter().map(|pattern| redactor.redact_str(pattern)).collect(),
-            files: bound.collect(),
-            starts: starts.collect(),
-            notes: notes.chain(empty).chain(empty_data).collect(),
+            learned: learned.map(|run_id| LearnedCode { run_id, files: of_runs }),
+            may_also_load: if facts.is_closed { MayLoad::Nothing } else { MayLoad::Workspace },
+            notes: chosen.chain(empty).chain(empty_data).collect(),
             unbound: Vec::new(),
+            files: bound,
         }
     }
 }
 
+/// Says that a command chooses its code itself, and what to declare.
+pub fn undeclared_code(chosen: &ChosenCode) -> String {
+    format!(
+        "`{}` chooses the code that it runs, and the entry declares none; {}",
+        escape_terminal(&chosen.command),
+        declare_code(chosen)
+    )
+}
+
+/// Says what to declare for a command that chooses its code itself.
+pub fn declare_code(chosen: &ChosenCode) -> String {
+    let patterns = chosen.proposal.iter().map(|pattern| format!("\"{}\"", escape_terminal(pattern)));
+    format!(
+        "write `code = [{}]` into the entry, or `reads = \"closed\"` under [sandbox] of the policy for a complete answer",
+        patterns.collect::<Vec<_>>().join(", ")
+    )
+}
+
 /// Tells whether a run can read files of the workspace that nothing covers: it is not closed to reading, or the policy
 /// opens all of it.
-fn is_open(plan: &PlanFacts<'_>) -> bool {
-    let sandbox = &plan.decision.sandbox;
+pub fn is_open(decision: &Decision, root: &Path, home: Option<&Path>) -> bool {
+    let sandbox = &decision.sandbox;
     if sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed {
         return true;
     }
-    let root = plain(&plan.root);
-    let place = |path: &String| match (path.strip_prefix("~/"), &plan.home) {
+    let plain_root = plain(root);
+    let place = |path: &String| match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => plan.root.join(path),
+        _ => root.join(path),
     };
     let mut opened = sandbox.grants.read_paths.iter().map(place).map(|path: PathBuf| plain(&path));
-    opened.any(|path| root.starts_with(path))
+    opened.any(|path| plain_root.starts_with(path))
 }

@@ -54,14 +54,17 @@ pub const RUNS: &str = ".brigade/tools/runs";
 pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, UnboundFile, pattern_of};
-pub use binding::{Binding, Caller, Change, ProgramBinding};
+pub use binding::{Binding, Caller, Change, ProgramBinding, RULE_VERSION};
 pub use brigade_profile::is_of_execution;
 pub use call::{
     Approval, ApprovedBy, ApproverKind, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf,
     RunEnd, Runner, find_duplicate,
 };
 pub use checkpoint::{Checkpoint, CheckpointChoice, CheckpointRefusal, CheckpointStatus, NotACheckpoint};
-pub use code::{BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, NoteCode, StartedCommand};
+pub use code::{
+    BoundBy, BoundCode, BoundFile, CodeFacts, CodeNote, LearnedCode, MayLoad, NoteCode, declare_code,
+    is_open, undeclared_code,
+};
 pub use contract::{ContractFiles, ContractLabels, approval_required, contract_fingerprint};
 pub use facts::{
     ArgsProblem, BuiltinFacts, DirectoryFact, FileFact, NamedThings, PinFact, PlanFacts, ProgramFact,

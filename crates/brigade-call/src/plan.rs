@@ -25,8 +25,8 @@ use brigade_redact::{MARK, Redactor};
 
 use serde::{Deserialize, Serialize};
 
-use crate::binding::Binding;
-use crate::code::BoundCode;
+use crate::binding::{Binding, RULE_VERSION};
+use crate::code::{BoundBy, BoundCode};
 use crate::contract::{ContractFiles, ContractLabels, contract_fingerprint, installation_contract};
 use crate::facts::{
     ArgsProblem, DirectoryFact, FileFact, PinFact, PlanFacts, ProgramFact, SchemaFact, ServerFact,
@@ -246,7 +246,10 @@ fn finish(
         (absent_name(path), what)
     });
     let named = facts.builtin.map(|known| known.named).unwrap_or_default();
+    let of_runs = |path: &&String| facts.code.by.get(*path) == Some(&BoundBy::Learned);
     let binding = Binding {
+        version: Some(RULE_VERSION),
+        learned: facts.files.keys().filter(of_runs).cloned().collect(),
         args: args_fingerprint,
         contract: contract_fingerprint,
         source,

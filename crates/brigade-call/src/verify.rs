@@ -101,11 +101,11 @@ pub fn verify(
             Change::Pin => Hint::from("`")
                 .then(NextStep::ShowPin(call.tool_id.clone()))
                 .then("` shows the change; queue the call again and approve it, if that is wanted"),
-            Change::NothingBound => "queue the call again and approve it".into(),
+            Change::NothingBound | Change::Rule => "queue the call again and approve it".into(),
             _ => "queue the call again and approve it, if the change is wanted".into(),
         };
         let message = match change {
-            Change::NothingBound => change.to_string(),
+            Change::NothingBound | Change::Rule => change.to_string(),
             change => format!("changed since it was approved: {change}"),
         };
         blockers.push(Blocker::new(change, message).hint(hint));
@@ -307,6 +307,10 @@ fn bound_changes(call: &Call, plan: &Plan) -> Vec<Change> {
         };
     };
     let mut changes = approval.binding.changes(plan.binding());
+    // What an earlier version bound says nothing about what would be bound now.
+    if changes.contains(&Change::Rule) {
+        return changes;
+    }
     // The record that a person sees must match the approval, too.
     let shown_differs = !plan.has_arguments(call) || call.tool_id != plan.tool_id();
     if shown_differs && !changes.contains(&Change::Args) {
@@ -353,11 +357,6 @@ impl VerifiedCall {
     /// Returns the words of the command line, program first. Empty if no program is started.
     pub fn argv(&self) -> &[String] {
         self.argv.as_ref().map_or(&[], Argv::words)
-    }
-
-    /// Lists where it [starts SQLite](Plan::loose_databases) without telling it to run nothing of its database.
-    pub fn loose_databases(&self) -> Option<Vec<String>> {
-        self.plan.loose_databases()
     }
 
     /// Returns what the policy decided.

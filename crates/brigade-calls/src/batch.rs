@@ -105,7 +105,7 @@ fn plan_line<'c>(
         facts.insert(tool_id.clone(), reader.plan(tool, seams.caller.clone())?.facts);
     }
     let known = facts.get(&tool_id).expect("the facts were put there above").clone();
-    Ok(plan(config.with_args(&seams.host(), known, Ok(args), None)).spelled(&seams.speller()))
+    Ok(plan(config.with_args(&seams.host(), known, Ok(args), None, None)).spelled(&seams.speller()))
 }
 
 /// Stores a group with one sync, and passes the result of each line in input order.

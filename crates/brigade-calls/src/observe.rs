@@ -6,12 +6,9 @@ use std::path::Path;
 use brigade_call::{FileUse, Patterns, ToolUse, UnboundFile, binds, pattern_of};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Json, NextStep, Object};
-use brigade_exec::{
-    BESIDE_DATABASE, Matching, PatternOf, database_folder, is_database, links_on, matching_files, put_safe,
-};
-use brigade_facts::{CATALOG, is_code_file};
+use brigade_exec::{BESIDE_DATABASE, Matching, PatternOf, is_database, links_on, matching_files};
+use brigade_facts::{CATALOG, Learned, is_code_file};
 use brigade_fs::{FileKind, Fs, Location, RelPath};
-use brigade_policy::WRITE_EFFECT;
 use brigade_upkeep::{Seams, gather, load, seen_runs};
 
 use crate::error::{Error, ErrorKind};
@@ -23,6 +20,8 @@ use crate::report::{ObserveReport, Report as _};
 pub enum Declare {
     /// Only say what it should declare.
     Show,
+    /// Forget what earlier runs of it used as code. Calls that were approved keep what their approval binds.
+    Forget,
     /// Write it into the catalog. This ends approvals of the tool's calls.
     Write {
         /// Files to take out of `code` and to declare as data, so that nothing binds them any more. Only the caller can
@@ -41,6 +40,10 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     // Held from reading to writing.
     let (_lock, moved) = match &declare {
         Declare::Show => (None, &[][..]),
+        Declare::Forget => {
+            seams.decides()?;
+            (Some(seams.setup().lock_catalog()?), &[][..])
+        }
         Declare::Write { as_data } => {
             seams.decides()?;
             (Some(seams.setup().lock_catalog()?), as_data.as_slice())
@@ -49,34 +52,26 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
     let config = gather::config(seams)?;
     let tool = load::any_tool(&config.catalog, id)
         .map_err(|error| Error::from(error).refusing(seams, Refusal::Tool))?;
+    let mut learned = Learned::read(&*seams.fs);
+    let forgotten = match declare {
+        Declare::Forget => learned.forget(tool.id.as_str()),
+        Declare::Show | Declare::Write { .. } => None,
+    };
+    if forgotten.is_some() {
+        learned.write(&*seams.fs)?;
+    }
     let queue = seams.queue();
     let found = seen_runs(&*seams.fs, &queue.read()?, tool.id.as_str(), runs)?;
     let mut used = ToolUse::of(tool, &found.runs, seams.fs.root(), &|path| is_code_file(&*seams.fs, path));
     // What its command binds by now is declared, whatever these runs had bound.
-    let kept = found.runs.iter().flat_map(|run| run.observed.denied.iter().flatten());
-    let kept: BTreeSet<&str> = kept.map(|denied| denied.path.as_str()).collect();
     let mut advice: Vec<String> = Vec::new();
-    if !used.unbound.is_empty() || !kept.is_empty() {
+    if !used.unbound.is_empty() {
         let none = Ok(Json::Object(Object::new()));
         let planned = gather::plan_call(seams, &config, tool, none, seams.caller.clone(), None, None)?;
         let binding = planned.plan.binding();
-        used.unbound.retain(|file| !binds(binding, &file.path));
+        let is_learned = |path: &String| binding.learned.contains(path);
+        used.unbound.retain(|file| !binds(binding, &file.path) || is_learned(&file.path));
         used.bound.extend(binding.files.keys().cloned());
-        // A database makes files beside itself, and reads them.
-        if used.effects(&tool.effects).iter().any(|effect| effect == WRITE_EFFECT) {
-            let bound = kept.iter().filter(|path| binds(binding, path));
-            let databases: Vec<&str> = bound.copied().filter(|path| is_database(&*seams.fs, path)).collect();
-            let safe = planned.plan.loose_databases().and_then(|places| put_safe(&places));
-            advice.extend(safe.filter(|_| !databases.is_empty()).map(|safe| {
-                format!(
-                    "{safe}: otherwise it can run what {} says, so approvals bind that, and `data` does not open it",
-                    escape_terminal(&databases.join(", "))
-                )
-            }));
-            let folders = kept.iter().filter_map(|path| database_folder(&*seams.fs, &binding.files, path));
-            let is_open = |folder: &&str| !tool.data.contains(&format!("{}/**", pattern_of(folder)));
-            used.folders.extend(folders.filter(is_open).map(str::to_owned));
-        }
     }
     let is_blank = |file: &&UnboundFile| file.path.trim() != file.path;
     advice.extend(used.unbound.iter().find(is_blank).map(|file| {
@@ -105,7 +100,7 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         );
         return Err(Error::new(ErrorKind::Usage, message).hint("edit `code` and `data` in its entry"));
     }
-    let written = declare != Declare::Show
+    let written = matches!(declare, Declare::Write { .. })
         && seams.setup().set_lists(tool.id.as_str(), &used.lists(tool, &patterns, moved))?;
     let is_done = patterns == Patterns::default()
         && used.effects_undeclared.is_empty()
@@ -122,10 +117,12 @@ pub fn observe(seams: &Seams, id: &str, runs: usize, declare: Declare) -> Result
         complete: used.is_complete,
         next_command: seams.spelled(match declare {
             Declare::Show if !is_done => NextStep::DeclareUsed(id.clone()),
-            Declare::Show | Declare::Write { .. } => NextStep::QueueCall(id.clone()),
+            Declare::Show | Declare::Write { .. } | Declare::Forget => NextStep::QueueCall(id.clone()),
         }),
         code_written: used.state.iter().filter(|path| !moved.contains(path)).cloned().collect(),
         code_removed: moved.to_vec(),
+        learned: learned.of_tool(tool).map(|known| known.files.iter().cloned().collect()).unwrap_or_default(),
+        forgotten: forgotten.unwrap_or_default(),
         advice,
         tool_id: id,
         code: patterns.code,

@@ -5,15 +5,15 @@
 //! observed run, and each tool to its last observed run. The file is a cache: if it is missing or invalid, runs are
 //! observed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_call::{Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds};
+use brigade_call::{Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds, group_inputs};
 use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, pretty_text};
-use brigade_core::{Dialect, Fingerprint, Json, RunId};
+use brigade_core::{Dialect, Fingerprint, Glob, Json, RunId};
 use brigade_exec::Watch;
-use brigade_facts::{Config, is_code_file};
-use brigade_fs::RelPath;
+use brigade_facts::{Config, Learned, is_code_file, is_code_of_run, read_catalog};
+use brigade_fs::{FsError, RelPath};
 use brigade_policy::{Observe, Reads, SandboxMode};
 use brigade_queue::FoundReceipt;
 use brigade_upkeep::{Seams, seen_run, seen_runs};
@@ -70,6 +70,37 @@ pub fn remember(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) {
     known.schema = SCHEMA.to_owned();
     let text = pretty_text(&known).expect("ids are JSON");
     let _ = seams.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
+    if let Err(error) = learn(seams, call, receipt) {
+        tracing::warn!("what the run used as code is not kept: {error}");
+    }
+}
+
+/// Keeps the files that an observed run of an entry used as code and that neither its approval nor its arguments and
+/// data cover. What the run wrote itself is left out: each run would end the next approval.
+fn learn(seams: &Seams, call: &VerifiedCall, receipt: &Receipt) -> Result<(), FsError> {
+    let Some(observed) = &receipt.observed else { return Ok(()) };
+    let fs = &*seams.fs;
+    let data: Vec<Glob> = call.plan().data().iter().map(|pattern| Glob::beneath(pattern)).collect();
+    let is_data = |path: &str| data.iter().any(|pattern| pattern.matches(path));
+    let written: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
+    let inputs = group_inputs(receipt, observed, fs.root(), is_data).nobody.into_iter();
+    let is_code = |path: &str, executed: bool| {
+        is_code_of_run(path, executed) && !path.starts_with(".brigade/") && !path.starts_with(".git/")
+    };
+    let code = inputs.filter(|input| is_code(&input.path, input.executed));
+    let code: BTreeSet<String> =
+        code.map(|input| input.path).filter(|path| !written.contains(path.as_str())).collect();
+    if code.is_empty() {
+        return Ok(());
+    }
+    // The entry may have changed while the run lasted.
+    let catalog = read_catalog(fs)?;
+    let Some(tool) = catalog.tool(&call.call().tool_id) else { return Ok(()) };
+    if tool.command.as_deref() != call.plan().command() {
+        return Ok(());
+    }
+    let mut learned = Learned::read(fs);
+    if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
 }
 
 /// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a

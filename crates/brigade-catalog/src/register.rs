@@ -11,6 +11,7 @@ mod server_json;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use brigade_command::{Argv, chooses_code};
 use brigade_core::codes::{self, ErrorCode, registering};
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
@@ -397,12 +398,24 @@ fn toml(file: &str, bytes: &[u8], level: Level) -> Registrations {
         let is_stated = tool.enabled && tool.origin.place != tool.place_of("enabled");
         found.note_review(tool, is_stated, |name| format!("{}.{name}", tool.id));
         let detail = tool.source().map_or("tool", ToolSource::as_str).to_owned();
-        found.tools.push(Registration { tool: tool.clone(), runtime: None, detail });
+        found.tools.push(Registration { tool: tool.clone().with_chosen_code(), runtime: None, detail });
     }
     found
 }
 
 impl Tool {
+    /// Declares the code that the command of a new entry chooses itself, if it does and the entry declares none.
+    #[must_use]
+    pub fn with_chosen_code(self) -> Tool {
+        let directory = self.cwd.as_deref().filter(|directory| *directory != ".").unwrap_or_default();
+        let argv = self.command.as_deref().filter(|_| self.is_executable() && self.code.is_empty());
+        let argv = argv.and_then(|command| Argv::parse(command).ok());
+        match argv.and_then(|argv| chooses_code(&argv, directory.as_ref())) {
+            Some(chosen) => Tool { code: chosen.proposal, ..self },
+            None => self,
+        }
+    }
+
     /// Returns whether a person has to review the entry before something of it runs or is installed.
     fn must_be_reviewed(&self) -> bool {
         self.is_executable() || self.install.is_some() || self.version_command.is_some()

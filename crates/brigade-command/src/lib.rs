@@ -1,7 +1,7 @@
 //! Analyzes command lines: programs, risks and files.
 //!
 //! Owns splitting commands into words, the table of programs, the risk check, and finding the files that a command
-//! loads. Looks at files only through [`Files`], and starts nothing.
+//! names. Looks at files only through [`Files`], and starts nothing.
 //!
 //! ```
 //! use brigade_command::{Argv, risk};
@@ -16,6 +16,8 @@
 #![warn(missing_docs)]
 
 pub mod argv;
+mod chosen;
+mod code;
 mod languages;
 mod only_reads;
 mod path;
@@ -26,6 +28,8 @@ mod shell_syntax;
 mod variables;
 
 pub use argv::Argv;
+pub use chosen::{ChosenCode, chooses_code};
+pub use code::{code_of_arguments, missing_script};
 pub use languages::{LanguageRuntime, WrittenProgram};
 pub use only_reads::only_reads;
 pub use path::find_program;
@@ -33,9 +37,6 @@ pub use programs::{
     ContainerOptions, PACKAGE_FILES, Password, Place, Program, Role, Starts, is_code_name, is_found_beside,
     is_loaded_from, near_program,
 };
-pub use reads::{
-    Chain, Entry, Files, Kind, Link, MappedFiles, NotBound, PackageJson, Reads, Seen, code_of_arguments,
-    keeps_databases, missing_script, never_bound, what_arguments_start, what_it_reads,
-};
+pub use reads::{Files, Kind, Reads, Seen, path_of_process, what_it_reads};
 pub use shell_syntax::shell_syntax;
-pub use variables::{is_dangerous_variable, names_code};
+pub use variables::is_dangerous_variable;

@@ -1,7 +1,6 @@
 //! Commands that are proven to be reads: by a list of programs and of their options.
 
 use crate::Argv;
-use crate::programs::base_name;
 
 /// A program, or a subcommand of git, with the options with which it only reads.
 struct Row {
@@ -11,210 +10,77 @@ struct Row {
     short: &'static str,
     /// Short options whose value may be attached.
     valued: &'static str,
-    /// Long options, with a value or without.
-    long: &'static [&'static str],
+    /// Long options, with a value or without, between blanks.
+    long: &'static str,
 }
 
-const fn row(
-    name: &'static str,
-    short: &'static str,
-    valued: &'static str,
-    long: &'static [&'static str],
-) -> Row {
+const fn row(name: &'static str, short: &'static str, valued: &'static str, long: &'static str) -> Row {
     Row { name, short, valued, long }
 }
 
 /// Programs. Whatever is not here may change something: an option, or a program.
 const PROGRAMS: &[Row] = &[
-    row("[", "abcdefghkLnOprsSuwxzG", "", &[]),
-    row("basename", "az", "s", &["multiple", "suffix", "zero"]),
-    row("cat", "AbeEnstTv", "", &["number", "number-nonblank", "show-all", "show-ends", "show-tabs"]),
-    row("cmp", "bls", "in", &["bytes", "print-bytes", "silent", "quiet", "verbose"]),
-    row("cut", "nsz", "bcdf", &["bytes", "characters", "delimiter", "fields", "only-delimited"]),
-    row("diff", "abBiNqrswyuc0123456789", "UCx", &["brief", "recursive", "unified", "color", "exclude"]),
-    row("dirname", "z", "", &["zero"]),
-    row("du", "0abchklmsSxD", "dB", &["all", "human-readable", "max-depth", "summarize", "total"]),
-    row("echo", "eEn", "", &[]),
-    row("file", "bhikLNrs0", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
+    row("[", "abcdefghkLnOprsSuwxzG", "", ""),
+    row("basename", "az", "s", "multiple suffix zero"),
+    row("cat", "AbeEnstTv", "", "number number-nonblank show-all show-ends show-tabs"),
+    row("cmp", "bls", "in", "bytes print-bytes silent quiet verbose"),
+    row("cut", "nsz", "bcdf", "bytes characters delimiter fields only-delimited"),
+    row("diff", "abBiNqrswyuc0123456789", "UCx", "brief recursive unified color exclude"),
+    row("dirname", "z", "", "zero"),
+    row("du", "0abchklmsSxD", "dB", "all human-readable max-depth summarize total"),
+    row("echo", "eEn", "", ""),
+    row("file", "bhikLNrs0", "", "brief mime mime-type mime-encoding dereference"),
     row("grep", "abcEFGhHiIlLnoPqrRsvwxyzTUZ0123456789", "ABCmefdD", GREP),
-    row("head", "qvz0123456789", "nc", &["bytes", "lines", "quiet", "silent", "verbose"]),
+    row("head", "qvz0123456789", "nc", "bytes lines quiet silent verbose"),
     row("ls", "1aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ", "wTI", LS),
-    row("nl", "p", "bdfhilnsvw", &["body-numbering", "number-format", "number-width"]),
-    row("pwd", "LP", "", &["logical", "physical"]),
-    row("readlink", "efmnqsvz", "", &["canonicalize", "canonicalize-existing", "no-newline"]),
-    row("realpath", "eLmPqsz", "", &["canonicalize-existing", "relative-to", "relative-base", "strip"]),
+    row("nl", "p", "bdfhilnsvw", "body-numbering number-format number-width"),
+    row("pwd", "LP", "", "logical physical"),
+    row("readlink", "efmnqsvz", "", "canonicalize canonicalize-existing no-newline"),
+    row("realpath", "eLmPqsz", "", "canonicalize-existing relative-to relative-base strip"),
     row("rg", "acFiIlLnNoPqsStTuUvwxH.0", "ABCeEgjmMtT", RG),
-    row("sha256sum", "bctwz", "", &["check", "binary", "text", "quiet", "status"]),
-    row("stat", "Lft", "c", &["dereference", "file-system", "format", "printf", "terse"]),
-    row("tail", "qvz0123456789", "nc", &["bytes", "lines", "quiet", "silent", "verbose"]),
-    row("test", "abcdefghkLnOprsSuwxzG", "", &[]),
-    row("uname", "aimnoprsv", "", &["all", "machine", "kernel-release"]),
-    row("wc", "clLmw", "", &["bytes", "chars", "lines", "words", "max-line-length"]),
-    row("which", "a", "", &["all"]),
+    row("sha256sum", "bctwz", "", "check binary text quiet status"),
+    row("stat", "Lft", "c", "dereference file-system format printf terse"),
+    row("tail", "qvz0123456789", "nc", "bytes lines quiet silent verbose"),
+    row("test", "abcdefghkLnOprsSuwxzG", "", ""),
+    row("uname", "aimnoprsv", "", "all machine kernel-release"),
+    row("wc", "clLmw", "", "bytes chars lines words max-line-length"),
+    row("which", "a", "", "all"),
 ];
 
-const GREP: &[&str] = &[
-    "after-context",
-    "before-context",
-    "binary-files",
-    "byte-offset",
-    "color",
-    "colour",
-    "context",
-    "count",
-    "exclude",
-    "exclude-dir",
-    "extended-regexp",
-    "files-with-matches",
-    "files-without-match",
-    "fixed-strings",
-    "ignore-case",
-    "include",
-    "invert-match",
-    "line-number",
-    "line-regexp",
-    "max-count",
-    "no-filename",
-    "no-messages",
-    "only-matching",
-    "perl-regexp",
-    "quiet",
-    "recursive",
-    "regexp",
-    "text",
-    "with-filename",
-    "word-regexp",
-];
+const GREP: &str = "after-context before-context binary-files byte-offset color colour context count exclude exclude-dir \
+    extended-regexp files-with-matches files-without-match fixed-strings ignore-case include \
+    invert-match line-number line-regexp max-count no-filename no-messages only-matching perl-regexp \
+    quiet recursive regexp text with-filename word-regexp";
 
-const LS: &[&str] = &[
-    "all",
-    "almost-all",
-    "classify",
-    "color",
-    "directory",
-    "file-type",
-    "format",
-    "full-time",
-    "group-directories-first",
-    "human-readable",
-    "inode",
-    "recursive",
-    "reverse",
-    "size",
-    "sort",
-    "time",
-    "time-style",
-];
+const LS: &str = "all almost-all classify color directory file-type format full-time group-directories-first \
+    human-readable inode recursive reverse size sort time time-style";
 
 /// Without `--pre`, `--hostname-bin` and `--search-zip`, which start programs.
-const RG: &[&str] = &[
-    "after-context",
-    "before-context",
-    "case-sensitive",
-    "color",
-    "column",
-    "context",
-    "count",
-    "count-matches",
-    "files",
-    "files-with-matches",
-    "files-without-match",
-    "fixed-strings",
-    "glob",
-    "heading",
-    "hidden",
-    "iglob",
-    "ignore-case",
-    "invert-match",
-    "json",
-    "line-number",
-    "max-count",
-    "max-depth",
-    "multiline",
-    "no-filename",
-    "no-heading",
-    "no-ignore",
-    "no-line-number",
-    "no-messages",
-    "only-matching",
-    "regexp",
-    "smart-case",
-    "sort",
-    "sortr",
-    "stats",
-    "type",
-    "type-not",
-    "with-filename",
-    "word-regexp",
-];
+const RG: &str = "after-context before-context case-sensitive color column context count count-matches files \
+    files-with-matches files-without-match fixed-strings glob heading hidden iglob ignore-case \
+    invert-match json line-number max-count max-depth multiline no-filename no-heading no-ignore \
+    no-line-number no-messages only-matching regexp smart-case sort sortr stats type type-not \
+    with-filename word-regexp";
 
 /// Subcommands of git. `--output`, `--ext-diff`, `-O` and settings (`git -c`) are not here.
 const GIT: &[Row] = &[
-    row("blame", "bcefnpstw", "CLM", &["date", "line-porcelain", "porcelain", "show-email", "show-name"]),
-    row("describe", "", "", &["abbrev", "all", "always", "dirty", "long", "tags"]),
+    row("blame", "bcefnpstw", "CLM", "date line-porcelain porcelain show-email show-name"),
+    row("describe", "", "", "abbrev all always dirty long tags"),
     row("diff", "abpRsuwz", "MSGU", CHANGES),
     row("log", "abpsuwz0123456789", "GLMSUn", CHANGES),
-    row(
-        "ls-files",
-        "cdkmostvz",
-        "x",
-        &["cached", "deleted", "exclude-standard", "modified", "others", "stage"],
-    ),
-    row("rev-list", "0123456789", "n", &["all", "count", "max-count", "since", "until"]),
-    row("rev-parse", "", "", &["abbrev-ref", "short", "show-toplevel", "show-prefix", "verify"]),
-    row("shortlog", "censw", "", &["email", "numbered", "summary"]),
+    row("ls-files", "cdkmostvz", "x", "cached deleted exclude-standard modified others stage"),
+    row("rev-list", "0123456789", "n", "all count max-count since until"),
+    row("rev-parse", "", "", "abbrev-ref short show-toplevel show-prefix verify"),
+    row("shortlog", "censw", "", "email numbered summary"),
     row("show", "abpsuwz", "GMSU", CHANGES),
-    row("status", "bsvz", "u", &["branch", "ignored", "long", "porcelain", "short", "untracked-files"]),
+    row("status", "bsvz", "u", "branch ignored long porcelain short untracked-files"),
 ];
 
-const CHANGES: &[&str] = &[
-    "abbrev-commit",
-    "after",
-    "all",
-    "author",
-    "before",
-    "branches",
-    "cached",
-    "color",
-    "committer",
-    "date",
-    "decorate",
-    "diff-filter",
-    "first-parent",
-    "follow",
-    "format",
-    "graph",
-    "grep",
-    "ignore-all-space",
-    "ignore-space-change",
-    "max-count",
-    "merge-base",
-    "merges",
-    "name-only",
-    "name-status",
-    "no-color",
-    "no-ext-diff",
-    "no-merges",
-    "no-patch",
-    "no-textconv",
-    "numstat",
-    "oneline",
-    "patch",
-    "pretty",
-    "raw",
-    "remotes",
-    "reverse",
-    "shortstat",
-    "since",
-    "skip",
-    "staged",
-    "stat",
-    "summary",
-    "tags",
-    "unified",
-    "until",
-    "word-diff",
-];
+const CHANGES: &str = "abbrev-commit after all author before branches cached color committer date decorate diff-filter \
+    first-parent follow format graph grep ignore-all-space ignore-space-change max-count merge-base \
+    merges name-only name-status no-color no-ext-diff no-merges no-patch no-textconv numstat oneline \
+    patch pretty raw remotes reverse shortstat since skip staged stat summary tags unified until \
+    word-diff";
 
 /// Options of `git branch` that list.
 const BRANCH: &[&str] =
@@ -245,12 +111,6 @@ pub fn only_reads(argv: &Argv) -> bool {
     }
 }
 
-/// Tells whether a program looks at what its words name, whatever its options are. What is named by
-/// a path may be another one.
-pub(crate) fn only_looks(program: &str) -> bool {
-    !program.contains('/') && of(PROGRAMS, &base_name(program)).is_some()
-}
-
 fn of(rows: &'static [Row], name: &str) -> Option<&'static Row> {
     rows.iter().find(|row| row.name == name)
 }
@@ -259,7 +119,7 @@ fn of(rows: &'static [Row], name: &str) -> Option<&'static Row> {
 fn knows(row: &Row, args: &[String]) -> bool {
     let options = args.iter().take_while(|word| *word != "--");
     options.filter(|word| word.len() > 1 && word.starts_with('-')).all(|word| match word.strip_prefix("--") {
-        Some(long) => row.long.contains(&long.split('=').next().unwrap_or_default()),
+        Some(long) => row.long.split(' ').any(|known| Some(known) == long.split('=').next()),
         None => {
             // What follows an option with a value is the value.
             let mut letters = word[1..].chars();

@@ -17,13 +17,10 @@ use std::borrow::Cow;
 
 pub use code_names::{PACKAGE_FILES, is_code_name, is_found_beside, is_loaded_from};
 pub use container::ContainerOptions;
-#[cfg(test)]
-pub(crate) use index::ASKED;
 use index::{TAKERS, begins_one, exactly, last_part, may_be_name};
 pub(crate) use options::DOWNLOADERS;
-pub(crate) use options::SQLITE_VALUED;
 pub use password::{Password, Place};
-pub(crate) use table::{JAVASCRIPT_ENDS, JUSTFILES, PYTHON_ENDS};
+pub(crate) use table::{JAVASCRIPT_ENDS, PYTHON_ENDS};
 
 /// The names of Python itself, without a version. IPython reads its options in another way.
 pub(crate) const PYTHON: &[&str] = &["python", "pypy", "pythonw", "py"];
@@ -44,7 +41,7 @@ pub(crate) struct Row {
     pub(crate) spelling: Spelling,
     /// How the program takes its first operand.
     pub(crate) script: Script,
-    /// How the program finds code that its words name incompletely.
+    /// Which code the program finds by itself.
     pub(crate) finds: Finds,
     /// Files that it reads from its working directory by default.
     pub(crate) files: &'static [&'static str],
@@ -53,8 +50,6 @@ pub(crate) struct Row {
     pub(crate) hooks: &'static [Hook],
     /// Which operands only name what the program writes.
     pub(crate) writes: Writes,
-    /// Short and long options whose value does.
-    pub(crate) outputs: (&'static str, &'static [&'static str]),
     /// Where it takes passwords.
     pub(crate) passwords: &'static [Password],
     /// Where a command stands that it runs, if the role does not say it.
@@ -141,57 +136,19 @@ pub(crate) enum Script {
     ByName,
 }
 
-/// How a program finds code that its words name incompletely.
+/// Which code a program finds by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finds {
-    /// Only by complete names.
+    /// None that the table tells apart.
     Nothing,
-    /// By modules and packages.
+    /// Modules and packages of Python.
     Python,
-    /// Tests and their configuration.
-    PythonTests,
-    /// `coverage run`.
-    PythonCoverage,
-    /// Packages in directories, whose builds run code of them.
-    PythonPackages,
-    /// By names without extension, and by directories.
+    /// Files of JavaScript by names without extension, and directories.
     JavaScript,
     /// Scripts and programs of packages.
     Packages,
-    /// Makefiles.
-    Make,
-    /// Justfiles in directories that words and options name.
-    Just,
-    /// Libraries by names without extension.
-    Awk,
-    /// Modules in directories that `-I` names.
-    Perl,
-    /// Libraries in directories that `-I` names.
-    Ruby,
-    /// Modules by names with dots.
-    Lua,
-    /// Files that `find` finds.
-    FoundFiles,
-    /// Subcommands in the directory that `--exec-path` names.
-    GitCommands,
-    /// Every file of a directory.
-    Parts,
-    /// `go run`.
-    Go,
-    /// What its own files in the directory say: it builds the code there, and often runs it.
-    Build,
-    /// Compilers in the directory that `-B` names.
+    /// Compilers and libraries in directories that options name.
     Compiler,
-    /// Libraries that options of the loader name.
-    Loader,
-    /// Classes in directories and archives that options of Java name.
-    Java,
-    /// Options in files that words with `@` name.
-    OptionFiles,
-    /// Scripts in other directories, which options of gdb name.
-    Debugged,
-    /// Scripts and libraries that commands such as `.read` of sqlite3 name.
-    DotCommands,
 }
 
 /// Which operands only name what a program writes, makes or removes. It runs nothing of these.
@@ -224,8 +181,6 @@ pub(crate) enum Value {
     Command,
     /// Code in the language of the program.
     Code,
-    /// Rules in the language of the program, with commands for a shell.
-    Rules,
     /// A file with commands; it may be standard input.
     File,
     /// A file to write, or behind `|` or `!` a text for a shell.
@@ -389,25 +344,6 @@ impl Program {
     pub(crate) fn interpreter(self) -> Option<&'static str> {
         matches!(self.row.role, Role::Shell | Role::Interpreter).then_some(self.name)
     }
-
-    /// Tells whether files in the words after it may be code for it, or for a program it starts.
-    pub(crate) fn runs_code(self) -> bool {
-        let row = self.row;
-        self.interpreter().is_some()
-            || self.starts_others()
-            || row.finds != Finds::Nothing
-            || !row.files.is_empty()
-            || !row.hooks.is_empty()
-    }
-
-    /// Tells whether words after it may name another program that it starts.
-    pub(crate) fn starts_others(self) -> bool {
-        match self.row.role {
-            Role::Wrapper { .. } | Role::Launcher | Role::Container => true,
-            Role::Subcommands(_) | Role::Privilege | Role::Find => true,
-            Role::Shell | Role::Interpreter | Role::Remove | Role::Eval | Role::Git | Role::Other => false,
-        }
-    }
 }
 
 impl Spelling {
@@ -423,35 +359,6 @@ impl Spelling {
             bundle.char_indices().find(|(_, c)| self.valued.contains(*c) || self.attached.contains(*c));
         first.is_some_and(|(index, c)| self.valued.contains(c) && index + c.len_utf8() == bundle.len())
     }
-}
-
-/// Lists the values of a short option in these words: the rest of its bundle, or the next word.
-pub(crate) fn short_values<'a>(spelling: &Spelling, args: &'a [String], option: char) -> Vec<&'a str> {
-    let takes_rest = |c: char| [spelling.valued, spelling.attached, spelling.code].concat().contains(c);
-    let mut found = Vec::new();
-    for (at, word) in args.iter().enumerate() {
-        let Some(bundle) = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) else { continue };
-        let Some((index, letter)) = bundle.char_indices().find(|(_, c)| *c == option || takes_rest(*c))
-        else {
-            continue;
-        };
-        if letter == option {
-            match &bundle[index + letter.len_utf8()..] {
-                "" => found.extend(args.get(at + 1).map(String::as_str)),
-                attached => found.push(attached),
-            }
-        }
-    }
-    found
-}
-
-/// Lists the values of a long option in these words, by any prefix of its name.
-pub(crate) fn long_values<'a>(args: &'a [String], option: &str) -> Vec<&'a str> {
-    let value = |(at, word): (usize, &'a String)| match word.split_once('=') {
-        Some((name, value)) => is_long(name, option).then_some(value),
-        None => args.get(at + 1).map(String::as_str).filter(|_| is_long(word, option)),
-    };
-    args.iter().enumerate().filter_map(value).collect()
 }
 
 /// Tells whether a word, without a value after `=`, is a long option or a prefix of it. Some names have one dash.

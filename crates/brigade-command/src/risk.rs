@@ -8,22 +8,25 @@
 //! Words that are only shell syntax (`|`, `;`, `&&`) also separate commands. No shell reads them, but the author of
 //! `curl … | sh` intended a pipe.
 //!
-//! A shell or interpreter that reads its commands from standard input is also a risk. So are commands in settings of
-//! git and ssh, or in options of `tar`, `script` and similar programs. Text that `ssh` passes to a remote shell is
-//! judged like the text of a shell, but is not a risk by itself.
+//! This helps the person who reviews a command. It is not protection: a script may still do anything.
 //!
-//! This detects commands that hide what runs. It is not a sandbox: a script may still do anything.
+//! | code | whom it helps |
+//! | --- | --- |
+//! | `shell-text` | the reviewer sees one word where a shell, or an option of another program, runs many commands |
+//! | `inline-code` | the reviewer reads a program in the command line, where nothing shows its lines |
+//! | `privilege` | the reviewer learns that another user's rights are asked for |
+//! | `forced-removal` | the reviewer learns that a directory is removed without a question |
+//! | `pipe-into-interpreter` | the author learns that no shell reads the pipe, the reviewer that it was meant |
+//! | `standard-input` | the reviewer learns that what runs is not in the command at all |
+//! | `downloaded-code` | the reviewer learns that what runs is not on this machine yet |
 
-mod data;
 mod device;
 mod git;
 mod hook;
-mod language;
 mod linked;
 mod options;
 mod shell_text;
 mod starts;
-mod stdin;
 mod wrapper;
 
 use std::fmt;
@@ -32,14 +35,13 @@ use std::path::PathBuf;
 use crate::argv::Argv;
 use crate::programs::{DOWNLOADERS, Program, Role, base_name};
 
-use data::{has_text_with, runs_data};
 pub use device::raw_devices;
-pub(crate) use git::subcommand_at;
+pub(crate) use hook::code_values;
 pub use linked::behind_links;
-pub(crate) use shell_text::is_separator;
+pub(crate) use options::LOADING;
+use shell_text::is_separator;
 pub use starts::{StartedCommand, started_commands};
-pub(crate) use starts::{is_unread, started, starts, words_of_code};
-pub(crate) use wrapper::{changed_directory, sets_variable};
+pub(crate) use wrapper::{Inner, Placed, find_commands, look_through, wrapped};
 
 /// One reason why a command line is high-risk.
 ///
@@ -71,13 +73,6 @@ pub enum Risk {
         /// The position of the program.
         word: usize,
         /// The program that gives the rights.
-        program: &'static str,
-    },
-    /// A program takes code from data: `xargs` gives an interpreter a text or a script that it read.
-    DataAsCode {
-        /// The position of the program that reads the data.
-        word: usize,
-        /// The program that reads the data.
         program: &'static str,
     },
     /// Files are removed recursively without confirmation.
@@ -114,7 +109,6 @@ impl Risk {
         match self {
             Risk::ShellText { .. } => "shell-text",
             Risk::InlineCode { .. } => "inline-code",
-            Risk::DataAsCode { .. } => "data-as-code",
             Risk::Privilege { .. } => "privilege",
             Risk::ForcedRemoval { .. } => "forced-removal",
             Risk::PipeIntoInterpreter { .. } => "pipe-into-interpreter",
@@ -128,7 +122,6 @@ impl Risk {
         match self {
             Risk::ShellText { word, .. }
             | Risk::InlineCode { word, .. }
-            | Risk::DataAsCode { word, .. }
             | Risk::Privilege { word, .. }
             | Risk::ForcedRemoval { word }
             | Risk::PipeIntoInterpreter { word, .. }
@@ -148,9 +141,6 @@ impl fmt::Display for Risk {
             }
             Risk::InlineCode { program, .. } => {
                 write!(f, "word {word} gives `{program}` its program as text")
-            }
-            Risk::DataAsCode { program, .. } => {
-                write!(f, "word {word}, `{program}`, makes a program run what it reads")
             }
             Risk::Privilege { program, .. } => {
                 write!(f, "word {word} asks for another user's rights with `{program}`")
@@ -215,10 +205,6 @@ pub(crate) struct Started {
     pub(crate) directory: PathBuf,
     /// How it was found.
     pub(crate) standing: Standing,
-    /// Whether its words are the last words of the command before it.
-    pub(crate) is_tail: bool,
-    /// Whether another command, or a file, may get its output.
-    pub(crate) feeds: bool,
 }
 
 /// How certain it is that a command starts.
@@ -234,12 +220,12 @@ pub(crate) enum Standing {
 
 /// A word, and the position of its source word in the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Word {
-    text: String,
-    at: usize,
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) at: usize,
 }
 
-fn numbered(words: &[String]) -> Vec<Word> {
+pub(crate) fn numbered(words: &[String]) -> Vec<Word> {
     words.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect()
 }
 
@@ -260,50 +246,25 @@ enum Trying {
 struct Reading {
     risks: Vec<Risk>,
     started: Vec<Started>,
-    is_unread: bool,
     /// The working directory and certainty of the next command.
     directory: PathBuf,
     standing: Standing,
     depth: usize,
     trying: Trying,
-    /// Whether this is the reading of a command with data in place of some words.
-    has_data: bool,
-    /// Whether redirections of output are left out of the words of commands.
-    leaves_outputs: bool,
-    /// What shells send output to.
-    written: Vec<PathBuf>,
-    /// Whether something else may get the output of the next command.
-    feeds: bool,
 }
 
 impl Reading {
     fn of(words: &[String]) -> Reading {
-        Reading::with(words, false)
-    }
-
-    fn with(words: &[String], has_data: bool) -> Reading {
-        Reading::new(has_data).read(words)
-    }
-
-    fn new(has_data: bool) -> Reading {
-        Reading {
+        let mut reading = Reading {
             risks: Vec::new(),
             started: Vec::new(),
-            is_unread: false,
             directory: PathBuf::new(),
             standing: Standing::Certain,
             depth: 0,
             trying: Trying::OneCommand,
-            has_data,
-            leaves_outputs: false,
-            written: Vec::new(),
-            feeds: false,
-        }
-    }
-
-    fn read(mut self, words: &[String]) -> Reading {
-        self.words(&numbered(words));
-        self
+        };
+        reading.words(&numbered(words));
+        reading
     }
 
     /// Judges words, some of which may be shell syntax.
@@ -341,20 +302,6 @@ impl Reading {
 
     /// Judges one command: its program, or the program that a wrapper runs.
     fn command(&mut self, words: &[Word]) {
-        self.command_within_depth(words, false);
-    }
-
-    /// Judges a command that another one certainly runs, possibly in another place.
-    fn moved_command(&mut self, words: &[Word]) {
-        let before = self.standing;
-        if before == Standing::Certain {
-            self.standing = Standing::Moved;
-        }
-        self.command(words);
-        self.standing = before;
-    }
-
-    fn command_within_depth(&mut self, words: &[Word], is_tail: bool) {
         if MAX_DEPTH <= self.depth {
             return;
         }
@@ -365,12 +312,20 @@ impl Reading {
                 words: words.iter().map(|word| word.text.clone()).collect(),
                 directory: self.directory.clone(),
                 standing: self.standing,
-                is_tail,
-                feeds: self.feeds,
             });
         }
         self.program(words);
         self.depth -= 1;
+    }
+
+    /// Judges a command that another one certainly runs, possibly in another place.
+    fn moved_command(&mut self, words: &[Word]) {
+        let before = self.standing;
+        if before == Standing::Certain {
+            self.standing = Standing::Moved;
+        }
+        self.command(words);
+        self.standing = before;
     }
 
     fn program(&mut self, words: &[Word]) {
@@ -437,13 +392,9 @@ impl Reading {
                 if wrapper::find_removes(args) {
                     self.risks.push(Risk::ForcedRemoval { word: head.at });
                 }
-                for inner in wrapper::find_commands(args) {
-                    let before = self.risks.len();
+                for inner in find_commands(args) {
                     if inner.first().is_some_and(|word| !removes(&word.text)) {
                         self.moved_command(inner);
-                    }
-                    if has_text_with(&self.risks[before..], inner, "{}") {
-                        self.risks.push(Risk::DataAsCode { word: head.at, program });
                     }
                 }
             }
@@ -466,11 +417,8 @@ impl Reading {
     }
 
     fn wrapper(&mut self, head: &Word, known: Program, args: &[Word]) {
-        if known.name == "parallel" {
-            return self.parallel(head, known, args);
-        }
-        match wrapper::look_through(known, args) {
-            wrapper::Inner::Command { words, directory } => {
+        match look_through(known, args) {
+            Inner::Command { words, directory } => {
                 if known.name == "setpriv"
                     && let Some(word) = wrapper::setpriv_option(args)
                 {
@@ -481,29 +429,19 @@ impl Reading {
                 if wrapper::moves(known) && self.standing == Standing::Certain {
                     self.standing = Standing::Moved;
                 }
-                let risks = self.risks.len();
-                self.command_within_depth(&words, args.ends_with(&words));
+                self.command(&words);
                 (self.directory, self.standing) = before;
-                if known.row().names.contains(&"xargs")
-                    && !self.has_data
-                    // Otherwise it is refused, whatever the data says.
-                    && self.risks[risks..].iter().all(|risk| matches!(risk, Risk::InlineCode { .. }))
-                    && runs_data(&words, &args[..args.len().saturating_sub(words.len())])
-                {
-                    self.risks.push(Risk::DataAsCode { word: head.at, program: known.name });
-                }
             }
-            wrapper::Inner::Shell => {
+            Inner::Shell => {
                 self.risks.push(Risk::StandardInput { word: head.at, program: known.name });
             }
-            wrapper::Inner::ShellText { option, program, text } => {
+            Inner::ShellText { option, program, text } => {
                 if let Some(option) = option {
                     self.risks.push(Risk::ShellText { word: option, program });
                 }
                 self.shell_text(&text);
             }
-            wrapper::Inner::Unread => self.is_unread = true,
-            wrapper::Inner::Nothing => {}
+            Inner::Unread | Inner::Nothing => {}
         }
     }
 
@@ -522,9 +460,6 @@ impl Reading {
                     self.shell_text(&text);
                     self.started.truncate(before);
                 }
-                hook::Hooked::Language { word, program } => {
-                    self.risks.push(Risk::ShellText { word, program });
-                }
                 hook::Hooked::InlineCode { word, end, program } => {
                     self.risks.push(Risk::InlineCode { word, end, program });
                 }
@@ -540,12 +475,19 @@ impl Reading {
     /// After a launcher, a word that is only the name of a shell may have another meaning.
     fn standard_input(&mut self, head: &Word, known: Program, args: &[Word]) {
         let program = known.name;
-        let word = match stdin::from_stdin(known, args) {
-            Some(stdin::FromStdin::Asked(at)) => args[at].at,
-            Some(stdin::FromStdin::Bare) if self.trying == Trying::OneCommand => head.at,
-            Some(stdin::FromStdin::Bare) | None => return,
-        };
-        self.risks.push(Risk::StandardInput { word, program });
+        let is_asked = |word: &&Word| matches!(word.text.as_str(), "-" | "-s" | "/dev/stdin");
+        let asked = args.iter().find(is_asked);
+        // What an option of an interpreter that is not known does, nobody can tell.
+        let is_unknown =
+            known.role() == Role::Interpreter && args.iter().any(|word| word.text.starts_with("--"));
+        if options::only_informs(args)
+            || asked.is_none() && is_unknown
+            || asked.is_none() && self.trying == Trying::EverySuffix
+            || !options::reads_program_from_stdin(program, args)
+        {
+            return;
+        }
+        self.risks.push(Risk::StandardInput { word: asked.map_or(head.at, |word| word.at), program });
     }
 
     /// Judges every word as the start of a command, for programs with too many options to list.
@@ -581,38 +523,18 @@ impl Reading {
             self.standing = Standing::Moved;
         }
         let parsed = shell_text::parse(&text.text);
-        let feeds = self.feeds;
-        let all_feed = feeds || parsed.sends_output_on();
         for command in &parsed.commands {
-            if self.standing != Standing::Guessed {
-                self.written.extend(command.targets().map(|target| self.directory.join(target)));
-            }
-            self.feeds = all_feed || command.is_kept();
-            let is_left = |at: &usize| self.leaves_outputs && command.outputs.contains(at);
-            let words = command.words.iter().enumerate().filter(|(at, _)| !is_left(at));
-            let words: Vec<Word> = words.map(|(_, word)| Word { text: word.clone(), at: text.at }).collect();
-            let behind = wrapper::skip_shell_syntax(&words);
-            let mut all = behind.to_vec();
-            if self.leaves_outputs && !behind.is_empty() {
-                // What stands before the program is read like what stands behind it.
-                let before = &words[..words.len() - behind.len()];
-                let inputs = before.iter().filter_map(|word| Some((word.at, word.text.split_once('<')?.1)));
-                let inputs =
-                    inputs.filter(|(_, name)| !name.is_empty() && !name.starts_with(['<', '>', '&']));
-                all.extend(
-                    inputs.flat_map(|(at, name)| ["<", name].map(|text| Word { text: text.to_owned(), at })),
-                );
-            }
-            self.command(&all);
+            let words = command.words.iter().map(|word| Word { text: word.clone(), at: text.at });
+            let words: Vec<Word> = words.collect();
+            let words = wrapper::skip_shell_syntax(&words);
+            self.command(words);
             if command.piped {
-                self.pipe_target(&all);
+                self.pipe_target(words);
             }
         }
-        self.feeds = true;
         for inner in parsed.substitutions {
             self.shell_text(&Word { text: inner, at: text.at });
         }
-        self.feeds = feeds;
         self.standing = standing;
         self.depth -= 1;
     }
@@ -624,12 +546,9 @@ impl Reading {
             let Some((head, args)) = words.split_first() else { return };
             let Some(known) = Program::of(&head.text) else { return };
             match known.role() {
-                Role::Wrapper { .. } => match wrapper::look_through(known, args) {
-                    wrapper::Inner::Command { words: inner, .. } => words = inner,
-                    wrapper::Inner::ShellText { .. }
-                    | wrapper::Inner::Shell
-                    | wrapper::Inner::Unread
-                    | wrapper::Inner::Nothing => return,
+                Role::Wrapper { .. } => match look_through(known, args) {
+                    Inner::Command { words: inner, .. } => words = inner,
+                    Inner::ShellText { .. } | Inner::Shell | Inner::Unread | Inner::Nothing => return,
                 },
                 Role::Privilege => words = wrapper::after_privilege(args),
                 _ => {

@@ -254,8 +254,10 @@ issue_types! {
             "Calls are refused. Put the steps into a reviewed script and use that as the command.", Remedy::Edit;
         InlineCode = "inline_code", Info, "A command with code for an interpreter",
             "The code is reviewed and approved with the command. `inline_code = \"refuse\"` under `[commands]` in policy.toml refuses such commands.", Remedy::Edit;
-        CodeNotBound = "code_not_bound", Error, "A command with code that an approval does not bind",
-            "Calls are refused. Name the file to run in the command, without variables or options that say where code is found.", Remedy::Edit;
+        CodeNotBound = "code_not_bound", Error, "A command with a path that an approval cannot bind",
+            "Calls are refused. Name the file to run in the command by a path that means the same in each process.", Remedy::Edit;
+        UndeclaredCode = "undeclared_code", Warning, "A command that chooses its code itself, without `code`",
+            "An approval does not bind what `make`, `npm run` or `python3 -m` load. Declare `code`, or write `reads = \"closed\"` under `[sandbox]`. `undeclared_code = \"refuse\"` under `[commands]` in policy.toml refuses such calls.", Remedy::Edit;
         ShellWords = "shell_words", Info, "A command with words that only a shell reads",
             "No shell reads a command: `|`, `>` or `&&` is an argument of the program. Put the steps into a script and use that as the command.", Remedy::Edit;
         InvalidMcpServer = "invalid_mcp_server", Warning, "An invalid MCP server entry",

@@ -21,6 +21,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use brigade_catalog::{Catalog, Tool};
 use brigade_core::Timestamp;
+use brigade_policy::{CallFacts, Reads, SandboxMode, decide};
 
 pub(crate) use files::CommandRead;
 pub use files::shell_words;
@@ -82,7 +83,8 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     let before_files = found.own.len();
     if let Some(files) = state.files {
         files::files(tool, files, now, &mut found.own);
-        files::command(state, files, refuses_inline_code.is_some(), &mut found.command, &mut found.own);
+        let is_refused = refuses_inline_code.is_some();
+        files::command(state, files, is_refused, &|| is_open(state), &mut found.command, &mut found.own);
         switching::arguments(tool, files, &mut found.switching);
         switching::secrets(tool, files, &mut found.switching);
     }
@@ -100,6 +102,13 @@ pub fn diagnose_tool(state: &ToolState<'_>, now: Timestamp, found: &mut ToolIssu
     if let Some(facts) = &state.policy {
         policy::refusals(facts, tool, &mut found.policy);
     }
+}
+
+/// Tells whether runs of a tool may read the workspace.
+fn is_open(state: &ToolState<'_>) -> bool {
+    let Some(facts) = &state.policy else { return true };
+    let sandbox = decide(facts.state, &CallFacts::of(state.tool), facts.environment).sandbox;
+    sandbox.mode == SandboxMode::Off || sandbox.reads != Reads::Closed
 }
 
 /// Diagnoses tools by their entries alone.

@@ -243,9 +243,8 @@ pub fn execute(execution: &Execution<'_>, logs: Logs, mut way: Way<'_>) -> Finis
         let Binding { files, program, .. } = execution.call.binding();
         let tool = &execution.call.call().tool_id;
         let completed = status == RunStatus::Completed;
-        let loose_databases = execution.call.loose_databases();
         let data = execution.call.plan().data();
-        let ran = Ran { tool, loose_databases: loose_databases.as_deref(), files, data, completed };
+        let ran = Ran { tool, files, data, completed };
         warnings.extend(denials(execution.fs, observed, sandbox.as_ref(), ran, execution.speller));
         let program = program.as_ref().map(|program| (program.path.as_str(), program.sha256));
         warnings.extend(other_bytes(files, program, observed));

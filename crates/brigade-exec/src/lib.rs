@@ -50,8 +50,7 @@ pub use inside::{Acted, Inside, InsideLimits};
 pub use kept::{Keep, KeptEnd, KeptRun, Prepared, StartedFrom, prepare};
 pub use log::{LOG_SHOWN, follow_log, log_end, log_text, pass_log};
 pub use observed::{
-    BESIDE_DATABASE, Ran, Watch, database_folder, denials, is_beside_database, is_database, other_bytes,
-    put_safe, refused_writes,
+    BESIDE_DATABASE, Ran, Watch, denials, is_beside_database, is_database, other_bytes, refused_writes,
 };
 pub use peer::{KeptPeer, Peer, Spoken};
 pub use program::{FileStamp, KnownDigests, OpenedProgram};

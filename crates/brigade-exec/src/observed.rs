@@ -143,22 +143,12 @@ pub fn other_bytes(
 pub struct Ran<'r> {
     /// The tool.
     pub tool: &'r str,
-    /// Where it starts SQLite without telling it to run nothing of its database; `None` if it starts none.
-    pub loose_databases: Option<&'r [String]>,
     /// What the approval binds.
     pub files: &'r BTreeMap<String, Fingerprint>,
     /// Patterns of what it may read as data.
     pub data: &'r [String],
     /// Whether it completed.
     pub completed: bool,
-}
-
-/// Says where SQLite is to be told to run nothing of its database, if anywhere.
-pub fn put_safe(loose_databases: &[String]) -> Option<String> {
-    const MOST: usize = 3;
-    let shown = loose_databases.iter().take(MOST).map(|place| format!("`{}`", escape_terminal(place)));
-    let shown: Vec<String> = shown.collect();
-    (!shown.is_empty()).then(|| format!("put `-safe` behind `sqlite3` in {}", shown.join(", ")))
 }
 
 /// How files are called that SQLite makes beside a database, behind its name.
@@ -173,7 +163,7 @@ pub fn denials(
     speller: &dyn Spell,
 ) -> Vec<String> {
     const MOST: usize = 20;
-    let Ran { tool, loose_databases, files, data, completed } = ran;
+    let Ran { tool, files, data, completed } = ran;
     let Some(sandbox) = sandbox.filter(|sandbox| sandbox.reads.is_some()) else { return Vec::new() };
     let writes = sandbox.write.iter().flatten().any(|path| path == ".");
     let declared = |said: String| {
@@ -200,27 +190,11 @@ pub fn denials(
         let (what, done) = if is_its_own { (&DeniedUse::Create, "wrote") } else { (what, "made") };
         told.push(match (what, link) {
             _ if is_kept => format!("denied: {shown}: what belongs to git or to Brigade stays closed"),
-            (DeniedUse::Write, _) if loose_databases.is_some() && is_database(fs, path) && binds_file(files, path) => {
-                // SQLite opens for writing first, and reads where it may not write.
-                if !writes && completed {
-                    continue;
-                }
-                let first = loose_databases.and_then(put_safe);
-                let first = first.map(|said| said + ", so that it runs nothing of it, and ").unwrap_or_default();
-                match database_folder(fs, files, path) {
-                    Some(folder) => declared(format!(
-                        "denied: writing {shown}, a database; {first}add `{}/**` to data of the tool",
-                        escape_terminal(folder)
-                    )),
-                    None => format!(
-                        "denied: writing {shown}, a database: {first}put it into a directory without code, and add \
-                         `DIRECTORY/**` to data of the tool"
-                    ),
-                }
-            }
+            // SQLite opens for writing first, and reads where it may not write.
+            (DeniedUse::Write, _) if !writes && completed && is_database(fs, path) && binds_file(files, path) => continue,
             (DeniedUse::Write, _) if binds_file(files, path) => format!(
                 "denied: writing {shown}: what an approval binds is not written; let the tool write another file, or name \
-                 this one in an argument or in data instead of `command` and `code`"
+                 this one in an argument instead of `command` and `code`"
             ),
             (DeniedUse::Write, _) if !writes && completed => format!(
                 "denied: writing {shown}, and the run completed without it; if it is needed, add local-write to effects of the \
@@ -330,23 +304,6 @@ fn depth(paths: &[String], path: &str) -> usize {
 
 fn leads_out(fs: &dyn Fs, link: &str) -> bool {
     matches!(fs.resolve(&fs.root().join(link).to_string_lossy(), None), Ok(Location::Outside(_)))
-}
-
-/// Returns the bound files besides one.
-fn without(files: &BTreeMap<String, Fingerprint>, path: &str) -> BTreeMap<String, Fingerprint> {
-    files.iter().filter(|(file, _)| *file != path).map(|(file, sha256)| (file.clone(), *sha256)).collect()
-}
-
-/// Returns the directory that a pattern of data can open for a database of SQLite, whose files lie beside it.
-pub fn database_folder<'p>(
-    fs: &dyn Fs,
-    files: &BTreeMap<String, Fingerprint>,
-    path: &'p str,
-) -> Option<&'p str> {
-    if !is_database(fs, path) {
-        return None;
-    }
-    data_folder(&without(files, path), path)
 }
 
 /// Tells whether a file of the workspace is a database of SQLite.

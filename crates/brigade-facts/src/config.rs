@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use brigade_call::{
-    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, argument_is_code, paths_of_words,
-    spelled, words_of_arguments,
+    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
+    words_of_arguments,
 };
 use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
 use brigade_command::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loaded_from};
@@ -22,8 +22,8 @@ use brigade_projection::Claims;
 
 use crate::command::behind_links;
 use crate::host::{Host, masks};
-use crate::mapped::Maps;
-use crate::named::bind_chosen;
+use crate::learned::{Learned, LearnedTool};
+use crate::named::bind_learned;
 use crate::rights::{AgentConfig, read_agents};
 use crate::seen::is_program;
 use crate::user::read_runtimes;
@@ -83,8 +83,7 @@ impl KnownFacts {
     }
 }
 
-/// Finds what arguments of a script choose: code that they start by a text of the workspace, and what they name in a
-/// closed one.
+/// Finds what arguments of a script name in a closed workspace.
 fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     (facts.ways, facts.absent, facts.modules) = Default::default();
     let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
@@ -94,19 +93,31 @@ fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
     let words: Vec<String> = rendered.values().cloned().collect();
     let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
     let directory = facts.root.join(directory);
-    match bind_chosen(host, facts, &directory, &words) {
-        Ok(chosen) => {
-            let blockers = chosen.iter().map(|word| argument_is_code(facts.tool, &rendered, word));
-            facts.decision.blockers.extend(blockers);
-        }
-        Err(error) => {
-            let message = format!("what the arguments start cannot be read: {error}");
-            facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("args"));
-        }
-    }
     let sandbox = &facts.decision.sandbox;
     if sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed {
         names_of_arguments(host.fs, facts, &directory, &words);
+    }
+}
+
+/// Binds what earlier runs of the entry used as code. A server that is kept serves many entries, and is not learned from.
+fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>) {
+    let tool = facts.tool;
+    if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
+        return;
+    }
+    let known = || Learned::read(host.fs).of_tool(tool).cloned();
+    let learned = match approved {
+        Some([]) => None,
+        Some(files) => {
+            let run_id = known().map(|known| known.run_id).unwrap_or_default();
+            Some(LearnedTool::approved(files, &run_id))
+        }
+        None => known(),
+    };
+    let Some(learned) = learned else { return };
+    if let Err(error) = bind_learned(host.fs, facts, learned) {
+        let message = format!("code that earlier runs used cannot be read: {error}");
+        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("command"));
     }
 }
 
@@ -119,10 +130,8 @@ fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, 
     // An interpreter without a script loads code from where it starts.
     let command = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok());
     let place = directory.strip_prefix(&facts.root).unwrap_or(Path::new("")).to_owned();
-    let maps = Maps::of(fs, facts.files.keys());
-    let is_loaded = |path: &Path| {
-        maps.name(path) || command.as_ref().is_some_and(|argv| is_loaded_from(argv.words(), &place, path))
-    };
+    let is_loaded =
+        |path: &Path| command.as_ref().is_some_and(|argv| is_loaded_from(argv.words(), &place, path));
     let is_found = |path: &Path| {
         is_loaded(path) || facts.files.keys().any(|file| is_found_beside(Path::new(file), path))
     };
@@ -258,13 +267,15 @@ impl Config {
         })
     }
 
-    /// Completes the facts of a tool to those of one call.
+    /// Completes the facts of a tool to those of one call. `approved` is the learned code that its approval binds, if it
+    /// has one: what later runs taught counts from the next approval on.
     pub fn with_args<'f>(
         &self,
         host: &Host<'_>,
         facts: PlanFacts<'f>,
         args: Result<Json, ArgsProblem>,
         session: Option<CallSession>,
+        approved: Option<&[String]>,
     ) -> PlanFacts<'f> {
         let mut facts = PlanFacts { args, session, ..facts };
         let id = facts.tool.id.as_str();
@@ -274,6 +285,7 @@ impl Config {
         } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
             known.named = names.named(host, self, &facts.caller, root, id, args);
         }
+        learn(host, &mut facts, approved);
         follow_arguments(host, &mut facts);
         facts
     }

@@ -13,7 +13,7 @@ use brigade_core::Fingerprint;
 use brigade_fs::FsError;
 
 use crate::host::Host;
-use crate::named::code_files;
+use crate::named::named_files;
 use crate::seen::{SeenFiles, is_code_file};
 use crate::tool::FactReader;
 
@@ -34,7 +34,7 @@ impl FactReader<'_, '_> {
             ProgramFact::NotExecuted | ProgramFact::NotFound | ProgramFact::Unreadable(_) => None,
         };
         let program = program.filter(|(path, _)| !path.starts_with('/'));
-        let mut files = code_files(&reader, &directory)?.files;
+        let mut files = named_files(&reader, &directory)?.files;
         let script = script_of(&check, &files);
         files.retain(|path, _| Some(path) == script.as_ref() || self.is_code(path));
         for (path, sha256) in files.into_iter().chain(program) {
@@ -46,7 +46,7 @@ impl FactReader<'_, '_> {
     /// Returns whether a file is code by its name, its mode or its first bytes: what else words and recipes name may be
     /// looked at alone.
     fn is_code(&self, path: &str) -> bool {
-        path.ends_with('/') || is_code_name(path) || is_code_file(self.host.fs, path)
+        is_code_name(path) || is_code_file(self.host.fs, path)
     }
 
     /// Returns the runtime that calls of a tool need, and its health command as an entry.

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use brigade_call::{
     Caller, DirectoryFact, FileFact, MissingTool, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
-    ServerFact, StartFacts, StartProgram, StartPurpose,
+    ServerFact, StartFacts, StartProgram, StartPurpose, declare_code, is_open, undeclared_code,
 };
 use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
+use brigade_command::ChosenCode;
 use brigade_core::text::escape_terminal;
 use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
 use brigade_exec::OpenedProgram;
 use brigade_fs::FsError;
-use brigade_policy::{Blocker, CallFacts, Decision, SandboxMode, decide};
+use brigade_policy::{Blocker, CallFacts, CallKind, Decision, SandboxMode, decide, refuse_undeclared_code};
+use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
 use brigade_profile::builtin::COMMAND;
 use brigade_projection::{ProjectionItem, blocking, summarise};
 
@@ -146,15 +149,24 @@ impl<'c> FactReader<'_, 'c> {
             Some(_) => self.share(tool, &mut decision, &mut files)?,
             None => None,
         };
-        files.open_in(self.host.fs, tool, &mut decision)?;
-        if tool.is_executable() && !tool.is_built_in() {
-            files.note_environment(&self.host, &reader.directory().0, &decision);
+        files.open_in(&mut decision);
+        if !is_open(&decision, self.host.fs.root(), self.host.home()) {
+            files.code.is_closed = closes(decision.sandbox.mode);
+        } else if tool.code.is_empty() && !tool.is_built_in() && asked.kind == CallKind::Run {
+            files.code.chosen = files.chosen.take();
         }
         let policy = decision.to_document(&config.policy, &tool.env_labels);
         let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
         decision.blockers.extend(untrusted);
         decision.blockers.extend(newer_schema(&config.catalog, tool));
         decision.blockers.extend(files.blockers(tool, self.host.home()));
+        if let Some(chosen) = &files.code.chosen
+            && let Some(refusal) =
+                refuse_undeclared_code(&config.policy, &undeclared_code(chosen), &declare_code(chosen))
+        {
+            decision.blockers.push(refusal);
+            files.code.chosen = None;
+        }
         decision.blockers.extend(program_outside_its_lane(&self.host, tool));
         decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
         let real_directory = reader.real_directory();
@@ -216,6 +228,21 @@ impl<'c> FactReader<'_, 'c> {
             caller,
             tool_id,
         }
+    }
+
+    /// Returns what a tool's command chooses its code by, if it does so itself and the entry declares none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn chosen_code(&self, tool: &Tool) -> Result<Option<ChosenCode>, FsError> {
+        if !tool.is_executable() || tool.is_built_in() || !tool.code.is_empty() {
+            return Ok(None);
+        }
+        let reader = self.reader(tool);
+        Ok(match reader.directory() {
+            (directory, DirectoryFact::Present) => named_files(&reader, &directory)?.chosen,
+            _ => None,
+        })
     }
 
     /// Returns what the programs of a tool's command are installed in, outside of the system and the workspace.
@@ -289,7 +316,7 @@ impl<'c> FactReader<'_, 'c> {
             StartPurpose::Upstream => self.share(tool, &mut decision, &mut files)?,
             _ => None,
         };
-        files.open_in(self.host.fs, tool, &mut decision)?;
+        files.open_in(&mut decision);
         let program = match (&opened, fact) {
             (Some(opened), _) => {
                 let (path, sha256) = (opened.path().to_owned(), Some(opened.fingerprint()));
@@ -315,6 +342,32 @@ impl<'c> FactReader<'_, 'c> {
             bindings: BTreeMap::new(),
         };
         Ok(StartInput { facts, program: opened })
+    }
+}
+
+/// Returns whether the kernel closes the workspace to runs. Where that is enforced, no run starts otherwise.
+fn closes(mode: SandboxMode) -> bool {
+    static CLOSES_HERE: OnceLock<bool> = OnceLock::new();
+    let here = || {
+        let profile = SandboxProfile {
+            workspace: None,
+            hidden: Vec::new(),
+            installed: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            deny_write: Vec::new(),
+            closed: None,
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode: Mode::Enforce,
+            landlock_at_most: None,
+        };
+        profile.check().is_ok()
+    };
+    match mode {
+        SandboxMode::Off => false,
+        SandboxMode::BestEffort => *CLOSES_HERE.get_or_init(here),
+        SandboxMode::Enforce => true,
     }
 }
 

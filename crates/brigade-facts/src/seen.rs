@@ -4,23 +4,14 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use brigade_command::{Entry, Files, Kind, Seen};
-use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
+use brigade_command::{Files, Kind, Seen};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, Metadata};
 
 /// The files of a workspace and of its host.
 #[derive(Clone, Copy)]
 pub(crate) struct SeenFiles<'a> {
     pub(crate) fs: &'a dyn Fs,
     pub(crate) path_variable: Option<&'a OsStr>,
-}
-
-impl SeenFiles<'_> {
-    fn inside(&self, path: &Path) -> Option<RelPath> {
-        match self.fs.resolve(path.to_str()?, None) {
-            Ok(Location::Inside(path)) => Some(path),
-            Ok(Location::Outside(_)) | Err(_) => None,
-        }
-    }
 }
 
 /// The same files, and what was looked for among them.
@@ -47,14 +38,6 @@ impl Files for NotedFiles<'_> {
         self.files.is_program(path)
     }
 
-    fn list(&self, folder: &Path) -> Vec<Entry> {
-        self.files.list(folder)
-    }
-
-    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
-        self.files.read(path, limit)
-    }
-
     fn head(&self, path: &Path, length: usize) -> Vec<u8> {
         self.files.head(path, length)
     }
@@ -72,10 +55,7 @@ impl Files for SeenFiles<'_> {
     fn look(&self, path: &Path) -> Seen {
         let Some(path) = path.to_str() else { return Seen::Nowhere };
         let seen = match self.fs.resolve(path, None) {
-            Ok(Location::Inside(real)) => {
-                let real_path = real.as_path().to_owned();
-                found(self.fs.metadata(&real)).map(|kind| Seen::Inside { real: real_path, kind })
-            }
+            Ok(Location::Inside(real)) => found(self.fs.metadata(&real)).map(Seen::Inside),
             Ok(Location::Outside(real)) => found(self.fs.metadata_outside(&real)).map(Seen::Outside),
             Err(error) => found(Err(error)).map(Seen::Outside),
         };
@@ -84,16 +64,6 @@ impl Files for SeenFiles<'_> {
 
     fn is_program(&self, path: &Path) -> bool {
         is_program(self.fs, path)
-    }
-
-    fn list(&self, folder: &Path) -> Vec<Entry> {
-        let entries =
-            self.inside(folder).and_then(|folder| self.fs.list_dir(&folder).ok()).unwrap_or_default();
-        entries.into_iter().map(|entry| Entry { name: entry.name, kind: kind(entry.kind) }).collect()
-    }
-
-    fn read(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
-        self.fs.read(&self.inside(path)?, limit).ok()
     }
 
     fn head(&self, path: &Path, length: usize) -> Vec<u8> {
@@ -127,8 +97,7 @@ fn kind(kind: FileKind) -> Kind {
     match kind {
         FileKind::File => Kind::File,
         FileKind::Directory => Kind::Folder,
-        FileKind::Link => Kind::Link,
-        FileKind::Other => Kind::Other,
+        FileKind::Link | FileKind::Other => Kind::Other,
     }
 }
 
@@ -137,7 +106,7 @@ mod tests {
     use std::path::PathBuf;
 
     use brigade_command::find_program;
-    use brigade_fs::{DiskFs, FileMode};
+    use brigade_fs::{DiskFs, FileMode, RelPath};
 
     use super::*;
 

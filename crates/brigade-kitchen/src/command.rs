@@ -164,10 +164,7 @@ fn judge(argv: &Argv, evals: usize, found: &mut Vec<Danger>) {
             Risk::PipeIntoInterpreter { program, .. } => Danger::PipeIntoInterpreter(program),
             Risk::DownloadedCode { program, .. } => Danger::DownloadedCode(program),
             // Shell syntax and inline code are part of the text that a person approves.
-            Risk::ShellText { .. }
-            | Risk::InlineCode { .. }
-            | Risk::DataAsCode { .. }
-            | Risk::StandardInput { .. } => continue,
+            Risk::ShellText { .. } | Risk::InlineCode { .. } | Risk::StandardInput { .. } => continue,
         };
         if !found.contains(&danger) {
             found.push(danger);

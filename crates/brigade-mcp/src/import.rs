@@ -92,6 +92,7 @@ pub fn imported_tool(asking: &Tool, listed: &ListedTool, id: &str, schema_path: 
         id: bare.id,
         ..asking.clone()
     }
+    .with_chosen_code()
 }
 
 /// Returns the schema to store. Without a schema, any object is accepted.

@@ -7,7 +7,7 @@ use brigade_core::{Fingerprint, Label, NextStep, Place, Severity, reasons};
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{ALWAYS_CLOSED, always_closed};
-use crate::ruling::{Judge, Keep, Ruling, Topic};
+use crate::ruling::{Judge, Keep, Ruling, Topic, refuse_undeclared_code};
 use crate::{
     Blocker, CallFacts, Environment, Fault, GIT_EFFECT, GitAccess, Limits, NETWORK_EFFECTS, Observe, Policy,
     PolicyState, READ_EFFECT, Reads, SandboxMode, SandboxRules, Standing, WRITE_EFFECT,
@@ -272,6 +272,29 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// Adds the ruling on a command that chooses its code itself in an entry that declares none. `said` says what
+    /// chooses it, and `declare` what to declare.
+    pub fn choose(&mut self, state: &PolicyState, said: &str, declare: &str) {
+        let rule = state.policy().and_then(|policy| policy.undeclared_code.as_ref());
+        let blocker = refuse_undeclared_code(state, said, declare);
+        let place = self.rulings.iter().rposition(|ruling| ruling.topic == Topic::Command);
+        let effects = || self.rulings.iter().rposition(|ruling| ruling.topic == Topic::Effect);
+        let place = place.or_else(effects).map_or(self.rulings.len(), |place| place + 1);
+        let ruling = Ruling {
+            topic: Topic::Command,
+            subject: "undeclared_code".to_owned(),
+            reason: match &blocker {
+                Some(blocker) => blocker.message.clone(),
+                None => format!("it may: {said}"),
+            },
+            field: rule.map(|_| "commands.undeclared_code"),
+            place: rule.map(|rule| rule.place.clone()),
+            blocker: blocker.clone(),
+        };
+        self.rulings.insert(place, ruling);
+        self.decision.blockers.extend(blocker);
+    }
+
     /// Adds the read access to directories in which programs of the command are installed. No policy rule grants it.
     pub fn open(&mut self, program_paths: Vec<String>) {
         let place = self.rulings.iter().position(|ruling| ruling.topic == Topic::Read);

@@ -217,6 +217,18 @@ words! {
     }
 }
 
+words! {
+    /// What happens to a command that chooses its code itself, such as `make`, in an entry that declares none.
+    #[derive(Default)]
+    UndeclaredCode {
+        /// Approvals say so.
+        #[default]
+        Warn = "warn",
+        /// Calls are refused.
+        Refuse = "refuse",
+    }
+}
+
 /// `[sandbox]`, or `[sandbox.tool.ID]` and `[sandbox.install]`, which extend it for one tool and for installations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxRules {
@@ -317,6 +329,8 @@ pub struct Policy {
     pub pass: Rule<Label>,
     /// `[commands] inline_code`: whether commands may hold code for an interpreter.
     pub inline_code: Option<Located<InlineCode>>,
+    /// `[commands] undeclared_code`: whether commands that choose their code themselves may do without `code`.
+    pub undeclared_code: Option<Located<UndeclaredCode>>,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The place of `[limits]`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Blocker, Decision, InlineCode, KitchenGrants, Limits, Located, Policy, PolicyState, Rule, SandboxMode,
-    SandboxRequest, shown_label,
+    SandboxRequest, UndeclaredCode, shown_label,
 };
 
 /// The policy's decision on a call, with the keys of v0.30 and newer ones.
@@ -153,6 +153,9 @@ pub struct PolicyRules {
     pub pass: Vec<Label>,
     /// Whether commands may hold code for an interpreter.
     pub inline_code: InlineCode,
+    /// What happens to commands that choose their code themselves, in entries that declare none.
+    #[serde(default)]
+    pub undeclared_code: UndeclaredCode,
     /// The resource limits, `[limits]`.
     pub limits: Limits,
     /// The number of bytes kept of each output stream.
@@ -329,6 +332,10 @@ impl Policy {
             outside_paths: texts(&self.outside_paths),
             pass: self.pass.values().cloned().collect(),
             inline_code: self.inline_code.as_ref().map_or_else(InlineCode::default, |rule| rule.value),
+            undeclared_code: self
+                .undeclared_code
+                .as_ref()
+                .map_or_else(UndeclaredCode::default, |rule| rule.value),
             limits: self.limits,
             max_output_bytes: self.max_output_bytes.as_ref().map(|bytes| bytes.value),
             kitchen: self.kitchen.place.is_some().then(|| self.kitchen_grants()),

@@ -14,7 +14,7 @@ use crate::document::Located;
 use crate::label::{LabelProblem, check_label};
 use crate::{
     Blocker, CallFacts, CallKind, Environment, INSTALL_EFFECT, InlineCode, Policy, PolicyState, Rule,
-    Standing,
+    Standing, UndeclaredCode,
 };
 
 /// The effect of what stays in a session.
@@ -472,6 +472,18 @@ impl Judge<'_> {
 /// Returns why a command is refused by a rule against code for an interpreter, given the place of the rule.
 pub fn refuse_inline_code(argv: &Argv, rule: &Place) -> Option<Blocker> {
     Some(refusal(&inline_code_of(argv)?, rule).field("commands.inline_code"))
+}
+
+/// Returns the refusal of a command that chooses its code itself in an entry that declares none, if the policy refuses
+/// it. `said` says what chooses it, and `declare` what to declare.
+pub fn refuse_undeclared_code(state: &PolicyState, said: &str, declare: &str) -> Option<Blocker> {
+    let rule = state.policy()?.undeclared_code.as_ref()?;
+    (rule.value == UndeclaredCode::Refuse).then(|| {
+        Blocker::new(reasons::UNDECLARED_CODE, said)
+            .at(rule.place.clone())
+            .field("command")
+            .hint(declare.to_owned())
+    })
 }
 
 fn inline_code_of(argv: &Argv) -> Option<Risk> {

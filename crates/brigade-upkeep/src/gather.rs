@@ -62,19 +62,40 @@ pub fn plan_call(
     within: Option<&[String]>,
     session: Option<CallSession>,
 ) -> Result<Planned, Failure> {
+    plan_within(seams, config, tool, args, caller, Limits { within, session, learned: None })
+}
+
+/// What a call was granted before.
+struct Limits<'a> {
+    /// The effects that its command may have.
+    within: Option<&'a [String]>,
+    /// The session that it is asked in.
+    session: Option<CallSession>,
+    /// The learned code that its approval binds.
+    learned: Option<&'a [String]>,
+}
+
+fn plan_within(
+    seams: &Seams,
+    config: &Arc<Config>,
+    tool: &Tool,
+    args: Result<Json, ArgsProblem>,
+    caller: Caller,
+    Limits { within, session, learned }: Limits<'_>,
+) -> Result<Planned, Failure> {
     let host = seams.host();
     let known = args.as_ref().ok();
     let root = session.as_ref().and_then(|session| session.root_of(tool.id.as_str()));
     let made = known.and_then(|args| config.command(&host, tool.id.as_str(), args, &caller, within, root));
     if let Some(made) = made {
         let input = FactReader::new(host, config).plan(&made, caller)?;
-        return planned(seams, config, input, args, session);
+        return planned(seams, config, input, args, session, learned);
     }
     let input = match &seams.memory {
         Some(memory) => memory.plan(seams.host(), config, tool, caller)?,
         None => FactReader::new(seams.host(), config).plan(tool, caller)?,
     };
-    planned(seams, config, input, args, session)
+    planned(seams, config, input, args, session, learned)
 }
 
 /// Plans the installation of a tool with one of its commands.
@@ -88,7 +109,7 @@ pub fn plan_installation(
     let installation = entry.installation(command);
     let reader = FactReader::new(seams.host(), config);
     let input = reader.plan_installation(&installation, entry, caller)?;
-    planned(seams, config, input, Ok(Json::Object(Object::new())), None)
+    planned(seams, config, input, Ok(Json::Object(Object::new())), None, None)
 }
 
 /// Plans again what was asked for before.
@@ -108,7 +129,9 @@ pub fn plan_again(
         None => {
             let tool = entry(seams, config, asked.tool_id, &asked.args)?;
             let session = asked.session.clone();
-            plan_call(seams, config, tool, Ok(asked.args.clone()), caller, asked.effects, session)
+            let args = Ok(asked.args.clone());
+            let limits = Limits { within: asked.effects, session, learned: asked.learned };
+            plan_within(seams, config, tool, args, caller, limits)
         }
     }
 }
@@ -125,6 +148,8 @@ pub struct Again<'a> {
     pub effects: Option<&'a [String]>,
     /// The session that it was asked in.
     pub session: Option<CallSession>,
+    /// The learned code that its approval binds. Absent for what nobody has approved.
+    pub learned: Option<&'a [String]>,
 }
 
 impl<'a> Again<'a> {
@@ -134,7 +159,8 @@ impl<'a> Again<'a> {
         let contract = call.contract_fingerprint.as_deref();
         let installs_with = installs.then(|| (call.command.as_deref().unwrap_or_default(), contract));
         let (effects, session) = (Some(&call.contract.effects[..]), call.session.clone());
-        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects, session }
+        let learned = call.approval.as_ref().map(|approval| &approval.binding.learned[..]);
+        Again { tool_id: &call.tool_id, args: call.args.clone(), installs_with, effects, session, learned }
     }
 
     /// Returns what the call of a run asked for, outside of its session.
@@ -143,7 +169,8 @@ impl<'a> Again<'a> {
         let contract = receipt.contract_fingerprint.as_deref();
         let installs_with = receipt.is_installation().then_some((command, contract));
         let args = receipt.asked_args();
-        Again { tool_id: receipt.tool_id(), args, installs_with, effects: None, session: None }
+        let tool_id = receipt.tool_id();
+        Again { tool_id, args, installs_with, effects: None, session: None, learned: None }
     }
 }
 
@@ -153,9 +180,10 @@ fn planned(
     input: PlanInput<'_>,
     args: Result<Json, ArgsProblem>,
     session: Option<CallSession>,
+    approved: Option<&[String]>,
 ) -> Result<Planned, Failure> {
     let PlanInput { facts, projections, program, directory } = input;
-    let facts = config.with_args(&seams.host(), facts, args, session);
+    let facts = config.with_args(&seams.host(), facts, args, session, approved);
     let plan = brigade_call::plan(facts).spelled(&seams.speller());
     tracing::debug!(
         tool = plan.tool_id(),

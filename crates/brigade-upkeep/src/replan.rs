@@ -64,7 +64,10 @@ impl<'a, 'c> Replanner<'a, 'c> {
         let is_of_policy = |change: &&Change| is_invalid && **change == Change::Policy;
         let changed = refusal.changes.iter();
         let changed = changed.filter(|change| !is_explained(change) && !is_of_policy(change));
-        let changed = changed.map(|change| format!("the {change} changed"));
+        let changed = changed.map(|change| match change {
+            Change::NothingBound | Change::Rule => change.to_string(),
+            change => format!("the {change} changed"),
+        });
         let is_other = |code: &str| code != "status" && !code.starts_with("changed_");
         let others = refusal.blockers.iter();
         let others = others.filter(|blocker| is_other(&blocker.code) && !blocker.is_of_invalid_policy());
@@ -88,7 +91,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
 
     /// Lists why these arguments cannot be queued again; empty if they can.
     pub(crate) fn replay_blockers(&mut self, tool_id: &str, args: &Json) -> Result<Vec<String>, FsError> {
-        let plan = match self.plan(tool_id, args, self.caller.clone(), None, None) {
+        let plan = match self.plan(tool_id, args, self.caller.clone(), None, None, None) {
             Ok(plan) => plan,
             Err(NoPlan::NoTool(why)) => return Ok(vec![why]),
             Err(NoPlan::Files(error)) => return Err(error),
@@ -100,7 +103,8 @@ impl<'a, 'c> Replanner<'a, 'c> {
         match call.kind() {
             CallKind::Run | CallKind::Read => {
                 let (caller, session) = (call.caller.clone(), call.session.clone());
-                self.plan(&call.tool_id, &call.args, caller, Some(&call.contract.effects), session)
+                let learned = call.approval.as_ref().map(|approval| &approval.binding.learned[..]);
+                self.plan(&call.tool_id, &call.args, caller, Some(&call.contract.effects), session, learned)
             }
             CallKind::Install => self.plan_installation(call),
         }
@@ -128,18 +132,21 @@ impl<'a, 'c> Replanner<'a, 'c> {
         caller: Caller,
         within: Option<&[String]>,
         session: Option<CallSession>,
+        learned: Option<&[String]>,
     ) -> Result<Plan, NoPlan> {
-        let root = session.as_ref().and_then(|session| session.root_of(tool_id));
-        if let Some(made) = self.config.command(&self.reader.host(), tool_id, args, &caller, within, root) {
+        let root = session.as_ref().and_then(|session| session.root_of(tool_id)).map(str::to_owned);
+        let (config, host) = (self.config, self.reader.host());
+        let complete = |facts| plan(config.with_args(&host, facts, Ok(args.clone()), session, learned));
+        if let Some(made) = self.config.command(&host, tool_id, args, &caller, within, root.as_deref()) {
             let facts = FactReader::new(self.reader.host(), self.config).plan(&made, caller)?.facts;
-            return Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)));
+            return Ok(complete(facts));
         }
         // Which server such a call reads from depends on its arguments.
         if Reads::of_tool_id(tool_id).is_some() {
             let tool = self.config.entry(&self.reader.host(), tool_id, args);
             let tool = tool.map_err(|error| NoPlan::NoTool(error.to_string()))?;
             let facts = self.reader.plan(tool, caller)?.facts;
-            return Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)));
+            return Ok(complete(facts));
         }
         let key = (tool_id.to_owned(), caller.agent().is_some());
         if !self.facts.contains_key(&key) {
@@ -154,7 +161,7 @@ impl<'a, 'c> Replanner<'a, 'c> {
         }
         let facts = self.facts.get(&key).expect("the facts were put there above").clone();
         let facts = PlanFacts { caller, ..facts };
-        Ok(plan(self.config.with_args(&self.reader.host(), facts, Ok(args.clone()), session)))
+        Ok(complete(facts))
     }
 }
 

@@ -120,10 +120,10 @@ pub mod paths {
 
 pub use brigade_call::{
     ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
-    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, NoteCode,
-    ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt, RunInput,
-    RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
-    StartedCommand, UnboundFile, is_of_execution, typed_value,
+    CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, MayLoad,
+    NoteCode, ObservedAddress, ObservedDenial, OutputCompaction, Plan, PlanSummary, Preview, Race, Receipt,
+    RunInput, RunStatus, RuntimeHealth, RuntimeIssueRecord, RuntimeMetadata, RuntimeStatus, SandboxUsed,
+    UnboundFile, is_of_execution, typed_value,
 };
 pub use brigade_catalog::{
     ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use brigade_call::{declare_code, is_open, undeclared_code};
 use brigade_calls::{Error, invalid_policy};
 use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
@@ -82,6 +83,12 @@ impl Policies {
         let mut explanation = explain(state, &CallFacts::of(tool), &is_set);
         if state.policy().is_some() && explanation.decision.sandbox.mode != SandboxMode::Off {
             explanation.open(FactReader::new(self.room.host(), &config).program_paths(tool)?);
+        }
+        let (root, home) = (self.room.fs.root(), self.room.host().home());
+        if state.policy().is_some() && is_open(&explanation.decision, root, home) {
+            if let Some(chosen) = FactReader::new(self.room.host(), &config).chosen_code(tool)? {
+                explanation.choose(state, &undeclared_code(&chosen), &declare_code(&chosen));
+            }
         }
         let masks = masks(&self.room.env.environment, state);
         let ruling = |ruling: &brigade_policy::Ruling| RulingReport {

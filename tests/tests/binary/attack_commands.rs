@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use brigade_tests::{PATH, Site};
+use brigade_tests::Site;
 
 /// Has a command approved that runs a script, changes the script, and expects that the run is refused.
 #[track_caller]
@@ -81,52 +81,4 @@ fn what_an_entry_allows_is_still_judged() {
     site.workspace.write(".brigade/tools.toml", Site::entry("tool", "tar -xf a.tar", lines));
     let answer = site.json(["call", "plan", "tool", "--args", r#"{"a": "--to-comm=sh -c x"}"#]).expect(1);
     assert_eq!(answer["blocker_details"][0]["code"], "high_risk_command", "{answer:#}");
-}
-
-/// Issue 12: a script of `package.json` and the words behind it are one command, as if that stood in the entry.
-#[test]
-fn an_argument_behind_a_script_of_packages_chooses_no_code() {
-    let site = Site::script("true\n");
-    let scripts = r#"{"scripts": {"n": "node", "m": "npm run n --", "x": "node x.js", "x": "node x.js"}}"#;
-    site.workspace.write("package.json", scripts);
-    for file in ["run.js", "x.js", "data.csv"] {
-        site.workspace.write(file, "");
-    }
-    let lines = "argument_template = { a = \"{a}\" }";
-    for (command, argument, is_code) in [
-        ("npm run -s n --", "run.js", true),
-        ("npm run -s n --", "run", true),
-        ("npm run m --", "./run.js", true),
-        ("npm run -s x --", "run.js", false),
-        ("npm run -s x --", "data.csv", false),
-    ] {
-        site.workspace.write(".brigade/tools.toml", Site::entry("tool", command, lines));
-        let args = format!("{{\"a\": {argument:?}}}");
-        let plan = site.json(["call", "plan", "tool", "--args", &args]).json;
-        let details = plan["blocker_details"].as_array().cloned().unwrap_or_default();
-        let found = details.iter().filter(|detail| detail["code"] == "argument_is_code").count();
-        assert_eq!(found, usize::from(is_code), "{command} {argument}: {plan:#}");
-    }
-}
-
-#[test]
-fn what_recipes_start_is_bound_where_only_the_program_can_tell_them_apart() {
-    let site = Site::script("true\n");
-    site.workspace.write("Makefile", "all:\n\t@true\ngo:\n\t@python3 run.py\n");
-    site.workspace.write("justfile", "alias g := go\n[no-cd]\ngo:\n  python3 run.py\n");
-    // They are there whatever is installed.
-    let programs = site.beside("programs");
-    fs::create_dir_all(&programs).expect("the folder can be made");
-    for name in ["make", "just"] {
-        let program = programs.join(name);
-        fs::write(&program, "#!/bin/sh\n").expect("the program can be written");
-        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .expect("the program can be made one");
-    }
-    let site = site.env("PATH", format!("{PATH}:{}", programs.display()));
-    for command in
-        ["make -s ./go", "make -s -f Makefile go", "just g", "just go", "just --justfile justfile go"]
-    {
-        changed(&site, command, &site.workspace.join("run.py"));
-    }
 }

@@ -21,40 +21,6 @@ fn warnings(receipt: &Value) -> String {
     receipt["warnings"].to_string()
 }
 
-/// Runs the tool twice. Nothing is missing, also not what the first run changed.
-#[track_caller]
-fn completes_twice(site: &Site) {
-    for _ in 0..2 {
-        let receipt = site.receipt_of("tool", "{}");
-        let stands = (&receipt["status"], &receipt["warnings"]);
-        assert_eq!(stands, (&"completed".into(), &Value::Null), "{receipt:#}");
-    }
-}
-
-/// Issue 12: what a recipe wrote was bound as code, so a closed run could not write it again.
-#[test]
-fn what_a_recipe_writes_is_data() {
-    let lines = "effects = [\"local-read\", \"local-write\"]\ndata = [\"out/**\"]";
-    let site = site("make -s go", lines);
-    let recipe = |more: &str| {
-        format!(
-            "go:\n\t@mkdir -p out\n\t@sh run.sh > out/x.sh && cat out/x.sh\n\t@sh run.sh | tee out/y >/dev/null\n{more}"
-        )
-    };
-    site.workspace.write("Makefile", recipe(""));
-    site.workspace.write("run.sh", "echo true\n");
-    site.workspace.write("out/.keep", "");
-    completes_twice(&site);
-    let id = site.approved("tool", "{}");
-    site.workspace.write("out/x.sh", "changed\n");
-    assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "true");
-    // Something runs it.
-    site.workspace.write("Makefile", recipe("\t@sh ./out/x.sh\n"));
-    let id = site.approved("tool", "{}");
-    site.workspace.write("out/x.sh", "changed\n");
-    site.run_call(&id).refused("out/x.sh");
-}
-
 /// Issue 12: what the kernel refused was listed as written, and nothing was said of it.
 #[test]
 fn what_a_run_may_not_write_or_read_back_is_said_with_the_way_out() {
@@ -101,73 +67,6 @@ fn what_a_run_may_not_write_or_read_back_is_said_with_the_way_out() {
     assert!(report["data"].as_array().unwrap().contains(&"out/**".into()), "{report:#}");
     let receipt = site.receipt_of("tool", "{}");
     assert!(!warnings(&receipt).contains("out/new"), "{receipt:#}");
-}
-
-/// Issue 12: a database in a closed workspace needs files that SQLite makes beside it.
-#[test]
-fn a_database_is_declared_in_one_round() {
-    if !std::path::Path::new("/usr/bin/sqlite3").exists() {
-        return;
-    }
-    let site =
-        site("sqlite3 db/x.db 'insert into t values (1)'", "effects = [\"local-read\", \"local-write\"]");
-    fs::create_dir(site.workspace.path().join("db")).unwrap();
-    let made = std::process::Command::new("sqlite3")
-        .arg(site.workspace.path().join("db/x.db"))
-        .arg("create table t (a)")
-        .status();
-    assert!(made.unwrap().success());
-    let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(receipt["status"], "failed", "{receipt:#}");
-    let warned = warnings(&receipt);
-    let said = "denied: writing db/x.db, a database; put `-safe` behind `sqlite3` in `command`, so that it runs nothing of it, \
-                and add `db/**` to data";
-    assert!(warned.contains(said), "{warned}");
-    let seen = site.json(["observe", "tool"]).expect(0);
-    let advice = seen["advice"].to_string();
-    assert!(advice.contains("put `-safe` behind `sqlite3` in `command`: otherwise"), "{seen:#}");
-    let safe = site.workspace.read_text(".brigade/tools.toml").replace("sqlite3 db", "sqlite3 -safe db");
-    site.workspace.write(".brigade/tools.toml", safe);
-    let receipt = site.receipt_of("tool", "{}");
-    let warned = warnings(&receipt);
-    assert!(warned.contains("denied: writing db/x.db, a database; add `db/**` to data"), "{warned}");
-    let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!((&report["data"], &report["advice"]), (&json!(["db/**"]), &json!([])), "{report:#}");
-    completes_twice(&site);
-}
-
-/// Issue 12: a database that only a script opens was not bound, and could start commands as data.
-#[test]
-fn a_database_that_a_script_opens_is_bound_unless_it_runs_nothing() {
-    if !std::path::Path::new("/usr/bin/sqlite3").exists() {
-        return;
-    }
-    let site = site("sh run.sh", "effects = [\"local-read\", \"local-write\"]");
-    fs::create_dir(site.workspace.path().join("db")).unwrap();
-    let tell = |text: &str| {
-        let database = site.workspace.path().join("db/x.db");
-        assert!(std::process::Command::new("sqlite3").arg(database).arg(text).status().unwrap().success());
-    };
-    tell("create table t (a)");
-    site.workspace.write("run.sh", "sqlite3 db/x.db 'insert into t values (1)'\n");
-    let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(receipt["status"], "failed", "{receipt:#}");
-    assert!(receipt["binding"]["files"]["db/x.db"].is_string(), "{receipt:#}");
-    let warned = warnings(&receipt);
-    assert!(warned.contains("put `-safe` behind `sqlite3` in `run.sh`, so that"), "{warned}");
-    let id = site.approved("tool", "{}");
-    tell("create view v as select edit('', 'sh -c id')");
-    site.run_call(&id).refused("db/x.db");
-    let report = site.json(["observe", "tool", "--write"]).expect(0);
-    assert_eq!(report["data"], json!(["db/**"]), "{report:#}");
-    assert!(report["advice"].to_string().contains("in `run.sh`: otherwise"), "{report:#}");
-    assert_eq!(
-        site.receipt_of("tool", "{}")["status"],
-        "failed",
-        "it is bound until SQLite runs nothing of it"
-    );
-    site.workspace.write("run.sh", "sqlite3 -safe db/x.db 'insert into t values (1)'\n");
-    completes_twice(&site);
 }
 
 /// Issue 12: packages of JavaScript are links, and no declaration that was proposed opened them.
@@ -361,26 +260,6 @@ fn a_database_beside_code_needs_a_directory_of_its_own() {
         "{receipt:#}"
     );
     assert!(!warned.contains("observe"), "{warned}");
-}
-
-/// Issue 12: a file that a setting within a word names was not bound. It is data if the entry says so.
-#[test]
-fn what_a_setting_names_is_bound_unless_it_is_data() {
-    let site = site("python3 run.py '{\"state\": \"my dir/state\"}'", "");
-    site.workspace
-        .write("run.py", "import json, sys\nprint(open(json.loads(sys.argv[1])['state']).read())\n");
-    site.workspace.write("my dir/state", "found");
-    let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(receipt["stdout_summary"], "found", "{receipt:#}");
-    assert!(receipt["binding"]["files"]["my dir/state"].is_string(), "{receipt:#}");
-    let id = site.approved("tool", "{}");
-    site.workspace.write("my dir/state", "changed");
-    site.run_call(&id).refused("my dir/state");
-    let entry = site.workspace.read_text(".brigade/tools.toml");
-    site.workspace.write(".brigade/tools.toml", format!("{}\ndata = [\"my dir/**\"]\n", entry.trim_end()));
-    let receipt = site.receipt_of("tool", "{}");
-    assert_eq!(receipt["stdout_summary"], "changed", "{receipt:#}");
-    assert!(receipt["binding"]["files"]["my dir/state"].is_null(), "{receipt:#}");
 }
 
 /// Issue 12: a file that a run makes and reads back was declared by its name, which opens only what was there before.

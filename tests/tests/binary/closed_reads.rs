@@ -437,7 +437,7 @@ fn code_that_was_moved_over_code_during_a_run_is_told() {
 /// Issue 12: a bound file that becomes an absolute link into the workspace is a change like any other.
 #[test]
 fn a_bound_file_that_becomes_an_absolute_link_is_named_as_changed() {
-    let site = site("/usr/bin/python3 -B -m pkg", "");
+    let site = site("/usr/bin/python3 -B -m pkg", "code = [\"pkg/**\"]");
     site.workspace.write("pkg/__main__.py", "from pkg import a\n");
     site.workspace.write("pkg/__init__.py", "");
     site.workspace.write("pkg/a.py", "print('approved')\n");

@@ -77,7 +77,6 @@ mod observe;
 mod observed_inputs;
 mod packs;
 mod projections_workflow;
-mod python_environments;
 mod readme_tour;
 mod register;
 mod register_hostile;

@@ -111,7 +111,7 @@ fn a_link_that_any_word_names_is_bound_and_one_that_is_added_is_not_there() {
 
 #[test]
 fn a_link_in_a_directory_of_code_is_bound() {
-    let site = site("/usr/bin/python3 -B -m pkg", "", "workspace");
+    let site = site("/usr/bin/python3 -B -m pkg", "code = [\"pkg/**\"]", "workspace");
     site.workspace.write("pkg/__main__.py", "from pkg.current import y\n");
     for release in ["1", "2"] {
         site.workspace.write(format!("pkg/{release}/y.py"), format!("print({release})\n"));
@@ -128,26 +128,4 @@ fn what_is_bound_behind_links_runs_in_a_closed_workspace() {
     let inside = site("/usr/bin/python3 -B x.py", &format!("cwd = \"current\"\n{all}"), "closed");
     link(&inside, "rel/1", "current");
     assert_eq!(inside.receipt_of("tool", "{}")["stdout_summary"], "first");
-    let made = site("make -s", "", "closed");
-    made.workspace.write("Makefile", "go:\n\t@sh current/x\n");
-    link(&made, "rel/1", "current");
-    assert_eq!(made.receipt_of("tool", "{}")["stdout_summary"], "first");
-}
-
-/// Issue 12: an argument names a recipe, and the approval of the call binds what this recipe starts.
-#[test]
-fn what_an_argument_chooses_among_recipes_is_bound() {
-    let lines = "argument_template = { a = \"{a}\" }";
-    for command in ["make -s", "nice make -s -C ."] {
-        let site = site(command, lines, "workspace");
-        site.workspace.write("Makefile", "all: ; @sh all.sh\ngo: ; @sh go.sh\n");
-        site.workspace.write("all.sh", "echo all\n");
-        site.workspace.write("go.sh", "echo go\n");
-        let id = site.approved("tool", r#"{"a": "go"}"#);
-        site.workspace.write("go.sh", "echo changed\n");
-        let document = site.run_call(&id).refused("changed since it was approved");
-        assert!(document["changed"].to_string().contains("go.sh"), "{command}: {document:#}");
-        site.workspace.write("go.sh", "echo go\n");
-        assert_eq!(site.run_call(&id).expect(0)["receipt"]["stdout_summary"], "go", "{command}");
-    }
 }

@@ -115,7 +115,7 @@ fn a_command_that_is_never_bound_and_one_for_a_shell_are_issues() {
     let site = Site::empty();
     site.json(["init", "--empty"]).expect(0);
     site.workspace.write("bin/x.py", "print(1)\n");
-    site.add_to_catalog(&Site::entry("lib", "env PYTHONPATH=lib python3 bin/x.py", ""));
+    site.add_to_catalog(&Site::entry("lib", "python3 /proc/self/cwd/bin/x.py", ""));
     site.add_to_catalog(&Site::entry("pipe", "cat a.txt | wc", ""));
     let unbound = issues_of(&site, "code_not_bound");
     assert_eq!((unbound.len(), &unbound[0]["tool_id"]), (1, &json!("lib")), "{unbound:#?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_command::{Argv, keeps_databases};
+use brigade_command::Argv;
 use brigade_core::{Fingerprint, Json, NextStep, Spell};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
 use brigade_profile::builtin::COMMAND;
@@ -242,22 +242,6 @@ impl Plan {
     /// Returns which files an approval binds and by what, and what it does not bind.
     pub fn code(&self) -> &BoundCode {
         &self.code
-    }
-
-    /// Lists where the call starts SQLite without telling it to run nothing of its database: in `command`, or in a text
-    /// of the workspace. `None` if it starts none, as far as these say.
-    pub fn loose_databases(&self) -> Option<Vec<String>> {
-        let own = || self.command.as_deref().and_then(|command| Argv::parse(command).ok());
-        let argv = self.argv.clone().or_else(own);
-        let texts = self.code.starts.iter().map(|started| {
-            let words = ["sh".to_owned(), "-c".to_owned(), started.command.clone()];
-            (started.by.as_str(), keeps_databases(&words))
-        });
-        let own = argv.map(|argv| ("command", keeps_databases(argv.words())));
-        let found: Vec<_> =
-            own.into_iter().chain(texts).filter_map(|(place, keeps)| Some((place, keeps?))).collect();
-        let loose = found.iter().filter(|(_, keeps)| !keeps).map(|(place, _)| (*place).to_owned());
-        (!found.is_empty()).then(|| loose.collect())
     }
 
     /// Returns the words of the command line for display; empty if it cannot be built or holds a secret.

@@ -57,13 +57,7 @@ pub fn plan_crew_start(facts: CrewStart) -> Result<VerifiedStart, Vec<Objection>
         | StartPurpose::Setup
         | StartPurpose::Notification => {
             let is_text = |risk: &Risk| {
-                matches!(
-                    risk,
-                    Risk::ShellText { .. }
-                        | Risk::InlineCode { .. }
-                        | Risk::DataAsCode { .. }
-                        | Risk::StandardInput { .. }
-                )
+                matches!(risk, Risk::ShellText { .. } | Risk::InlineCode { .. } | Risk::StandardInput { .. })
             };
             let found = risk::judge(&facts.argv).into_iter().filter(|risk| !is_text(risk));
             objections.extend(found.map(Objection::Risk));

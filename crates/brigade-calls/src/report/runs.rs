@@ -122,6 +122,11 @@ impl Report for RunInputsReport {
     const SCHEMA: SchemaId = "brigade.run-inputs.v1";
 }
 
+/// Returns whether a number is left out of a document.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// `observe`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -161,6 +166,12 @@ pub struct ObserveReport {
     /// Those that were moved from `code` to `data` on request. Nothing binds them any more.
     #[serde(default)]
     pub code_removed: Vec<String>,
+    /// Files that earlier observed runs used as code, which approvals bind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<String>,
+    /// Number of such files that were forgotten on request.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forgotten: usize,
     /// What else has to be changed by hand, as sentences.
     #[serde(default)]
     pub advice: Vec<String>,

@@ -110,7 +110,7 @@ impl Registrations {
         found.name_tool(tool.id.as_str());
         tool.source = Some(Box::new(detail));
         if found.errors.is_empty() {
-            found.tools.push(Registration { tool, runtime, detail: what });
+            found.tools.push(Registration { tool: tool.with_chosen_code(), runtime, detail: what });
         }
         found
     }

@@ -280,7 +280,7 @@ fn one(object: &Object, prefix: &str, found: &mut Registrations) {
     found.note_review(&tool, is_stated, |name| members.field(name));
     members.rest(found);
     let what = if is_remote { "remote mcp server" } else { kind.as_str() };
-    found.tools.push(Registration { tool, runtime, detail: what.to_owned() });
+    found.tools.push(Registration { tool: tool.with_chosen_code(), runtime, detail: what.to_owned() });
 }
 
 /// Makes the runtime of an MCP server, which waits for a review, and lets the entry depend on it. The server is started

@@ -76,7 +76,11 @@ pub(super) fn read(object: &Object) -> Registrations {
         let Some(mut tool) = base(&short, Transport::Stdio, &mut found) else { continue };
         tool.env_labels = env_labels;
         let runtime = server(&mut tool, &command);
-        found.tools.push(Registration { tool, runtime, detail: "mcp server".to_owned() });
+        found.tools.push(Registration {
+            tool: tool.with_chosen_code(),
+            runtime,
+            detail: "mcp server".to_owned(),
+        });
     }
     for (index, object) in members.objects("remotes") {
         let mut remote = Members::of(object, format!("remotes[{index}]"));
@@ -105,7 +109,11 @@ pub(super) fn read(object: &Object) -> Registrations {
                 found.note(registering::VALUE_NOT_KEPT, field, NO_HEADERS);
             }
             remote.rest(&mut found);
-            found.tools.push(Registration { tool, runtime: None, detail: "remote mcp server".to_owned() });
+            found.tools.push(Registration {
+                tool: tool.with_chosen_code(),
+                runtime: None,
+                detail: "remote mcp server".to_owned(),
+            });
         }
     }
     members.rest(&mut found);

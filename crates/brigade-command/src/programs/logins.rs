@@ -9,10 +9,7 @@ const MYSQL_VALUED: &str = "DehPSTuw";
 
 pub(super) const LOGINS: &[Row] = &[
     other(&["ssh"]).starts(Starts::Anywhere),
-    other(&["curl"])
-        .valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[])
-        .outputs("o", &["--output"])
-        .passwords(&[user("uU", ':')]),
+    other(&["curl"]).valued("AbcCdDeEFHKmoPQrtTuUwxXyYz", &[]).passwords(&[user("uU", ':')]),
     other(&["http", "https", "xh", "xhs"]).valued("aAops", &[]).passwords(&[user("a", ':')]),
     other(&["sshpass"]).valued("dfP", &[]).passwords(&[short("p")]).starts(Starts::Anywhere),
     other(&["mariadb", "mariadb-admin", "mariadb-dump", "mysql", "mysqladmin", "mysqldump", "mysqlimport"])

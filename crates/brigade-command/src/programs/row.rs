@@ -25,7 +25,6 @@ pub(super) const fn row(names: &'static [&'static str], role: Role) -> Row {
         ends: &[],
         hooks: &[],
         writes: Writes::Nothing,
-        outputs: ("", &[]),
         passwords: &[],
         starts: None,
         stores_secrets: false,
@@ -127,11 +126,6 @@ impl Row {
 
     pub(super) const fn writes(self, writes: Writes) -> Row {
         Row { writes, ..self }
-    }
-
-    /// Short and long options whose value is a file to write.
-    pub(super) const fn outputs(self, short: &'static str, long: &'static [&'static str]) -> Row {
-        Row { outputs: (short, long), ..self }
     }
 
     pub(super) const fn passwords(self, passwords: &'static [Password]) -> Row {

@@ -20,8 +20,7 @@ pub(crate) const JAVASCRIPT_ENDS: &[&str] =
 const NPM_FILES: &[&str] = &["package.json", ".npmrc"];
 
 /// The names of justfiles, in the cases that people write them.
-pub(crate) const JUSTFILES: &[&str] =
-    &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
+const JUSTFILES: &[&str] = &["justfile", "Justfile", "JUSTFILE", ".justfile", ".Justfile", ".JUSTFILE"];
 
 const BUN_FILES: &[&str] = &["package.json", "bunfig.toml"];
 
@@ -75,7 +74,6 @@ const PROGRAMS: &[Row] = &[
         .code("eE", &[])
         .valued("I", &[])
         .attached("MmFxCDidV")
-        .finds(Finds::Perl)
         .ends_of_code(&[".pl", ".pm", ".t"]),
     interpreter(&["raku"]).code("eE", &[]).valued("I", &[]).attached("MmFxCDidV"),
     interpreter(&["ruby", "jruby"])
@@ -83,7 +81,6 @@ const PROGRAMS: &[Row] = &[
         .code("e", &[])
         .valued("IrCEX", &[])
         .attached("xFKTWi0")
-        .finds(Finds::Ruby)
         .ends_of_code(&[".gemspec", ".rb", ".ru"]),
     interpreter(&["irb"]).code("e", &[]).valued("IrCE", &[]).attached("xFKTWi0"),
     interpreter(&["node", "nodejs", "ts-node", "tsx"])
@@ -128,13 +125,8 @@ const PROGRAMS: &[Row] = &[
         .valued("cdzSt", &["--php-ini", "--define"])
         .ends("fF")
         .ends_of_code(&[".inc", ".phar", ".php", ".phtml"]),
-    interpreter(&["lua"])
-        .script(Script::File, "")
-        .code("e", &[])
-        .valued("lj", &[])
-        .finds(Finds::Lua)
-        .ends_of_code(&[".lua"]),
-    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]).finds(Finds::Lua),
+    interpreter(&["lua"]).script(Script::File, "").code("e", &[]).valued("lj", &[]).ends_of_code(&[".lua"]),
+    interpreter(&["luajit"]).code("e", &[]).valued("lj", &[]),
     interpreter(&["rscript"])
         .script(Script::File, "")
         .code("e", &[])
@@ -166,7 +158,6 @@ const PROGRAMS: &[Row] = &[
     interpreter(&["awk", "gawk", "mawk"])
         .valued("Ffivl", &["--assign", "--field-separator", "--file", "--include", "--load"])
         .hooks(&[READS_FILE, hook(Value::File, "il", &["--include", "--load"])])
-        .finds(Finds::Awk)
         .ends_of_code(&[".awk"]),
     interpreter(&["jrunscript"]).code("e", &[]).valued("fl", &["-classpath", "-cp", "--class-path"]),
     interpreter(&["jshell"]).valued("cefl", &["-classpath", "-cp", "--class-path"]),
@@ -289,7 +280,7 @@ const PROGRAMS: &[Row] = &[
     ),
     wrapper(&["gstdbuf", "stdbuf"]).valued("ioe", &["--input", "--output", "--error"]),
     wrapper_after(1, &["taskset"]),
-    wrapper(&["time"]).valued("fo", &["--format", "--output"]).outputs("o", &["--output"]),
+    wrapper(&["time"]).valued("fo", &["--format", "--output"]),
     wrapper_after(1, &["gtimeout", "timeout"]).valued("sk", &["--signal", "--kill-after"]),
     wrapper(&["tini"]).valued("pe", &[]),
     wrapper(&["unshare"])
@@ -315,8 +306,8 @@ const PROGRAMS: &[Row] = &[
         &["--max-args", "--max-procs", "--max-chars", "--delimiter", "--arg-file", "--process-slot-var"],
     ),
     // Programs that run a command somewhere in their words.
-    launcher(&["ld.so"]).finds(Finds::Loader),
-    other(&["java", "javaw"]).finds(Finds::Java).ends_of_code(&[".class", ".jar", ".java"]).valued(
+    launcher(&["ld.so"]),
+    other(&["java", "javaw"]).ends_of_code(&[".class", ".jar", ".java"]).valued(
         "p",
         &[
             "-cp",
@@ -400,29 +391,27 @@ const PROGRAMS: &[Row] = &[
         .long_flags(&["--start"])
         .changes_directory('d', "--chdir"),
     // Names of gdb's options have one dash or two.
-    launcher(&["gdb"])
-        .hooks(&[hook(
-            Value::File,
-            "x",
-            &[
-                "--command",
-                "-command",
-                "--init-command",
-                "-init-command",
-                "-ix",
-                "--early-init-command",
-                "-early-init-command",
-                "-eix",
-            ],
-        )])
-        .finds(Finds::Debugged),
+    launcher(&["gdb"]).hooks(&[hook(
+        Value::File,
+        "x",
+        &[
+            "--command",
+            "-command",
+            "--init-command",
+            "-init-command",
+            "-ix",
+            "--early-init-command",
+            "-early-init-command",
+            "-eix",
+        ],
+    )]),
     wrapper(&["parallel"]).valued("CEIJLNPSUadjnst", PARALLEL_VALUED).hooks(&[hook(
         Value::File,
         "a",
         &["--arg-file"],
     )]),
     launcher(&["valgrind"]).script(Script::Unknown, "dhqv"),
-    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
+    launcher(&["strace"]).valued("aEeIoOpPSsUuXb", &["--output"]).hooks(&[hook(
         Value::Output,
         "o",
         &["--output"],
@@ -462,40 +451,36 @@ const PROGRAMS: &[Row] = &[
         ".yarnrc.yml",
     ]),
     // Programs that run what they find, or what a file names.
-    row(&["fd", "fdfind", "find", "gfind"], Role::Find).finds(Finds::FoundFiles),
-    row(&["git"], Role::Git).finds(Finds::GitCommands),
+    row(&["fd", "fdfind", "find", "gfind"], Role::Find),
+    row(&["git"], Role::Git),
     other(&["gmake", "make"])
         .valued("CEfIoW", &["--directory", "--eval", "--file", "--makefile", "--include-dir"])
-        .hooks(&[hook(Value::Rules, "E", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
-        .finds(Finds::Make)
+        .hooks(&[hook(Value::ShellText, "E", &["--eval"]), hook(Value::File, "f", &["--file", "--makefile"])])
         .ends_of_code(&[".mk", "GNUmakefile", "Makefile", "makefile"])
         .versioned(),
     // The words after `-c` are a command.
     launcher(&["just"])
         .valued("df", &["--working-directory", "--justfile"])
         .files(JUSTFILES)
-        .ends_of_code(&[".just"])
-        .finds(Finds::Just),
+        .ends_of_code(&[".just"]),
     other(&["rake"])
         .valued("fIrR", &["--libdir", "--rakefile", "--rakelibdir", "--require"])
         .hooks(&[hook(Value::File, "f", &["--rakefile"])])
         .files(&["Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb"])
-        .ends_of_code(&[".rake"])
-        .finds(Finds::Build),
+        .ends_of_code(&[".rake"]),
     other(&[
         "ant", "bazel", "buck2", "cabal", "gradle", "gradlew", "lein", "mix", "mvn", "mvnw", "ninja", "sbt",
         "scons", "stack", "zig",
     ])
-    .ends_of_code(super::BUILD_ENDS)
-    .finds(Finds::Build),
-    other(&["dotnet"]).ends_of_code(super::BUILD_ENDS).finds(Finds::Build),
-    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]).finds(Finds::Build),
-    other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]).finds(Finds::Build),
-    other(&["meson"]).ends_of_code(&["meson.build"]).finds(Finds::Build),
-    other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").finds(Finds::PythonTests).versioned(),
-    other(&["coverage"]).finds(Finds::PythonCoverage).versioned(),
-    other(&["pip", "pipx"]).finds(Finds::PythonPackages).versioned().starts(Starts::BehindWords(&["run"])),
-    other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]).finds(Finds::Parts),
+    .ends_of_code(super::BUILD_ENDS),
+    other(&["dotnet"]).ends_of_code(super::BUILD_ENDS),
+    other(&["cargo"]).ends_of_code(&[".rs", "Cargo.toml"]),
+    other(&["cmake"]).ends_of_code(&[".cmake", "CMakeLists.txt"]),
+    other(&["meson"]).ends_of_code(&["meson.build"]),
+    other(&["py.test", "pytest"]).script(Script::Unknown, "hlqsvx").versioned(),
+    other(&["coverage"]).versioned(),
+    other(&["pip", "pipx"]).versioned().starts(Starts::BehindWords(&["run"])),
+    other(&["run-parts"]).valued("ua", &["--arg", "--regex", "--umask"]),
     // Names of go's options have one dash or two.
     other(&["go"])
         .valued("", GO_VALUED)
@@ -504,8 +489,6 @@ const PROGRAMS: &[Row] = &[
             "",
             &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"],
         )])
-        .outputs("", &["-o", "--o"])
-        .finds(Finds::Go)
         .ends_of_code(&[".go", "go.mod", "go.work"])
         .versioned(),
     other(&[
@@ -524,12 +507,10 @@ const PROGRAMS: &[Row] = &[
         "gfortran",
     ])
     .valued("BILDUolx", &[])
-    .outputs("o", &["--output"])
     .finds(Finds::Compiler)
     .ends_of_code(&[".a", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".o"])
     .versioned(),
-    other(&["ar", "as", "javac", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "nm", "objdump"])
-        .finds(Finds::OptionFiles),
+    other(&["ar", "as", "javac", "ld", "ld.bfd", "ld.gold", "ld.lld", "lld", "nm", "objdump"]),
     // Programs with options that run something.
     other(&["bsdtar"]).hooks(&[hook(Value::Command, "", &["--use-compress-program"])]),
     other(&["emacs"]).hooks(&[
@@ -541,8 +522,7 @@ const PROGRAMS: &[Row] = &[
     other(&["sqlite3"])
         .valued("", SQLITE_VALUED)
         .hooks(&[hook(Value::File, "", &["--init", "-init"])])
-        .ends_of_code(&[".sql"])
-        .finds(Finds::DotCommands),
+        .ends_of_code(&[".sql"]),
     other(&["gtar", "tar"]).hooks(TAR_HOOKS),
     other(&["nc", "netcat"]).hooks(&[hook(Value::ShellText, "e", &[])]),
     other(&["ncat"]).hooks(&[hook(Value::ShellText, "ec", &["--exec", "--sh-exec"])]),
@@ -550,7 +530,7 @@ const PROGRAMS: &[Row] = &[
     other(&["scp", "sftp"]).hooks(&[hook(Value::Command, "S", &[])]),
     other(&["gsed", "sed"]).hooks(&[READS_FILE]).ends_of_code(&[".sed"]),
     other(&["gsplit", "split"]).hooks(&[hook(Value::ShellText, "", &["--filter"])]),
-    other(&["gsort", "sort"]).valued("kotST", &["--output"]).outputs("o", &["--output"]).hooks(&[hook(
+    other(&["gsort", "sort"]).valued("kotST", &["--output"]).hooks(&[hook(
         Value::Command,
         "",
         &["--compress-program"],

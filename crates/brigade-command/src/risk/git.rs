@@ -96,15 +96,6 @@ const OWN_VALUED: &[&str] = &[
     "-c",
 ];
 
-/// Returns where the subcommand stands in the arguments of git.
-pub(crate) fn subcommand_at(args: &[String]) -> Option<usize> {
-    let mut at = 0;
-    while args.get(at)?.starts_with('-') {
-        at += if OWN_VALUED.contains(&args[at].as_str()) { 2 } else { 1 };
-    }
-    Some(at)
-}
-
 /// Lists the commands that git runs, from its arguments.
 pub(super) fn git_runs(args: &[Word]) -> Vec<GitRuns> {
     let mut found = Vec::new();
@@ -208,6 +199,13 @@ fn cleans_folders(args: &[Word]) -> bool {
     (short(&['f']) || options().any(|text| is_long(text, "--force"))) && short(&['d']) && !asks
 }
 
+/// Tells whether a bundle has only letters before an option, so that it is not the value of another one.
+fn bundles(text: &str, letter: &str) -> bool {
+    let before = text[1..].split(letter).next().unwrap_or_default();
+    let valued = if letter == "O" { "ABCefm" } else { "CSXbcjost" };
+    before.chars().all(|c| c.is_ascii_alphabetic() && !valued.contains(c))
+}
+
 fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
     let options = || {
         RUN_BY_OPTION
@@ -271,7 +269,10 @@ fn by_subcommand(subcommand: &str, args: &[Word], found: &mut Vec<GitRuns>) {
                     None => None,
                 }
             } else {
-                match text.strip_prefix(option) {
+                // `-ix TEXT` is a bundle.
+                let letter = &option[1..];
+                let behind = bundled.and_then(|bundle| bundle.split_once(letter)).map(|(_, behind)| behind);
+                match behind.filter(|_| bundles(text, letter)) {
                     Some("") => args.get(at + 1).cloned(),
                     attached => attached.map(value),
                 }

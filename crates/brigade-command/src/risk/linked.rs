@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::started;
+use super::Reading;
 use crate::Argv;
 use crate::programs::Program;
 
@@ -33,7 +33,7 @@ pub fn behind_links(argv: &Argv, file_name: &dyn Fn(&Path, &str) -> Option<Strin
         meant.push(of_line);
     }
     // Commands in texts, and those that start in another directory.
-    for command in started(words) {
+    for command in Reading::of(words).started {
         let Some((program, args)) = command.words.split_first() else { continue };
         if let Some(name) = name(&command.directory, program, file_name) {
             meant.push([&[name], args].concat());

@@ -1,8 +1,8 @@
 //! Reads the options of shells, interpreters and `rm` like these programs.
 
-use super::{Word, language};
+use super::Word;
+use crate::code::is_launching_module;
 use crate::programs::{PYTHON, Program, is_long};
-use crate::reads::is_launching_module;
 
 /// A shell with commands as text.
 pub(super) struct ShellText {
@@ -219,9 +219,12 @@ fn is_perl_code(letter: char, value: &str) -> bool {
     }
 }
 
+/// Options by which JavaScript interpreters load further code.
+pub(crate) const LOADING: &[&str] =
+    &["--import", "--require", "--loader", "--experimental-loader", "--preload", "-r"];
+
 /// Tells whether an option makes a JavaScript interpreter load a module from a `data:…` address.
 fn loads_text(program: &str, option: &str, next: Option<&Word>) -> bool {
-    const LOADING: &[&str] = &["--import", "--require", "--loader", "--experimental-loader", "--preload"];
     if !matches!(program, "bun" | "node" | "nodejs" | "ts-node" | "tsx") {
         return false;
     }
@@ -284,9 +287,23 @@ pub(super) fn reads_program_from_stdin(program: &str, args: &[Word]) -> bool {
 pub(super) fn command_text(program: &str, args: &[Word]) -> Option<usize> {
     match program {
         "bun" => args.first().filter(|word| word.text == "exec").map(|_| 0),
-        _ if is_awk(program) => language::awk_runs_commands(args),
+        _ if is_awk(program) => args.iter().position(|word| starts_commands(&word.text)),
         _ => None,
     }
+}
+
+/// Tells whether a program of awk calls `system`, or has a pipe beside a string.
+fn starts_commands(text: &str) -> bool {
+    ["system(", "system (", "| \"", "|\"", "\" |", "\"|"].iter().any(|start| text.contains(start))
+}
+
+/// Tells whether a program only prints its version or its help, or checks or tests without reading standard input.
+pub(super) fn only_informs(args: &[Word]) -> bool {
+    let informs = |text: &str| {
+        matches!(text, "-V" | "-v" | "-h" | "--help" | "--test" | "--run" | "--check")
+            || text.starts_with("--version")
+    };
+    args.iter().take_while(|word| word.text.starts_with(['-', '+'])).any(|word| informs(&word.text))
 }
 
 fn is_awk(program: &str) -> bool {

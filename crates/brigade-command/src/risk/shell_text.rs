@@ -3,8 +3,6 @@
 //! It understands quotes, escapes, comments, separators, substitutions and here-strings, but not variables, aliases and
 //! functions. They can hide the name of a program, so a text for a shell is always a risk.
 
-use std::collections::BTreeSet;
-
 /// The commands of a text.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
@@ -19,34 +17,8 @@ pub(super) struct Parsed {
 pub(super) struct Command {
     /// Its unquoted words.
     pub(super) words: Vec<String>,
-    /// Which of them are redirections of output, and what it goes to, by their positions.
-    pub(super) outputs: BTreeSet<usize>,
     /// Whether it reads the output of the command before it.
     pub(super) piped: bool,
-}
-
-impl Parsed {
-    /// Tells whether another command may get the output of any of them, or a file that of several.
-    pub(super) fn sends_output_on(&self) -> bool {
-        const ENDS: [&str; 5] = ["}", "done", "esac", "exec", "fi"];
-        let is_of_many = |command: &Command| {
-            let is_end = command.words.first().is_some_and(|word| ENDS.contains(&word.as_str()));
-            command.is_kept() && (is_end || command.outputs.contains(&0))
-        };
-        self.commands.iter().any(|command| command.piped || is_of_many(command))
-    }
-}
-
-impl Command {
-    /// Lists the files that its output goes to.
-    pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
-        self.outputs.iter().filter_map(|at| target_of(&self.words[*at]))
-    }
-
-    /// Tells whether its output goes to a file that can be read later.
-    pub(super) fn is_kept(&self) -> bool {
-        self.targets().any(|target| !target.starts_with("/dev/"))
-    }
 }
 
 /// Tells whether a word is a separator of commands.
@@ -76,15 +48,6 @@ struct Reader<'a> {
     parsed: Parsed,
     command: Command,
     word: Option<String>,
-    /// Whether the word is a redirection of output, or what it goes to.
-    is_output: bool,
-}
-
-/// Returns what a word of a redirection names, if it is not only the signs before it.
-fn target_of(word: &str) -> Option<&str> {
-    let name =
-        word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').trim_start_matches(['>', '|', '&']);
-    (!name.is_empty() && name != "-" && !is_number(name)).then_some(name)
 }
 
 /// Parses a text. Malformed text is parsed as far as possible.
@@ -94,7 +57,6 @@ pub(super) fn parse(text: &str) -> Parsed {
         parsed: Parsed::default(),
         command: Command::default(),
         word: None,
-        is_output: false,
     };
     reader.read();
     reader.end_command(false);
@@ -146,7 +108,7 @@ impl Reader<'_> {
                     while self.chars.next_if(|c| *c != '\n').is_some() {}
                 }
                 // `>|file` is no pipe.
-                (Quote::None, '|') if self.is_output && self.ends_with(&['>']) => self.put('|'),
+                (Quote::None, '|') if self.ends_with(&['>']) => self.put('|'),
                 (Quote::None, '|') => {
                     let alternative = self.chars.next_if_eq(&'|').is_some();
                     self.chars.next_if_eq(&'&');
@@ -166,17 +128,7 @@ impl Reader<'_> {
                     if self.word.as_deref().is_some_and(|word| !goes_on(word)) {
                         self.end_word();
                     }
-                    // `<>` reads, too.
-                    self.is_output |= c == '>' && !self.ends_with(&['<']);
                     self.put(c);
-                    // What is read may be code. Before the program, the word is passed over.
-                    let is_behind = !self.command.words.is_empty();
-                    if !self.is_output
-                        && is_behind
-                        && !self.chars.peek().is_some_and(|next| matches!(next, '<' | '>' | '&'))
-                    {
-                        self.end_word();
-                    }
                 }
                 (Quote::None, c) => self.put(c),
             }
@@ -192,19 +144,11 @@ impl Reader<'_> {
     }
 
     fn end_word(&mut self) {
-        let Some(word) = self.word.take() else { return };
-        if self.is_output {
-            // What it goes to may be a word of its own.
-            let is_sign = |c: char| c.is_ascii_digit() || matches!(c, '>' | '|' | '&');
-            self.is_output = word.ends_with(['>', '|', '&']) && word.chars().all(is_sign);
-            self.command.outputs.insert(self.command.words.len());
-        }
-        self.command.words.push(word);
+        self.command.words.extend(self.word.take());
     }
 
     fn end_command(&mut self, piped: bool) {
         self.end_word();
-        self.is_output = false;
         let command = std::mem::replace(&mut self.command, Command { piped, ..Command::default() });
         if !command.words.is_empty() {
             self.parsed.commands.push(command);

@@ -7,7 +7,7 @@ use crate::programs::{Program, Role, Spelling, is_long};
 use crate::shell_syntax;
 
 /// What a wrapper runs.
-pub(super) enum Inner {
+pub(crate) enum Inner {
     /// A command of these words, in a directory relative to that of the wrapper.
     Command { words: Vec<Word>, directory: PathBuf },
     /// A text, given to a shell; `option` is the position of the word that asks for it, where that is a risk itself.
@@ -42,7 +42,7 @@ pub(super) fn of_daemon(args: &[Word]) -> Vec<Word> {
 }
 
 /// Finds what a wrapper runs.
-pub(super) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
+pub(crate) fn look_through(wrapper: Program, args: &[Word]) -> Inner {
     let spelling = &wrapper.row().spelling;
     let mut directory = PathBuf::new();
     // The applet is the command itself.
@@ -127,17 +127,35 @@ fn directory_in<'a>(spelling: &Spelling, option: &'a str, next: Option<&'a Word>
     if attached.is_empty() { next } else { Some(attached) }
 }
 
-/// Gives the directory, relative to its own, that a wrapper with these arguments starts its command in.
-pub(crate) fn changed_directory(wrapper: Program, args: &[String]) -> PathBuf {
-    if wrapper.row().spelling.directory.is_none() {
-        return PathBuf::new();
+/// A command, and the directory that it starts in, relative to that of the command line.
+pub(crate) type Placed = (Vec<Word>, PathBuf);
+
+/// Follows a command through the wrappers before it: itself first, then what each wrapper starts.
+pub(crate) fn wrapped(words: Vec<Word>) -> Vec<Placed> {
+    let mut chain: Vec<Placed> = vec![(words, PathBuf::new())];
+    while chain.len() < super::MAX_DEPTH
+        && let Some((words, directory)) = chain.last()
+        && let Some((head, args)) = words.split_first()
+        && let Some(known) = Program::of(&head.text)
+        && let Role::Wrapper { .. } = known.role()
+    {
+        let next = match look_through(known, args) {
+            Inner::Command { words, directory: moved } => (words, directory.join(moved)),
+            Inner::ShellText { text, .. } => match shell_text::parse(&text.text).commands.as_slice() {
+                [only] => {
+                    let word = |word: &String| Word { text: word.clone(), at: text.at };
+                    (only.words.iter().map(word).collect(), directory.clone())
+                }
+                _ => break,
+            },
+            Inner::Shell | Inner::Unread | Inner::Nothing => break,
+        };
+        if next.0.is_empty() {
+            break;
+        }
+        chain.push(next);
     }
-    let words: Vec<Word> =
-        args.iter().enumerate().map(|(at, text)| Word { text: text.clone(), at }).collect();
-    match look_through(wrapper, &words) {
-        Inner::Command { directory, .. } => directory,
-        Inner::ShellText { .. } | Inner::Shell | Inner::Unread | Inner::Nothing => PathBuf::new(),
-    }
+    chain
 }
 
 /// Tells whether what a wrapper runs may find other files than the wrapper itself.
@@ -171,8 +189,9 @@ fn env_split_string(spelling: &Spelling, args: &[Word], at: usize) -> Option<Opt
     };
     let Some(split) = split_as_env(text) else { return Some(None) };
     // What is split may itself begin with assignments and options of `env`.
+    let place = args[rest - 1].at;
     let mut words = vec![Word { text: "env".to_owned(), at: word.at }];
-    words.extend(split.into_iter().map(|text| Word { text, at: word.at }));
+    words.extend(split.into_iter().map(|text| Word { text, at: place }));
     words.extend_from_slice(args.get(rest..).unwrap_or_default());
     Some(Some(words))
 }
@@ -219,29 +238,6 @@ fn split_as_env(text: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// Gives the text that `xargs` replaces in its command, if its options name one.
-pub(super) fn placeholder(options: &[Word]) -> Option<String> {
-    let mut found = None;
-    for (at, word) in options.iter().enumerate() {
-        let next = || options.get(at + 1).map(|next| next.text.as_str());
-        let (name, value) = word.text.split_once('=').unzip();
-        if is_long(name.unwrap_or(&word.text), "--replace") {
-            found = Some(value.unwrap_or("{}"));
-        } else if let Some(bundle) = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')) {
-            // Letters before it are flags; the value of another option is not a bundle.
-            let first = bundle.find(|c| "aEdILnPsJRSeil".contains(c));
-            found = match first.map(|first| bundle[first..].split_at(1)) {
-                Some(("I" | "J", "")) => next().or(found),
-                Some(("I" | "J", attached)) => Some(attached),
-                Some(("i", "")) => Some("{}"),
-                Some(("i", attached)) => Some(attached),
-                Some(_) | None => found,
-            };
-        }
-    }
-    found.filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
 /// Gives the command after the options of `sudo` and its like, which mostly take a value each.
 pub(super) fn after_privilege(args: &[Word]) -> Vec<Word> {
     let Some(sudo) = Program::of("sudo") else { return Vec::new() };
@@ -272,7 +268,7 @@ pub(super) fn has_values_like_separators(words: &[Word]) -> bool {
 }
 
 /// Gives the commands after `-exec` and its like.
-pub(super) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
+pub(crate) fn find_commands(args: &[Word]) -> Vec<&[Word]> {
     let starts = |word: &Word| {
         matches!(
             word.text.as_str(),
@@ -334,7 +330,7 @@ pub(super) fn skip_shell_syntax(words: &[Word]) -> &[Word] {
 ///
 /// `env` reads options up to the first other word, and after that a word with `=` is a variable even if it starts with
 /// `-`. Such a word counts as an option here, which never hides the command.
-pub(crate) fn sets_variable(word: &str) -> bool {
+fn sets_variable(word: &str) -> bool {
     !word.starts_with('-') && word.contains('=')
 }
 

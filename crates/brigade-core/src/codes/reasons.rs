@@ -46,6 +46,7 @@ table! {
     PROGRAM_NOT_FOUND = "program_not_found": "The program of the command is missing or cannot be read.";
     SCRIPT_NOT_FOUND = "script_not_found": "A script of the command does not exist.";
     CODE_NOT_BOUND = "code_not_bound": "An approval cannot bind code that the command leads to.";
+    UNDECLARED_CODE = "undeclared_code": "The command chooses its code itself, and the entry declares none.";
     MISSING_CWD = "missing_cwd": "`cwd` is not a directory in the workspace.";
     PROTECTED_PATH = "protected_path": "The path belongs to git or Brigade, or looks like it holds keys.";
     PROJECTION = "projection": "A projection of the tool is not up to date.";

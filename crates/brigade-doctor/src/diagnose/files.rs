@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use brigade_call::{DirectoryFact, ProgramFact, no_home};
+use brigade_call::{DirectoryFact, ProgramFact, no_home, undeclared_code};
 use brigade_catalog::{Availability, Tool, ToolSource};
 use brigade_command::argv::Argv;
 use brigade_command::risk::{self, Risk};
-use brigade_command::{NotBound, near_program, never_bound};
+use brigade_command::{ChosenCode, chooses_code, near_program, path_of_process};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
 use brigade_policy::Blocker;
@@ -72,11 +72,13 @@ fn outside(tool: &Tool, files: &ToolFiles, found: &mut Vec<Issue>) {
     }
 }
 
-/// Lists what is wrong with the command. `is_code_refused` tells that the policy reports code for an interpreter.
+/// Lists what is wrong with the command. `is_code_refused` tells that the policy reports code for an interpreter, and
+/// `is_open` that its runs may read the workspace.
 pub(super) fn command(
     state: &ToolState<'_>,
     files: &ToolFiles,
     is_code_refused: bool,
+    is_open: &dyn Fn() -> bool,
     read: &mut Option<CommandRead>,
     found: &mut Vec<Issue>,
 ) {
@@ -126,10 +128,17 @@ pub(super) fn command(
         let issue = issue.subject("script").evidence(of_path("not found", Some(script)));
         found.push(by_installing(tool, issue));
     }
-    let CommandRead { never_bound, risks, .. } = CommandRead::again(read, command, Ending::of(tool), &argv);
-    for code in never_bound {
-        let issue = Issue::of_tool(IssueType::CodeNotBound, tool, "command", code.to_string());
-        found.push(issue.subject("code").evidence(format!("{code:?}")));
+    let CommandRead { of_process, chosen, risks, .. } =
+        CommandRead::again(read, command, tool.cwd.as_deref(), Ending::of(tool), &argv);
+    if let Some(word) = of_process {
+        let detail = format!("command: `{}` names another file in each process", shown(word));
+        found.push(Issue::of_tool(IssueType::CodeNotBound, tool, "command", detail).subject("code"));
+    }
+    if let Some(chosen) =
+        chosen.as_ref().filter(|_| tool.is_executable() && tool.code.is_empty() && is_open())
+    {
+        let detail = undeclared_code(chosen);
+        found.push(Issue::of_tool(IssueType::UndeclaredCode, tool, "command", detail).subject("code"));
     }
     let of_shell = shell_words_in(&argv, risks, files.missing_script.as_deref(), state.home);
     found.extend(of_shell.map(|detail| Issue::of_tool(IssueType::ShellWords, tool, "command", detail)));
@@ -219,8 +228,10 @@ impl Ending {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandRead {
     command: String,
+    directory: String,
     ending: Ending,
-    never_bound: Vec<NotBound>,
+    of_process: Option<String>,
+    chosen: Option<ChosenCode>,
     risks: Risks,
 }
 
@@ -229,15 +240,22 @@ impl CommandRead {
     fn again<'r>(
         last: &'r mut Option<CommandRead>,
         command: &str,
+        directory: Option<&str>,
         ending: Ending,
         argv: &Argv,
     ) -> &'r CommandRead {
-        if last.as_ref().is_some_and(|last| last.command != command || last.ending != ending) {
+        let directory = directory.filter(|directory| *directory != ".").unwrap_or_default();
+        let is_same = |last: &CommandRead| {
+            last.command == command && last.ending == ending && last.directory == directory
+        };
+        if last.as_ref().is_some_and(|last| !is_same(last)) {
             *last = None;
         }
         last.get_or_insert_with(|| {
-            let (never_bound, risks) = (never_bound(argv), Risks::of(argv, ending));
-            CommandRead { command: command.to_owned(), ending, never_bound, risks }
+            let of_process = path_of_process(argv).map(str::to_owned);
+            let (chosen, risks) = (chooses_code(argv, directory.as_ref()), Risks::of(argv, ending));
+            let (command, directory) = (command.to_owned(), directory.to_owned());
+            CommandRead { command, directory, ending, of_process, chosen, risks }
         })
     }
 }

@@ -8,7 +8,9 @@ use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules};
+use super::{
+    GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, UndeclaredCode,
+};
 use crate::document::{Located, Reader, Value, text_of};
 use crate::web_url::WebDomain;
 
@@ -161,7 +163,14 @@ fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, policy: &mut Policy) {
                             let (all, name) = (InlineCode::ALL, InlineCode::as_str);
                             policy.inline_code = reader.word("commands.inline_code", value, all, name);
                         }
-                        _ => reader.unknown_member(key, "commands.", &["inline_code"], TOP),
+                        "undeclared_code" => {
+                            let (all, name) = (UndeclaredCode::ALL, UndeclaredCode::as_str);
+                            policy.undeclared_code =
+                                reader.word("commands.undeclared_code", value, all, name);
+                        }
+                        _ => {
+                            reader.unknown_member(key, "commands.", &["inline_code", "undeclared_code"], TOP)
+                        }
                     }
                 }
             }

@@ -223,7 +223,7 @@ impl ServerWatcher for Recorder {
             self.record.warnings = ended.warnings;
             if let Some(observed) = &self.record.observed {
                 let (sandbox, files) = (self.record.sandbox.as_ref(), &self.record.files);
-                let ran = Ran { tool: &self.tool, loose_databases: None, files, data: &[], completed: false };
+                let ran = Ran { tool: &self.tool, files, data: &[], completed: false };
                 let denied = denials(&*self.fs, observed, sandbox, ran, &*self.speller);
                 self.record.warnings.extend(denied);
             }

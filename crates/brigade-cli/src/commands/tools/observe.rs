@@ -23,15 +23,20 @@ pub(crate) struct ObserveArgs {
     #[arg(long)]
     write: bool,
 
+    /// Forget what earlier runs used as code, so that the next approval does not bind it
+    #[arg(long, conflicts_with = "write")]
+    forget: bool,
+
     /// Declare this file of `code` as data, because the tool writes it; no approval binds it then
     #[arg(long, value_name = "PATH", requires = "write")]
     as_data: Vec<String>,
 }
 
 pub(crate) fn run(session: &Session<'_>, arguments: &ObserveArgs) -> Result<ObserveReport, Error> {
-    let declare = match arguments.write {
-        true => Declare::Write { as_data: arguments.as_data.clone() },
-        false => Declare::Show,
+    let declare = match (arguments.write, arguments.forget) {
+        (true, _) => Declare::Write { as_data: arguments.as_data.clone() },
+        (false, true) => Declare::Forget,
+        (false, false) => Declare::Show,
     };
     session.workspace()?.catalog().observe(&arguments.id, usize::from(arguments.runs), declare)
 }

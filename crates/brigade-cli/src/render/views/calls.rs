@@ -7,7 +7,7 @@ use brigade::core::text::escape_blanks;
 use brigade::core::{Fingerprint, Json, NextStep, Timestamp};
 use brigade::{
     Access, Binding, BlockerDetail, BoundBy, BoundCode, Call, CallKind, CallReport, CallStatus, CodeNote,
-    ContractLabels, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport, StartedCommand,
+    ContractLabels, MayLoad, PassedOver, PlanReport, Preview, QueueReport, ReviewReport, RunReport,
 };
 
 use super::runs;
@@ -47,7 +47,7 @@ impl View for PlanReport {
             sheet.field_if("can also write", sandbox.git_write.then_some(".git (history and index)"));
         }
         sheet.field_if("binds", Some(files_by(&self.bound_code, BoundBy::Command).join(", ")));
-        show_code(&self.bound_code, sheet);
+        show_code(&self.bound_code, !self.argv.is_empty(), sheet);
         sheet.field("can be queued", words::yes_no(self.valid));
         show_arguments(&self.plan.args, sheet);
         show_blockers(&self.blocker_details, sheet);
@@ -256,7 +256,7 @@ fn show_preview(preview: &Preview, call: &Call, sheet: &mut Sheet) {
     let files = files_by(&preview.bound_code, BoundBy::Command);
     let bound = program.chain(files).chain(named).chain(directory).chain(pin);
     sheet.field("binds", bound.collect::<Vec<_>>().join(", "));
-    show_code(&preview.bound_code, sheet);
+    show_code(&preview.bound_code, preview.binding.program.is_some(), sheet);
     sheet.field("asked by", call.caller.to_string());
     let Some(earlier) = &preview.last_approved else {
         sheet.field("last approved", "none among the newest runs");
@@ -310,25 +310,25 @@ fn few(mut things: Vec<String>, kind: &str) -> Vec<String> {
     things
 }
 
-/// Shows what binds files besides the command, what the command starts, and what no approval binds.
-fn show_code(code: &BoundCode, sheet: &mut Sheet) {
+/// Shows what binds files besides the command, and what no approval binds. Only a program that is started loads some.
+fn show_code(code: &BoundCode, is_started: bool, sheet: &mut Sheet) {
     let list = |files: Vec<String>| Some(files.join(", "));
     sheet.field_if("binds as code", list(files_by(code, BoundBy::Code)));
-    sheet.field_if("binds by scripts", list(files_by(code, BoundBy::Chain)));
-    sheet.field_if("reads as data", list(few(code.data.clone(), FILES)));
-    for StartedCommand { by, command } in code.starts.iter().take(SHOWN_FILES) {
-        sheet.field(
-            "starts",
-            whole(Tone::Accent, command, escape_blanks).then(Tone::Faint, &format!(" ({by})")),
-        );
+    if let Some(learned) = &code.learned {
+        let count = match learned.files.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        let shown = few(learned.files.clone(), FILES).join(", ");
+        sheet.field("learned", format!("{count}, from {}: {shown}", learned.run_id));
     }
-    sheet.field_if(
-        "starts",
-        match code.starts.len().saturating_sub(SHOWN_FILES) {
-            0 => None,
-            more => Some(format!("{more} more commands")),
-        },
-    );
+    sheet.field_if("reads as data", list(few(code.data.clone(), FILES)));
+    if is_started {
+        match code.may_also_load {
+            MayLoad::Workspace => sheet.field("may also load", "anything in the workspace"),
+            MayLoad::Nothing => sheet.indented(0, Text::from("may load nothing else")),
+        };
+    }
     for CodeNote { message, .. } in code.notes.iter().take(SHOWN_FILES) {
         sheet.field("not bound", Text::new(Tone::Faint, message));
     }
