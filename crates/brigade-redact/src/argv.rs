@@ -23,6 +23,9 @@ const SWITCHES: &[&str] = &["no", "without", "ask", "prompt", "show", "list", "s
 /// Options that take a name and a password.
 const LOGIN_OPTIONS: &[&str] = &["-u", "-U", "basic", "login", "proxy-user", "user"];
 
+/// How many words before a word a program may be.
+const NEAR_PROGRAM: usize = 64;
+
 /// How deep command lines in words are read.
 const DEEPEST: usize = 4;
 
@@ -226,11 +229,10 @@ fn of_scheme(words: &[&str], at: usize) -> Option<usize> {
 
 /// Finds what the program takes as a password.
 fn of_program(words: &[&str], at: usize) -> Option<usize> {
-    let (place, program) = words[..at]
-        .iter()
-        .enumerate()
+    let first = at.saturating_sub(NEAR_PROGRAM);
+    let (place, program) = (first..at)
         .rev()
-        .find_map(|(index, word)| Some((index, Program::that_takes_passwords(word)?)))?;
+        .find_map(|index| Some((index, Program::that_takes_passwords(words[index])?)))?;
     let is_after = |password: &&Password| {
         password.after.is_none_or(|subcommand| words[place + 1..at].contains(&subcommand))
     };
@@ -283,20 +285,22 @@ fn of_user(words: &[&str], at: usize) -> Option<usize> {
         _ if is_login(before) && !word.starts_with('-') => word,
         _ => word.strip_prefix("-u").or_else(|| word.strip_prefix("-U"))?,
     };
-    let runs_container = words[..at]
-        .iter()
-        .any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
     let (user, password) = pair.split_once(':')?;
     let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_host = is_id(password) && password.len() <= 5;
-    let is_group = runs_container
-        || is_host
+    let is_group = is_host
         || user == password
         || is_id(user) && !has_digit_and_letter(password.as_bytes())
         || user.is_empty()
         || user.starts_with('+')
         || user == "root" && password == "wheel";
-    (!is_group && is_literal(password)).then(|| word.len() - password.len())
+    if is_group || !is_literal(password) {
+        return None;
+    }
+    let mut near = words[at.saturating_sub(NEAR_PROGRAM)..at].iter();
+    let runs_container =
+        near.any(|word| Program::of(word).is_some_and(|program| program.role() == Role::Container));
+    (!runs_container).then(|| word.len() - password.len())
 }
 
 /// Finds the password in `user:password@host` without a scheme.
