@@ -234,8 +234,10 @@ mod tests {
             (Some(&Json::from(true)), text(&added, "id"))
         );
         assert_eq!(text(&again, "durability"), "promoted");
-        let rejected =
-            bench.call("memory.add", r#"{"content": "ghp_0123456789abcdefghijABCDEFGHIJ012345", "category": "fact"}"#);
+        let rejected = bench.call(
+            "memory.add",
+            r#"{"content": "ghp_0123456789abcdefghijABCDEFGHIJ012345", "category": "fact"}"#,
+        );
         assert_eq!((text(&rejected, "durability"), rejected.get("id")), ("rejected", Some(&Json::Null)));
         assert!(text(&rejected, "reason").contains("secret"));
         let loose =

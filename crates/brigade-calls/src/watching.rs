@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brigade_call::{Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds, group_inputs};
+use brigade_call::{
+    Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds, group_inputs,
+};
 use brigade_catalog::Family;
 use brigade_core::json::{from_json, matching, pretty_text};
 use brigade_core::{Dialect, Fingerprint, Glob, Json, RunId};

@@ -356,6 +356,7 @@ fn closes(mode: SandboxMode) -> bool {
             read: Vec::new(),
             write: Vec::new(),
             deny_write: Vec::new(),
+            replaced: None,
             closed: None,
             network: Network::Denied,
             local_sockets: LocalSockets::Denied,

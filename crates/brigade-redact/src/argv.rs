@@ -230,9 +230,8 @@ fn of_scheme(words: &[&str], at: usize) -> Option<usize> {
 /// Finds what the program takes as a password.
 fn of_program(words: &[&str], at: usize) -> Option<usize> {
     let first = at.saturating_sub(NEAR_PROGRAM);
-    let (place, program) = (first..at)
-        .rev()
-        .find_map(|index| Some((index, Program::that_takes_passwords(words[index])?)))?;
+    let (place, program) =
+        (first..at).rev().find_map(|index| Some((index, Program::that_takes_passwords(words[index])?)))?;
     let is_after = |password: &&Password| {
         password.after.is_none_or(|subcommand| words[place + 1..at].contains(&subcommand))
     };

@@ -308,8 +308,10 @@ impl Task<'_> {
             let old = self.masked(&String::from_utf8_lossy(&before), taken.entry_at, is_plain);
             let new = taken.text.map(|text| self.redactor.redact_str(&text));
             let diff = unified(&self.file.noted, Some(old.as_bytes()), new.as_deref().map(str::as_bytes));
-            let entry = server
-                .map(|server| if is_plain { server.value } else { self.redactor.redact_fields(&server.value) });
+            let entry =
+                server.map(
+                    |server| if is_plain { server.value } else { self.redactor.redact_fields(&server.value) },
+                );
             return Ok(self.outcome(ConnectStatus::Removed, entry, diff));
         }
         Err(self.changes())

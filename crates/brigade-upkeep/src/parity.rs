@@ -42,7 +42,9 @@ pub fn status(seams: &Seams) -> Result<ParityReport, Failure> {
 /// Returns file errors.
 pub fn closeout(seams: &Seams, reason: Option<&str>, verdict: Verdict) -> Result<CloseoutReport, Failure> {
     let issues = issues_now(seams)?;
-    let reason = Redactor::new(&gather::telling_values(seams)).for_settings().redact_str(reason.unwrap_or_default().trim());
+    let reason = Redactor::new(&gather::telling_values(seams))
+        .for_settings()
+        .redact_str(reason.unwrap_or_default().trim());
     let now = seams.now();
     let record = Closeout::of_issues(&issues, verdict, reason);
     let (stored, file) = store_closeout(&*seams.fs, now, record)?;

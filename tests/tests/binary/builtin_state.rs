@@ -93,7 +93,8 @@ fn agents_remember_over_mcp_and_what_another_wrote_is_data() {
     let added =
         done(&mut client, "memoryAdd", json!({"content": "Never push on Friday", "category": "convention"}));
     assert_eq!((&added["durability"], &added["deduped"]), (&json!("candidate"), &json!(false)));
-    let secret = json!({"content": "the token is ghp_0123456789abcdefghijABCDEFGHIJ012345", "category": "fact"});
+    let secret =
+        json!({"content": "the token is ghp_0123456789abcdefghijABCDEFGHIJ012345", "category": "fact"});
     // No argument carries a secret, so there is not even a call.
     let rejected = client.call("memory.add", secret);
     assert_eq!(rejected["structuredContent"]["durability"], "rejected", "{rejected:#}");

@@ -9,7 +9,8 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{
-    GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules, UndeclaredCode,
+    GitAccess, InlineCode, Observe, Policy, PolicyState, Reads, Rule, SandboxMode, SandboxRules,
+    UndeclaredCode,
 };
 use crate::document::{Located, Reader, Value, text_of};
 use crate::web_url::WebDomain;

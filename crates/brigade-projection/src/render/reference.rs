@@ -202,7 +202,8 @@ mod tests {
     fn secrets_are_redacted() {
         let mut tool = tool(Family::Script);
         tool.command = Some("deploy --password hunter2EXAMPLE".to_owned());
-        let text = script(&tool, &SourceText::new("api_key = \"ghp_0123456789abcdefghijABCDEFGHIJ012345\"\n"));
+        let text =
+            script(&tool, &SourceText::new("api_key = \"ghp_0123456789abcdefghijABCDEFGHIJ012345\"\n"));
         assert!(!text.contains("hunter2"), "{text}");
         assert!(text.contains("api_key = \"[redacted]\""), "{text}");
     }

@@ -239,8 +239,10 @@ fn the_core_memory_is_rewritten_part_by_part() {
         ("A kitchen", &["b".to_owned()][..], 2, at(2))
     );
     assert_eq!(store.core("bob").unwrap(), None);
-    let secret =
-        CoreChange { notes: Some(vec!["ghp_0123456789abcdefghijABCDEFGHIJ012345".to_owned()]), ..CoreChange::default() };
+    let secret = CoreChange {
+        notes: Some(vec!["ghp_0123456789abcdefghijABCDEFGHIJ012345".to_owned()]),
+        ..CoreChange::default()
+    };
     assert_eq!(store.update_core("ada", &secret, &redactor, at(3)).unwrap_err().code_word(), "secret");
     let nothing = store.update_core("ada", &CoreChange::default(), &redactor, at(3));
     assert_eq!(nothing.unwrap_err().code_word(), "invalid_arguments");
