@@ -282,7 +282,7 @@ pub fn presence(tool: &Tool, answers: Vec<(Need, Answer)>, observed: &Observed) 
                 }
             }
             (Answer::NoProgram { program, runtime }, _) => {
-                let program = Redactor::new(&[]).redact_str(&program);
+                let program = Redactor::new(&[]).for_settings().redact_str(&program);
                 let message =
                     format!("the program `{program}` of the runtime `{runtime}` is not found on this host");
                 missing.push(Reason { hint: how_to_get(tool), ..reason("program_missing", message) });
@@ -382,7 +382,7 @@ fn reason(code: &'static str, message: String) -> Reason {
 
 fn missing_reason(tool: &Tool, need: &Need, what: &str) -> Reason {
     // It may be a word of a command.
-    let what = Redactor::new(&[]).redact_str(what);
+    let what = Redactor::new(&[]).for_settings().redact_str(what);
     let (code, message) = match need {
         Need::Program(_) | Need::OnPath(_) => {
             ("program_missing", format!("the program `{what}` is not found on this host"))

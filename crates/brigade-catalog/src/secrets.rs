@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn secrets_are_found_in_every_text() {
         check("command = \"sh bin/t.sh --password=hunter2\"", &["command"]);
-        check("description = \"log in with password=hunter2\"", &["description"]);
+        check("description = \"log in with password=hunter2EXAMPLE\"", &["description"]);
         check("permissions = [\"read\", \"token=hunter2abc\"]", &["permissions[2]"]);
         check("mcp_server_id = \"https://u:hunter2@host\"", &["mcp_server_id"]);
         check("cwd = \"password=hunter2\"", &["cwd"]);

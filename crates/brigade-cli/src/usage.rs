@@ -81,15 +81,41 @@ fn in_our_words(trouble: &clap::Error, words: &[OsString], text: &str) -> String
         // Without a command, clap prints help instead of an error.
         return text;
     }
-    let tip = match meant(trouble, words).or_else(|| near(trouble)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => helped(words),
-    };
+    let did_you_mean = |command: String| format!("did you mean `{command}`?");
+    let tip = meant(trouble, words)
+        .map(did_you_mean)
+        .or_else(|| only_in_v030(trouble, words))
+        .or_else(|| near(trouble).map(did_you_mean))
+        .unwrap_or_else(|| helped(words));
     text.truncate(text.trim_end().len());
     match text.split_once("\n\n") {
         Some((first, rest)) => format!("{first}\n\n{TIP}{tip}\n\n{rest}\n"),
         None => format!("{text}\n\n{TIP}{tip}\n"),
     }
+}
+
+/// The commands of `brigade-cli` 0.30.0 that Brigade does not have.
+const ONLY_IN_V030: &str = "add budgets care code daily evidence extras fleet governance guard handoff handoff-template \
+    harness ingest init mcp memory model node operator outcome profiles projection receipts reconfigure roster route run \
+    run-cloud runs scrub search security setup skills stations tokens update version";
+
+/// The commands below `work` of `brigade-cli` 0.30.0 that Brigade does not have.
+const ONLY_IN_V030_WORK: &str = "acceptance backup bootstrap claim closeout doctor end hooks import latest list next note \
+    phases plan-promote plan-proposals plans ready reassign rebind-authority recap release resolve-target resume review \
+    run scanners show start status sweep sweep-review sweep-show sweeps task tasks verify";
+
+/// Explains a command that only `brigade-cli` 0.30.0 has.
+fn only_in_v030(trouble: &clap::Error, words: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(typed)) = trouble.get(ContextKind::InvalidSubcommand) else { return None };
+    let at = words.iter().position(|word| word == typed.as_str())?;
+    let is_below_work = words[..at].iter().any(|word| word == "work");
+    let (known, command) = match is_below_work {
+        true => (ONLY_IN_V030_WORK, format!("work {typed}")),
+        false => (ONLY_IN_V030, typed.clone()),
+    };
+    known.split_whitespace().any(|name| name == typed).then(|| {
+        format!("`brigade {command}` is a command of brigade-cli 0.30.0; docs/switching.md lists what to use")
+    })
 }
 
 /// Returns the known word that is nearest to the one that was not understood.
@@ -315,6 +341,14 @@ mod tests {
             // Nothing of these is similar.
             ("brigade tools call approve x --reason y", "brigade tools call approve --help"),
             ("brigade tools script list", "brigade tools script --help"),
+            (
+                "brigade operator quickstart",
+                "`brigade operator` is a command of brigade-cli 0.30.0; docs/switching.md lists what to use",
+            ),
+            (
+                "brigade work task add x",
+                "`brigade work task` is a command of brigade-cli 0.30.0; docs/switching.md lists what to use",
+            ),
             ("brigade tools keys show", "brigade tools keys --help"),
             ("brigade tools runtime start x --wait -1", "brigade tools runtime start --help"),
             ("brigade tools call approve", "brigade tools call approve --help"),

@@ -305,7 +305,7 @@ mod tests {
             ("https://S3cr3tV4lue99@github.com/a/b", true),
             ("git+https://S3cr3tV4lue99@github.com/a/b", true),
             ("https://me:S3cr3tV4lue99@h/x", true),
-            ("https://CNRYTOKEN@h/x", true),
+            ("https://CNRYT0K3Nq7@h/x", true),
             ("https://${USER}@h/x", false),
             ("https://user@host/x", false),
             ("https://jane.doe1985@host/x", false),
@@ -325,7 +325,7 @@ mod tests {
         for word in [
             "https://me:pass@h/x",
             "--url=https://h/x?api_key=abc",
-            "https://h/x?sv=2026&sig=q1",
+            "https://h/x?sv=2026&sig=q1w2e3r4",
             "https://h/x?jwt=q1",
             "https://h/api/s/ZWJj12345678abcdefghijkl/mcp",
             "https://h/0123456789abcdef0123456789abcdef",

@@ -254,8 +254,9 @@ fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, Mor
 
 /// Returns whether `PRIVATE KEY-----` follows, and then the material of a key. Code that names the line has none.
 fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
-    /// The minimum length of a line of a key.
-    const LINE: usize = 40;
+    /// The length of a line of a key, and the least that counts as one.
+    const LINE: usize = 64;
+    const MIN_LINE: usize = 16;
     /// How far behind the first line the material begins.
     const NEAR: usize = 640;
     let end =
@@ -268,8 +269,9 @@ fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
     while at < limit {
         let run = window.skip(at, LINE, |byte| Alphabet::Base64.has(byte))?;
         let text = &window.bytes[at..run];
-        let is_mixed = text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase);
-        if text.len() == LINE && is_mixed && has_different(text, 10) {
+        let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
+        let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+        if MIN_LINE <= text.len() && is_mixed && has_different(text, 8) {
             return Ok(true);
         }
         if window.at(run)?.is_none() || window.has(run, b"-----")? {

@@ -59,7 +59,7 @@ include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
 const SEARCHED: usize = 128;
 
 /// Fewer different bytes are a placeholder: `xxxxxxxx`.
-const LEAST_DIFFERENT: usize = 5;
+const LEAST_DIFFERENT: usize = 3;
 
 impl Alphabet {
     pub(crate) fn has(self, byte: u8) -> bool {

@@ -79,11 +79,11 @@ fn values_behind_their_names_are_found() {
         &["docker", "run", "-i", "-e", "T", "img", "-e", "A", "[redacted]"],
     );
     check(
-        &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "9f3c"],
+        &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "9f3c77aa10"],
         &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "[redacted]"],
     );
-    check(&["cmd", "/c", "npx", "--key=9f3c"], &["cmd", "/c", "npx", "--key=[redacted]"]);
-    check(&["x", "--pat", "9f3c", "-u", "me:v:w"], &["x", "--pat", "[redacted]", "-u", "me:[redacted]"]);
+    check(&["cmd", "/c", "npx", "--key=9f3c77aa10"], &["cmd", "/c", "npx", "--key=[redacted]"]);
+    check(&["x", "--pat", "9f3c77aa10", "-u", "me:v:w"], &["x", "--pat", "[redacted]", "-u", "me:[redacted]"]);
     check(&["curl", "--user=me:v"], &["curl", "--user=me:[redacted]"]);
     check(&["x", "Bearer", "q1"], &["x", "Bearer", "[redacted]"]);
     check(
@@ -96,7 +96,7 @@ fn values_behind_their_names_are_found() {
         &["x", "--proxy-user", "u:[redacted]", "-ubob:[redacted]"],
     );
     check(
-        &["curl", "-b", "sid=q1", "--session", "q1"],
+        &["curl", "-b", "sid=q1", "--session", "a1b2c3d4"],
         &["curl", "-b", "sid=[redacted]", "--session", "[redacted]"],
     );
     check(&["x", r"D\u:q1@h", "u@s:q1@tcp(h)"], &["x", r"D\u:[redacted]", "u@s:[redacted]"]);
