@@ -230,7 +230,8 @@ mod tests {
             completed_at: Timestamp::from_unix_micros(0),
         };
         let file = DroppedFile { name: "a.json".into(), bytes: Ok(text.as_bytes().to_vec()) };
-        let (mut checkpoints, mut broken) = read_dropped(vec![file], &owner, &Redactor::new(&[]));
+        let (mut checkpoints, mut broken) =
+            read_dropped(vec![file], &owner, &Redactor::new(&[]).for_output());
         match broken.pop() {
             Some(broken) => Err(broken.problem),
             None => Ok(checkpoints.remove(0)),

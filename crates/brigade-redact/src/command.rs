@@ -120,8 +120,8 @@ mod tests {
             ("prog 'password=hunter2", "[redacted]"),
             ("tool --auth abcEXAMPLE", "tool --auth '[redacted]'"),
             ("sshpass -p hunter2 ssh host", "sshpass -p '[redacted]' ssh host"),
-            ("sshpass -phunter2 ssh host", "sshpass '-p[redacted]' ssh host"),
-            ("mysql -uroot -phunter2 shop", "mysql -uroot '-p[redacted]' shop"),
+            ("sshpass -phunter2 ssh host", "sshpass -p[redacted] ssh host"),
+            ("mysql -uroot -phunter2 shop", "mysql -uroot -p[redacted] shop"),
             ("docker login -u bob -p hunter2 host", "docker login -u bob -p '[redacted]' host"),
             ("sshpass --token mysql -p '(a'", "sshpass --token '[redacted]' -p '[redacted]'"),
         ] {

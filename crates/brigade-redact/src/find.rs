@@ -252,7 +252,8 @@ fn json_web_token(window: Window<'_>, start: usize) -> Result<Option<Found>, Mor
     Ok(Some(Found { start, ending, kind: SecretKind::JsonWebToken }))
 }
 
-/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key. Code that names the line has none.
+/// Returns whether `PRIVATE KEY-----` follows, and then the material of a key or the last line. Code that names the line
+/// has neither.
 fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
     /// The length of a line of a key, and the least that counts as one.
     const LINE: usize = 64;
@@ -274,10 +275,12 @@ fn begins_private_key(window: Window<'_>, label: usize) -> Result<bool, More> {
         if MIN_LINE <= text.len() && is_mixed && has_different(text, 8) {
             return Ok(true);
         }
-        if window.at(run)?.is_none() || window.has(run, b"-----")? {
-            return Ok(false);
+        // In code, the two lines are texts of their own.
+        match window.at(run)? {
+            None | Some(b'"' | b'\'' | b'`') => return Ok(false),
+            Some(_) if window.has(run, b"-----")? => return window.has(run, b"-----END "),
+            Some(_) => at = run + 1,
         }
-        at = run + 1;
     }
     Ok(false)
 }

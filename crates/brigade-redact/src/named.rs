@@ -78,7 +78,10 @@ fn value_after(line: &[u8], sign: usize, name: &Name<'_>, context: Context) -> O
     let (range, is_quoted) = match quote {
         Some(quote) => {
             let start = at + slash + 1;
-            (start..start + quoted_length(&line[start..], *quote, slash)?, true)
+            // A line of settings that is broken there is shown in an error.
+            let to_end = || (context == Context::Settings).then_some(line.len() - start);
+            let length = quoted_length(&line[start..], *quote, slash).or_else(to_end)?;
+            (start..start + length, true)
         }
         None => {
             let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;&".contains(byte);

@@ -31,6 +31,13 @@ pub(super) struct Stream {
     masked_to: Option<usize>,
 }
 
+/// Returns where a secret begins at the earliest whose anchor comes after these bytes, or is cut off by their end: near
+/// the end, and on the last line, because no anchor and nothing before it holds a line feed.
+fn earliest_secret(before: &[u8]) -> usize {
+    let near = before.len().saturating_sub(BEFORE_ANCHOR + 2);
+    memchr::memrchr(b'\n', &before[near..]).map_or(near, |at| near + at + 1)
+}
+
 /// How much input is processed at a time.
 const PIECE: usize = 64 * 1024;
 
@@ -115,7 +122,7 @@ impl Stream {
                     }
                     Err(More) => {
                         *rules_from = at;
-                        return at.saturating_sub(BEFORE_ANCHOR);
+                        return earliest_secret(&buffer[..at]);
                     }
                 }
             }
@@ -126,7 +133,7 @@ impl Stream {
             Extent::GoesOn => {
                 // An anchor may have started.
                 *rules_from = (buffer.len().saturating_sub(2)).max(*rules_from);
-                rules_from.saturating_sub(BEFORE_ANCHOR)
+                earliest_secret(buffer)
             }
         }
     }

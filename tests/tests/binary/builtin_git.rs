@@ -205,7 +205,7 @@ fn repositories_are_cloned_into_volumes_and_moved_forward() {
         ("ext::sh -c id", "url_not_plain"),
         ("--upload-pack=x", "url_not_plain"),
         ("https://user@forge.example/x", "credentials_in_url"),
-        ("https://u:p@forge.example/x", "secret_argument"),
+        ("https://u:p@forge.example/x", "credentials_in_url"),
     ] {
         fails(&mut client, "git.clone", json!({"repo_url": url, "label": "x"}), code);
     }

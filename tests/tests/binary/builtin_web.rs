@@ -86,7 +86,7 @@ fn pages_of_named_hosts_are_fetched_and_nothing_else() {
         ("http://169.254.169.254/latest/meta-data", "domain_not_allowed"),
         ("https://evildocs.example/", "domain_not_allowed"),
         ("https://docs.example.evil.test/", "domain_not_allowed"),
-        ("https://a:b@docs.example/", "secret_argument"),
+        ("https://a:b@docs.example/", "credentials_in_url"),
         ("file:///etc/passwd", "url_not_plain"),
         ("http://0x7f000001/", "url_not_plain"),
     ] {

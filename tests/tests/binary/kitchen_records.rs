@@ -153,8 +153,8 @@ fn running(crew: &Crew) -> Child {
 }
 
 fn waiting() -> (Value, &'static str) {
-    // The end of what was printed may be the start of a secret, and is shown with what follows it.
-    let filler = "-".repeat(4096);
+    // The end of what was printed may be the start of a secret, and a line is shown when it is whole.
+    let filler = "-\n".repeat(2048);
     let steps = json!([{"print": "begun"}, {"print": filler}, {"sleep": 60, "until": "{workspace}/go"}, {"print": "ended"},
         {"write": "{task}.txt", "text": "x"}, {"tag": "COMPLETE"}]);
     (steps, "go")
@@ -181,7 +181,7 @@ fn a_running_attempt_is_followed_until_it_ends() {
     crew.site.workspace.write(go, "");
     out.read_to_end(&mut seen).unwrap();
     let text = String::from_utf8(seen).unwrap();
-    let filler = "-".repeat(4096);
+    let filler = "-\n".repeat(2048);
     assert_eq!(text, format!("begun\n{filler}\nended\n<promise>COMPLETE</promise>\n"));
     assert!(log.wait().unwrap().success() && service.wait().unwrap().success());
 }

@@ -58,14 +58,6 @@ fn a_server_is_only_asked_as_the_policy_allows() {
     let error = described["live"]["servers"][0]["error"].as_str().unwrap();
     assert!(error.starts_with("not started: ") && error.contains("secret-read"), "{error}");
 
-    // Code that no approval could bind is not run to ask for a list, either.
-    spoken.serve("echo", "mark=called", "");
-    let command = "\"env PYTHONPATH=lib python3 -S";
-    spoken.site.workspace.replace(".brigade/tools.toml", "\"python3 -S", command);
-    let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
-    let error = described["live"]["servers"][0]["error"].as_str().unwrap();
-    assert!(error.starts_with("not started: ") && error.contains("PYTHONPATH"), "{error}");
-
     spoken.serve("echo", "exits-at-once", "");
     let described = spoken.site.json(["describe", "say", "--live"]).expect(1);
     assert_eq!(codes(&described["live"]["issues"]), ["mcp_server_failed"]);

@@ -531,13 +531,11 @@ fn a_label_that_is_a_token_is_refused_and_never_repeated() {
 #[test]
 fn an_argument_that_looks_secret_is_never_stored() {
     let lines = r#"argument_template = { a = "{a}" }"#;
-    let secret = "hunter2-4711-hunter2";
-    for args in [
-        format!(r#"{{"password":"{secret}"}}"#),
-        format!(
-            r#"{{"a":["x","AKIAIOSFODNN7EXAMPLE","password: {secret} ghp_0123456789abcdefghijABCDEFGHIJ012345"]}}"#
-        ),
+    for (template, secret) in [
+        (r#"{"password":"SECRET"}"#, "hunter2-4711-hunter2"),
+        (r#"{"a":["x","AKIAIOSFODNN7EXAMPLE","see SECRET"]}"#, "ghp_0123456789abcdefghijABCDEFGHIJ012345"),
     ] {
+        let args = template.replace("SECRET", secret);
         let site = Site::script_with("echo ran > ran.txt\n", lines);
         site.workspace.write(
             "schemas/tool.json",

@@ -83,7 +83,10 @@ fn values_behind_their_names_are_found() {
         &["npx", "-y", "@a/cli@latest", "run", "@a/b", "--key", "[redacted]"],
     );
     check(&["cmd", "/c", "npx", "--key=9f3c77aa10"], &["cmd", "/c", "npx", "--key=[redacted]"]);
-    check(&["x", "--pat", "9f3c77aa10", "-u", "me:v:w"], &["x", "--pat", "[redacted]", "-u", "me:[redacted]"]);
+    check(
+        &["x", "--pat", "9f3c77aa10", "-u", "me:v:w"],
+        &["x", "--pat", "[redacted]", "-u", "me:[redacted]"],
+    );
     check(&["curl", "--user=me:v"], &["curl", "--user=me:[redacted]"]);
     check(&["x", "Bearer", "q1"], &["x", "Bearer", "[redacted]"]);
     check(
@@ -96,7 +99,7 @@ fn values_behind_their_names_are_found() {
         &["x", "--proxy-user", "u:[redacted]", "-ubob:[redacted]"],
     );
     check(
-        &["curl", "-b", "sid=q1", "--session", "a1b2c3d4"],
+        &["curl", "-b", "sid=a1b2c3d4", "--session", "a1b2c3d4"],
         &["curl", "-b", "sid=[redacted]", "--session", "[redacted]"],
     );
     check(&["x", r"D\u:q1@h", "u@s:q1@tcp(h)"], &["x", r"D\u:[redacted]", "u@s:[redacted]"]);
@@ -115,7 +118,7 @@ fn values_behind_their_names_are_found() {
     }
     check(&["java", "-DAPI_KEY=v", "-Dtoken=v"], &["java", "-DAPI_KEY=[redacted]", "-Dtoken=[redacted]"]);
     check(&["x", "--cookie", "sid=v"], &["x", "--cookie", "[redacted]"]);
-    check(&["x", "u:v@host", "u:v@tcp(h)/d"], &["x", "u:[redacted]", "u:[redacted]"]);
+    check(&["x", "u:v4@host", "u:v4@tcp(h)/d"], &["x", "u:[redacted]", "u:[redacted]"]);
     check(&["x", r#"{"headers": {"A": "v"}}"#], &["x", "[redacted]"]);
     check(&["x", r#"--config={"a":{"env":{"A":"v"}}}"#], &["x", "--config=[redacted]"]);
     check(&["x", "postgres://u:pa ssX@h/x"], &["x", "postgres://[redacted]"]);

@@ -27,7 +27,7 @@ pub(super) fn script(tool: &Tool, source: &SourceText) -> String {
     page.item("Tool", Some(tool.id.as_str()));
     page.item("Family", Some(Family::Script.as_str()));
     page.item("Source", tool.source_path.as_deref());
-    page.item("Command", tool.command.as_deref().map(redacted).as_deref());
+    page.item("Command", tool.command.as_deref().map(brigade_redact::shown_command).as_deref());
     page.description(tool);
     page.how_to_call(tool);
     page.source(tool, source);
