@@ -14,10 +14,10 @@ pub struct BuiltinsArguments {
 /// Runs the task.
 pub fn run(repository: &Repository, arguments: &BuiltinsArguments) -> Result<(), Failure> {
     if arguments.check {
-        let words = "test --quiet --locked --package brigade-builtin --test contract";
+        let words = "test --quiet --locked --package brigade-toolset --test contract";
         output(&mut cargo(repository, words.split(' ')))?;
     }
-    let words = "run --quiet --locked --package brigade-builtin --example builtins";
+    let words = "run --quiet --locked --package brigade-toolset --example builtins";
     print!("{}", output(&mut cargo(repository, words.split(' ')))?);
     Ok(())
 }

@@ -13,36 +13,32 @@ enum Floor {
 
 /// The floors, from the lowest up.
 const FLOORS: &[Floor] = &[
-    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-command", "brigade-core"]),
+    Floor::Ordered(&["brigade-process", "brigade-fs", "brigade-redact", "brigade-cmdline", "brigade-core"]),
     Floor::Ordered(&[
         "brigade-doctor",
         "brigade-kitchen",
         "brigade-call",
-        "brigade-profile",
+        "brigade-access",
         "brigade-projection",
         "brigade-policy",
         "brigade-catalog",
         "brigade-manifest",
         "brigade-schema",
-        "brigade-discovery",
+        "brigade-harness",
     ]),
     Floor::Ordered(&[
         "brigade-tasks",
-        "brigade-calls",
-        "brigade-registry",
-        "brigade-upkeep",
-        "brigade-crew",
-        "brigade-apply",
-        "brigade-builtin",
+        "brigade-ops",
+        "brigade-kitchen-run",
+        "brigade-toolset",
         "brigade-git",
-        "brigade-facts",
+        "brigade-workspace",
         "brigade-mcp",
         "brigade-exec",
         "brigade-queue",
         "brigade-runtime",
-        "brigade-store",
+        "brigade-db",
         "brigade-journal",
-        "brigade-attest",
     ]),
     Floor::Apart(&["brigade"]),
     Floor::Ordered(&["brigade-cli", "brigade-gateway"]),
@@ -51,10 +47,6 @@ const FLOORS: &[Floor] = &[
 /// Dependencies that the order of the floors would allow but that are refused, with the reason.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("brigade-process", "brigade-fs", "starting processes and reading files are separate interfaces"),
-    ("brigade-apply", "brigade-queue", "projections do not depend on calls"),
-    ("brigade-apply", "brigade-runtime", "projections do not depend on runtimes"),
-    ("brigade-facts", "brigade-queue", "facts about tools do not depend on calls"),
-    ("brigade-facts", "brigade-runtime", "facts about tools do not depend on runtimes"),
     ("brigade-mcp", "brigade-queue", "a session with a server does not depend on queued calls"),
     ("brigade-mcp", "brigade-runtime", "an MCP server is started for each call, not supervised"),
     ("brigade-exec", "brigade-queue", "the caller claims and records a run"),
@@ -160,13 +152,13 @@ mod tests {
         );
         check(
             "brigade-kitchen",
-            &["brigade-policy", "brigade-command"],
+            &["brigade-policy", "brigade-cmdline"],
             &["brigade-queue", "brigade-journal"],
         );
         check("brigade-policy", &["brigade-catalog"], &["brigade-projection", "brigade-call"]);
         check("brigade-schema", &["brigade-core"], &["brigade-catalog"]);
-        check("brigade-catalog", &["brigade-discovery"], &[]);
-        check("brigade-discovery", &["brigade-core"], &["brigade-catalog", "brigade-projection"]);
+        check("brigade-catalog", &["brigade-harness"], &[]);
+        check("brigade-harness", &["brigade-core"], &["brigade-catalog", "brigade-projection"]);
     }
 
     #[test]
@@ -177,15 +169,19 @@ mod tests {
             &["brigade-queue", "brigade-runtime", "brigade"],
         );
         check("brigade-queue", &["brigade-fs"], &["brigade-exec"]);
-        check("brigade-registry", &["brigade-upkeep", "brigade-facts"], &["brigade"]);
-        check("brigade-upkeep", &["brigade-queue", "brigade-runtime"], &["brigade-registry"]);
+        check("brigade-ops", &["brigade-queue", "brigade-runtime", "brigade-workspace"], &["brigade"]);
+        check(
+            "brigade-workspace",
+            &["brigade-queue"],
+            &["brigade-kitchen-run", "brigade-ops", "brigade-runtime"],
+        );
         check("brigade-mcp", &["brigade-exec", "brigade-call"], &["brigade-queue", "brigade-runtime"]);
     }
 
     #[test]
     fn a_frontend_depends_only_on_the_facade() {
         check("brigade-cli", &["brigade", "brigade-gateway"], &["brigade-core", "brigade-call"]);
-        check("brigade-gateway", &["brigade"], &["brigade-cli", "brigade-profile"]);
+        check("brigade-gateway", &["brigade"], &["brigade-cli", "brigade-access"]);
         check("brigade", &["brigade-exec", "brigade-core"], &["brigade-cli"]);
     }
 

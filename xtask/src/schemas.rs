@@ -20,13 +20,8 @@ pub struct SchemasArguments {
 const FOLDER: &str = "docs/schemas";
 
 /// The sources that contain the ids of documents.
-const SOURCES: &[&str] = &[
-    "crates/brigade-calls/src/report",
-    "crates/brigade-cli/src",
-    "crates/brigade-registry/src/report",
-    "crates/brigade-upkeep/src/report",
-    "crates/brigade/src/report",
-];
+const SOURCES: &[&str] =
+    &["crates/brigade-cli/src", "crates/brigade-ops/src/report", "crates/brigade/src/report"];
 
 pub fn run(repository: &Repository, arguments: &SchemasArguments) -> Result<(), Failure> {
     let words = "run --quiet --locked --package brigade-cli --features schemas --example schemas";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use brigade_catalog::Tool;
-use brigade_command::is_code_name;
+use brigade_cmdline::is_code_name;
 use brigade_core::Glob;
 use brigade_policy::{NETWORK_EFFECTS, READ_EFFECT, WRITE_EFFECT};
 use brigade_redact::MARK;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brigade_command::ChosenCode;
+use brigade_cmdline::ChosenCode;
 use brigade_core::text::escape_terminal;
 use brigade_core::words;
 use brigade_policy::{Decision, Reads, SandboxMode};

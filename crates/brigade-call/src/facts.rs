@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use brigade_access::builtin::{Fact, Guards};
 use brigade_catalog::Tool;
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{ConfigIssue, Fingerprint, Json, JsonError};
 use brigade_policy::{Blocker, Decision, PolicyDecision};
-use brigade_profile::builtin::{Fact, Guards};
 use brigade_projection::ProjectionSummary;
 use brigade_redact::SecretValue;
 use brigade_schema::{Schema, SchemaProblem};

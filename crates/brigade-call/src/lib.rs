@@ -55,7 +55,7 @@ pub const CHECKPOINTS: &str = ".brigade/tools/checkpoints";
 
 pub use advice::{EffectUse, FileUse, PYTHON_CACHE, Patterns, SeenRun, ToolUse, UnboundFile, pattern_of};
 pub use binding::{Binding, Caller, Change, ProgramBinding, RULE_VERSION};
-pub use brigade_profile::is_of_execution;
+pub use brigade_access::is_of_execution;
 pub use call::{
     Approval, ApprovedBy, ApproverKind, Call, Claim, Duplicate, LedgerLink, ReceiptLink, Replan, ReplayOf,
     RunEnd, Runner, find_duplicate,

@@ -14,12 +14,12 @@ mod typed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use brigade_access::builtin::COMMAND;
 use brigade_catalog::{Family, Masks, Tool};
-use brigade_command::{Argv, code_of_arguments};
+use brigade_cmdline::{Argv, code_of_arguments};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Json, Number, Object, Place, closest, reasons};
 use brigade_policy::{Blocker, CallKind, Decision, PolicyDecision, Reads, SandboxMode};
-use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{MARK, Redactor};
 
@@ -636,7 +636,7 @@ fn is_beside_code(facts: &PlanFacts<'_>, path: &Path) -> bool {
         return false;
     }
     facts.modules.iter().any(|module| Path::new(module).starts_with(path))
-        || facts.files.keys().any(|file| brigade_command::is_found_beside(Path::new(file), path))
+        || facts.files.keys().any(|file| brigade_cmdline::is_found_beside(Path::new(file), path))
 }
 
 /// Returns why the program of an executable family cannot run.

@@ -1,8 +1,8 @@
 //! The session of an agent that a call was asked in.
 
+use brigade_access::builtin::{Definition, definition};
+use brigade_access::is_of_execution;
 use brigade_core::Fingerprint;
-use brigade_profile::builtin::{Definition, definition};
-use brigade_profile::is_of_execution;
 use serde::{Deserialize, Serialize};
 
 /// Groups of tools that act on the session which their calls were asked in.

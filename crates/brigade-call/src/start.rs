@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use brigade_command::argv::InvalidCommand;
-use brigade_command::risk::{self, Risk};
-use brigade_command::{Argv, near_program};
+use brigade_cmdline::argv::InvalidCommand;
+use brigade_cmdline::risk::{self, Risk};
+use brigade_cmdline::{Argv, near_program};
 use brigade_core::codes::{self, ErrorCode};
 use brigade_core::text::escape_terminal;
 use brigade_core::{Fingerprint, Place, reasons};

@@ -1,6 +1,6 @@
 //! The gate before a run. Only a [`VerifiedCall`] can run, and only [`verify`] creates one.
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::text::escape_terminal;
 use brigade_core::{CallId, Hint, NextStep, Spell, Timestamp, codes, reasons};
 use brigade_policy::{Blocker, Decision};

@@ -3,7 +3,7 @@
 //! [`needs`] lists what a tool needs to be there, a caller with access to the host answers each need, and [`presence`]
 //! judges the answers. The result is never stored in tools.toml: an entry claims, and a state was seen.
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{Hint, NextStep, Timestamp, reasons, words};
 use brigade_redact::Redactor;
 

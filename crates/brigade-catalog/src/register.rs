@@ -11,11 +11,11 @@ mod server_json;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use brigade_command::{Argv, chooses_code};
+use brigade_cmdline::{Argv, chooses_code};
 use brigade_core::codes::{self, ErrorCode, registering};
 use brigade_core::yaml::{self, YamlError};
 use brigade_core::{Dialect, Json, JsonErrorKind, Object, Severity};
-use brigade_discovery::is_address;
+use brigade_harness::is_address;
 use brigade_redact::{Redactor, looks_secret_value};
 use thiserror::Error;
 

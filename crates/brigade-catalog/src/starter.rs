@@ -6,7 +6,7 @@ mod skills;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_core::{ErrorKind, Explained, Hint, NextStep, closest};
-use brigade_discovery::program;
+use brigade_harness::program;
 
 use crate::fields::KNOWN_HARNESSES;
 use crate::model::{Catalog, Family, Tool};

@@ -1,7 +1,7 @@
 //! Checks of `mcpServers` entries.
 
-use brigade_command::argv::Argv;
-use brigade_command::risk;
+use brigade_cmdline::argv::Argv;
+use brigade_cmdline::risk;
 use brigade_core::Json;
 
 /// One entry of `mcpServers`.

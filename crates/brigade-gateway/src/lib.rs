@@ -2,7 +2,7 @@
 //!
 //! A call through the gateway goes the way of every call: plan, policy, approval, verification, sandbox, receipt. The
 //! gateway owns what is between a client and that way: connections, who speaks, what is listed, results, and waiting
-//! for a person. Decisions about rights are those of `brigade-profile` and `brigade-policy`; it makes none of its own.
+//! for a person. Decisions about rights are those of `brigade-access` and `brigade-policy`; it makes none of its own.
 //!
 //! Identity follows from the connection and from nothing that a client says: over standard input and output and on a
 //! Unix socket the agent is given when the server starts, over HTTP the bearer token names it.

@@ -1,6 +1,6 @@
 //! Owns starting git: found once, through the gate, hardened the same way each time ([`Git`], [`Order`]), and reading
 //! settings of a repository and .gitignore files as data ([`Settings`], [`Identity`], [`gitignore`]). Does not know
-//! what becomes of a repository: worktrees of tasks are in `brigade-crew`, and tools of agents in `brigade-builtin`.
+//! what becomes of a repository: worktrees of tasks are in `brigade-kitchen-run`, and tools of agents in `brigade-toolset`.
 //!
 //! ```
 //! use brigade_exec::HostEnvironment;

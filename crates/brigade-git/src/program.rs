@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use crate::error::GitError;
 use brigade_call::{DirectoryFact, StartFacts, StartProgram, StartPurpose, VerifiedStart, plan_start};
-use brigade_command::find_program;
+use brigade_cmdline::find_program;
 use brigade_exec::HostEnvironment;
-use brigade_facts::is_program;
 use brigade_fs::{Fs, FsError, FsErrorKind};
 use brigade_process::{CancelToken, Control, Exit, Input, Program, SandboxProfile, Sink, Spec, Stream, run};
+use brigade_workspace::is_program;
 
 /// The longest time that git may take for one operation.
 const TIME_LIMIT: Duration = Duration::from_secs(600);

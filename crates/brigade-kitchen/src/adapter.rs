@@ -17,7 +17,7 @@ pub(crate) use rows::rows;
 pub use skip::{Says, SkipFlag};
 pub use table::{LimitPatterns, TABLE};
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 
 /// A worker program.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use brigade_command::Argv;
-use brigade_command::argv::InvalidCommand;
-use brigade_command::risk::{self, Risk};
+use brigade_cmdline::Argv;
+use brigade_cmdline::argv::InvalidCommand;
+use brigade_cmdline::risk::{self, Risk};
 use brigade_redact::secret_words;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;

@@ -124,7 +124,7 @@ pub fn decide_crew(state: &PolicyState, facts: &CrewFacts<'_>, environment: &dyn
     // What a worker gets without a binding is the variable of that name.
     let mut bindings: BTreeMap<Label, Label> = decision.env_bindings.clone();
     for text in labels {
-        if brigade_command::is_dangerous_variable(text) {
+        if brigade_cmdline::is_dangerous_variable(text) {
             let message = "a label names a variable that changes what other programs do";
             decision.blockers.push(Blocker::new(reasons::POLICY_ENV_UNSAFE, message).field("env_labels"));
         } else if let Ok(label) = text.parse::<Label>() {

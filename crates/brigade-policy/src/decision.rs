@@ -356,7 +356,7 @@ pub(crate) fn terms(state: &PolicyState, facts: &CallFacts<'_>) -> Decision {
         }
     };
     let used = |label: &Label| facts.env_labels.iter().any(|text| text == label.as_str());
-    let fit = |label: &Label| !brigade_command::is_dangerous_variable(label.as_str());
+    let fit = |label: &Label| !brigade_cmdline::is_dangerous_variable(label.as_str());
     let bindings = policy.env_bindings.iter().filter(|(label, _)| used(label) && fit(label));
     Decision {
         standing: state.standing(),

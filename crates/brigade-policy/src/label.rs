@@ -1,6 +1,6 @@
 //! Decides which names may appear in the environment of a run.
 
-use brigade_command::is_dangerous_variable;
+use brigade_cmdline::is_dangerous_variable;
 use brigade_core::Label;
 use brigade_redact::{MARK, looks_like_token};
 use thiserror::Error;

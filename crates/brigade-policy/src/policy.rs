@@ -7,7 +7,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource};
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{ConfigIssue, Label, Place, Severity, words};
 
 pub use kitchen::{KitchenGrants, KitchenRules, ShellUse};

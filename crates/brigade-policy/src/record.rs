@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::json::present;
 use brigade_core::{Extra, Fingerprint, Label, Number, Place, Recorded, Severity, record};
 use brigade_redact::shown_command;

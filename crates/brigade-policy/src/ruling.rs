@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use brigade_catalog::{ApprovalMode, Family, misspelt_effect, same_label};
-use brigade_command::Argv;
-use brigade_command::risk::{self, Risk};
+use brigade_cmdline::Argv;
+use brigade_cmdline::risk::{self, Risk};
 use brigade_core::codes::ErrorCode;
 use brigade_core::{Hint, NextStep, Place, reasons, words};
 use brigade_redact::{MARK, looks_secret_value};

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use brigade_catalog::Tool;
-use brigade_command::{Program, Role};
+use brigade_cmdline::{Program, Role};
 use brigade_core::Fingerprint;
 
 use crate::comment::comment_of;

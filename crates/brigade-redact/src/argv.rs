@@ -1,7 +1,7 @@
 //! Secrets in the words of a command line: by the option or the name in front of them, or by the program that takes
 //! them.
 
-use brigade_command::{Password, Place, Program, Role};
+use brigade_cmdline::{Password, Place, Program, Role};
 use brigade_core::{Dialect, Json};
 
 use super::name::{is_method, is_secret_field, spaced_words};

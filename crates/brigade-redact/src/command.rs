@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 
 use super::argv::{secret_at, secret_words};
 use super::{MARK, Redacted, Redactor, looks_like_shape};

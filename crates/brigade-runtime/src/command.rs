@@ -7,7 +7,7 @@ use brigade_call::{
     DirectoryFact, Objection, StartFacts, StartProgram, StartPurpose, VerifiedStart, no_home, plan_start,
 };
 use brigade_catalog::Runtime;
-use brigade_command::{Argv, find_program};
+use brigade_cmdline::{Argv, find_program};
 use brigade_core::text::escape_terminal;
 use brigade_doctor::{IssueType, RuntimeIssue};
 use brigade_process::{Program, Spec};

@@ -1,6 +1,6 @@
 //! Whether a runtime is running, and whether that is verified.
 
-use brigade_command::argv::Argv;
+use brigade_cmdline::argv::Argv;
 use brigade_core::Timestamp;
 use brigade_process::ProcessIdentity;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use brigade_call::{Objection, StartPurpose, VerifiedStart};
 use brigade_catalog::Runtime;
-use brigade_command::argv::Argv;
+use brigade_cmdline::argv::Argv;
 use brigade_core::text::short;
 use brigade_core::{Clock, Severity};
 use brigade_doctor::{Health, IssueType, RuntimeFacts, RuntimeIssue, RuntimeState};

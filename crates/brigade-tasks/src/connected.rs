@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brigade_access::builtin::{BuiltinName, COMMAND, own_name};
+use brigade_access::{LiveSession, ProfileName, Slot, TaskLimits};
 use brigade_call::CallSession;
 use brigade_fs::{Fs, RelPath};
 use brigade_manifest::Agent;
 use brigade_process::{NamedPipes, OpenPipes};
-use brigade_profile::builtin::{BuiltinName, COMMAND, own_name};
-use brigade_profile::{LiveSession, ProfileName, Slot, TaskLimits};
 
 use crate::desk::Desk;
 
@@ -40,7 +40,7 @@ impl Connected {
         asked_in: Option<&CallSession>,
         root: Option<&str>,
     ) -> std::io::Result<Option<Connected>> {
-        let (Some(sessions), Some(caller)) = (&desk.sessions, desk.seams.caller.agent()) else {
+        let (Some(sessions), Some(caller)) = (&desk.sessions, desk.context.caller.agent()) else {
             return Ok(None);
         };
         let live = desk.session.as_deref();
@@ -61,10 +61,10 @@ impl Connected {
         }
         profiles.within(limits(agent));
         let path = folder.join(DIRECTORY).expect("a constant name");
-        desk.seams.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
-        let directory = desk.seams.fs.root().join(path.as_path());
+        desk.context.fs.create_dir_all(&path).map_err(std::io::Error::other)?;
+        let directory = desk.context.fs.root().join(path.as_path());
         let NamedPipes { input, output, open } = NamedPipes::create(&directory)?;
-        let connected = Connected { open: Some(open), fs: desk.seams.fs.clone(), path, directory };
+        let connected = Connected { open: Some(open), fs: desk.context.fs.clone(), path, directory };
         sessions.open(
             caller,
             LiveSession::like(execution, profiles, root.map(str::to_owned)),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use brigade_builtin::Steps;
+use brigade_access::LiveSession;
 use brigade_call::Caller;
-use brigade_profile::LiveSession;
-use brigade_store::Stores;
-use brigade_upkeep::{Seams, TaskSessions};
+use brigade_db::Stores;
+use brigade_toolset::Steps;
+use brigade_workspace::{TaskSessions, WorkspaceContext};
 
 use crate::running::Running;
 
@@ -14,7 +14,7 @@ use crate::running::Running;
 #[derive(Clone)]
 pub struct Desk {
     /// The workspace, and who calls.
-    pub seams: Arc<Seams>,
+    pub context: Arc<WorkspaceContext>,
     /// The session of the caller.
     pub session: Option<Arc<LiveSession>>,
     /// Who serves the workers of tasks. Without it, they can call no tools.

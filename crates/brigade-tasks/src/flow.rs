@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use brigade_builtin::{Engine, Failure, Tasks, end_children, unbroken};
+use brigade_access::{FlowRights, LiveSession};
 use brigade_call::{CallSession, Caller};
 use brigade_core::{codes, json::from_json};
-use brigade_profile::{FlowRights, LiveSession};
+use brigade_db::Store;
+use brigade_db::flows::{Flow, FlowStatus};
 use brigade_redact::Redactor;
-use brigade_store::Store;
-use brigade_store::flows::{Flow, FlowStatus};
-use brigade_upkeep::gather;
+use brigade_toolset::{Engine, Failure, Tasks, end_children, unbroken};
+use brigade_workspace::gather;
 
 use crate::desk::{Desk, OnBehalf};
 use crate::environment;
@@ -38,7 +38,7 @@ fn of_who_began(desk: &Desk, flow: &Flow) -> Result<OnBehalf, Failure> {
 /// Begins to drive an execution that belongs to this process, or to one that is gone. One that cannot be driven ends.
 pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
     let (desk, gateway) = (hands.desk, hands.gateway()?);
-    let store = desk.stores.writing(&*desk.seams.fs)?;
+    let store = desk.stores.writing(&*desk.context.fs)?;
     let is_ours = flow.gateway == gateway;
     // Only who serves goes on with what others began.
     let may = is_ours || (desk.serves && hands.is_gone(&flow.gateway));
@@ -46,12 +46,12 @@ pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
         return Ok(());
     }
     let Some(place) = desk.running.begin(&flow.id)? else { return Ok(()) };
-    if !is_ours && !store.take_flow_over(flow, &gateway, desk.seams.now())? {
+    if !is_ours && !store.take_flow_over(flow, &gateway, desk.context.now())? {
         return Ok(());
     }
     let begun = unbroken(|| drive_here(desk, flow, &store, place));
     if let Err(failure) = &begun {
-        let (error, now) = (Some((failure.code, failure.message.as_str())), desk.seams.now());
+        let (error, now) = (Some((failure.code, failure.message.as_str())), desk.context.now());
         store.end_flow(&flow.id, FlowStatus::Failed, error, now)?;
         end_children(&store, &flow.id, &|id| _ = desk.running.cancel(id), now)?;
     }
@@ -62,15 +62,15 @@ pub(crate) fn drive(hands: &Hands<'_>, flow: &Flow) -> Result<(), Failure> {
 fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Result<(), Failure> {
     let serves = desk.serves;
     let (OnBehalf { desk, steps }, id) = (of_who_began(desk, flow)?, flow.id.clone());
-    let config = gather::config(&desk.seams).map_err(|error| environment(&error))?;
-    let redactor = Redactor::new(&gather::bound_secrets(&desk.seams, &config.policy));
+    let config = gather::config(&desk.context).map_err(|error| environment(&error))?;
+    let redactor = Redactor::new(&gather::bound_secrets(&desk.context, &config.policy));
     let store = store.clone();
     let work = move || {
         let engine = Engine {
             store: &store,
             steps: &*steps,
             tasks: &Hands::new(&desk, &config, None),
-            clock: &*desk.seams.clock,
+            clock: &*desk.context.clock,
             redactor: &redactor,
             cancel: &place.cancel,
             waits: serves,
@@ -93,9 +93,9 @@ fn drive_here(desk: &Desk, flow: &Flow, store: &Arc<Store>, place: Place) -> Res
 /// # Errors
 /// Returns file errors.
 pub fn take_over(desk: &Desk) -> Result<(), brigade_policy::Failure> {
-    let seams = &*desk.seams;
-    let Some(store) = desk.stores.reading(&*seams.fs)? else { return Ok(()) };
-    let config = gather::config(seams)?;
+    let context = &*desk.context;
+    let Some(store) = desk.stores.reading(&*context.fs)? else { return Ok(()) };
+    let config = gather::config(context)?;
     let hands = Hands::new(desk, &config, None);
     for flow in store.open_flows(None)? {
         if let Err(failure) = hands.drive(&flow) {

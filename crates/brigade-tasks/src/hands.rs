@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use brigade_builtin::{Failure, TASKS, Tasks};
+use brigade_access::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_call::CallSession;
 use brigade_core::reasons;
-use brigade_crew::Cook;
-use brigade_facts::{Config, Host};
+use brigade_db::executions::Execution;
+use brigade_db::flows::Flow;
 use brigade_fs::{FileMode, Fs, RelPath};
 use brigade_kitchen::Tier;
 use brigade_kitchen::adapter::{self, Adapter, PromptWay, Source, Wanted};
+use brigade_kitchen_run::Cook;
 use brigade_manifest::Agent;
 use brigade_process::ProcessIdentity;
-use brigade_profile::{FlowRights, Worker, WorkerPrompt, WorkerResult};
 use brigade_queue::this_runner;
-use brigade_store::executions::Execution;
-use brigade_store::flows::Flow;
+use brigade_toolset::{Failure, TASKS, Tasks};
+use brigade_workspace::{Config, Host};
 
 use crate::connected::Connected;
 use crate::desk::Desk;
@@ -43,7 +43,7 @@ impl<'a> Hands<'a> {
 
     /// Returns the worker that the manifest names, else the first one.
     fn worker(&self, agent: &Agent) -> Result<Worker, Failure> {
-        worker_of(self.config, &self.desk.seams.host(), agent)
+        worker_of(self.config, &self.desk.context.host(), agent)
     }
 }
 
@@ -88,7 +88,7 @@ impl Tasks for Hands<'_> {
     }
 
     fn workers(&self) -> Vec<String> {
-        let host = self.desk.seams.host();
+        let host = self.desk.context.host();
         let workers = self.config.gateway(&host).map(|gateway| gateway.workers.as_slice());
         workers.unwrap_or_default().iter().map(|worker| worker.id.clone()).collect()
     }
@@ -98,32 +98,32 @@ impl Tasks for Hands<'_> {
     }
 
     fn begin(&self, execution: &Execution, agent: &Agent, root: Option<&str>) -> Result<(), Failure> {
-        let Desk { seams, running, .. } = self.desk;
+        let Desk { context, running, .. } = self.desk;
         let worker = self.worker(agent)?;
         let cook = cook(&worker)?;
         let path = folder(&execution.id)?;
-        make_folder(&*seams.fs, &path).map_err(|error| environment(&error))?;
-        let files = seams.host();
+        make_folder(&*context.fs, &path).map_err(|error| environment(&error))?;
+        let files = context.host();
         let files = files.files(root).map_err(|none| Failure::new(none, none.to_string()))?;
         let directory = match root {
             Some(_) => files.fs().root().to_owned(),
-            None => seams.fs.root().join(path.as_path()),
+            None => context.fs.root().join(path.as_path()),
         };
         let connected = Connected::open(self.desk, &execution.id, &path, agent, self.asked_in, root);
         let connected = connected.map_err(|error| environment(&error))?;
         let Some(place) = running.begin(&execution.id)? else { return Ok(()) };
         let job = Job {
-            store: self.desk.stores.writing(&*seams.fs)?,
+            store: self.desk.stores.writing(&*context.fs)?,
             closed: root.map(|_| CLOSED.map(|name| directory.join(name)).to_vec()).unwrap_or_default(),
             directory,
-            outer: seams.cancel.clone().filter(|_| !self.desk.serves),
+            outer: context.cancel.clone().filter(|_| !self.desk.serves),
             policy: self.config.policy.clone(),
             execution: execution.clone(),
             agent: agent.clone(),
-            files: files_of(&worker, &seams.host()),
-            seams: seams.clone(),
+            files: files_of(&worker, &context.host()),
+            context: context.clone(),
             worker,
-            judge: Judge::of(self.config, &self.desk.seams.host()),
+            judge: Judge::of(self.config, &self.desk.context.host()),
             cook,
             connected,
             place,
@@ -153,7 +153,7 @@ impl Tasks for Hands<'_> {
     }
 
     fn remove_folder(&self, id: &str) -> Result<(), Failure> {
-        match self.desk.seams.fs.remove_tree(&folder(id)?) {
+        match self.desk.context.fs.remove_tree(&folder(id)?) {
             Err(error) if !error.is_not_found() => Err(environment(&error)),
             Ok(()) | Err(_) => Ok(()),
         }

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use brigade_builtin::{Failure, end_children, unbroken};
+use brigade_access::Worker;
 use brigade_core::json::to_json;
 use brigade_core::{Fingerprint, Json, RunId};
-use brigade_crew::{Attempt, Attempted, Cook, Host, Watch, attempt};
+use brigade_db::events::Event;
+use brigade_db::executions::{Ending, Execution, ExecutionStatus};
+use brigade_db::{Store, StoreError};
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{Errand, errand};
 use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
+use brigade_kitchen_run::{Attempt, Attempted, Cook, Host, Watch, attempt};
 use brigade_manifest::{Agent, Validator, ValidatorKind};
 use brigade_policy::PolicyState;
 use brigade_process::CancelToken;
-use brigade_profile::Worker;
 use brigade_redact::Redactor;
-use brigade_store::events::Event;
-use brigade_store::executions::{Ending, Execution, ExecutionStatus};
-use brigade_store::{Store, StoreError};
-use brigade_upkeep::{Seams, gather};
+use brigade_toolset::{Failure, end_children, unbroken};
+use brigade_workspace::{WorkspaceContext, gather};
 use serde::Serialize;
 
 use crate::connected::Connected;
@@ -63,7 +63,7 @@ struct TaskArgs<'a> {
 
 /// A task that runs.
 pub(crate) struct Job {
-    pub(crate) seams: Arc<Seams>,
+    pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) store: Arc<Store>,
     pub(crate) policy: PolicyState,
     pub(crate) execution: Execution,
@@ -124,11 +124,11 @@ impl Job {
         };
         let ending = Ending { status, error };
         // What was cancelled stays so: the first end counts.
-        if let Err(error) = self.store.end_execution(self.id(), &ending, self.seams.now()) {
+        if let Err(error) = self.store.end_execution(self.id(), &ending, self.context.now()) {
             tracing::warn!(%error, task = self.id(), "the end of a task could not be written");
         }
         let cancel = |id: &str| _ = self.place.running.cancel(id);
-        if let Err(error) = end_children(&self.store, self.id(), &cancel, self.seams.now()) {
+        if let Err(error) = end_children(&self.store, self.id(), &cancel, self.context.now()) {
             tracing::warn!(%error, task = self.id(), "the end of what a task began could not be written");
         }
         drop(self.place);
@@ -136,11 +136,11 @@ impl Job {
 
     /// Tries until an output is right, or nothing more may be tried.
     fn tries(&self) -> Result<(), Unable> {
-        let secrets = gather::bound_secrets(&self.seams, &self.policy);
+        let secrets = gather::bound_secrets(&self.context, &self.policy);
         let redactor = Redactor::new(&secrets);
-        let keeper = InTools { seams: self.seams.clone(), task: self.about(&redactor) };
-        let environment = (*self.seams.environment).clone();
-        let host = Host::new(self.seams.fs.clone(), self.seams.clock.clone(), environment, secrets)
+        let keeper = InTools { context: self.context.clone(), task: self.about(&redactor) };
+        let environment = (*self.context.environment).clone();
+        let host = Host::new(self.context.fs.clone(), self.context.clock.clone(), environment, secrets)
             .keeping(Arc::new(keeper));
         let execution = self.agent.spec.execution.as_ref();
         let most = execution.map_or(1, brigade_manifest::Execution::iterations);
@@ -176,7 +176,7 @@ impl Job {
             || Unable::new("interrupted", "the task was ended with the process that it belongs to");
         let run = host.new_run().map_err(|error| Unable::new("environment", error.to_string()))?;
         self.check_files()?;
-        let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.seams.now())? else {
+        let Some(messages) = self.store.begin_iteration(self.id(), run.as_str(), self.context.now())? else {
             return Err(interrupted());
         };
         self.place.running.notify();
@@ -254,7 +254,7 @@ impl Job {
             code: lacks.as_ref().map(|unable| unable.code),
             message: said,
         };
-        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.seams.now())?;
+        self.store.end_iteration(self.id(), output.as_deref(), said, &event, self.context.now())?;
         self.place.running.notify();
         match lacks {
             Some(unable) if unable.code == "interrupted" => Err(unable),
@@ -265,7 +265,7 @@ impl Job {
     /// Refuses to start a worker whose files are not those that were approved: what an earlier try or anybody else
     /// wrote there was approved by nobody.
     fn check_files(&self) -> Result<(), Unable> {
-        let now = files_of(&self.worker, &self.seams.host());
+        let now = files_of(&self.worker, &self.context.host());
         let all = self.files.iter().chain(&now);
         match all.map(|(name, _)| name).find(|name| self.files.get(*name) != now.get(*name)) {
             Some(name) => {
@@ -310,7 +310,7 @@ impl Job {
         About {
             execution: self.id().to_owned(),
             tool: "task.execute".to_owned(),
-            caller: self.seams.caller.as_record().to_string(),
+            caller: self.context.caller.as_record().to_string(),
             args: redactor.redact_fields(&to_json(&args).expect("arguments are JSON")),
         }
     }
@@ -346,7 +346,7 @@ impl Job {
                 ValidatorKind::JsonSchema => judge::by_schema(validator, output),
                 ValidatorKind::Regex => {
                     let (_, stderr) = host.receipts.logs(run);
-                    judge::by_expression(validator, output, &*self.seams.fs, &stderr)
+                    judge::by_expression(validator, output, &*self.context.fs, &stderr)
                 }
                 ValidatorKind::Semantic | ValidatorKind::MultiJudge => {
                     self.by_judgement(host, validator, output)?

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use brigade_core::Json;
 use brigade_core::text::short;
-use brigade_crew::Host;
+use brigade_db::questions::{Asked, AskedOption, AskedQuestion, Asker, Decision};
 use brigade_fs::{Fs, RelPath};
+use brigade_kitchen_run::Host;
 use brigade_manifest::{Stream, Validator};
-use brigade_store::questions::{Asked, AskedOption, AskedQuestion, Asker, Decision};
 
 use crate::job::{Job, Unable};
 use crate::judging::Matter;
@@ -61,9 +61,9 @@ impl Job {
     ) -> Result<Option<String>, Unable> {
         let Some(judge) = &self.judge else { return self.by_person(host, validator, output) };
         let criteria = validator.criteria.as_deref().unwrap_or_default();
-        let caller = self.seams.caller.as_record().to_string();
+        let caller = self.context.caller.as_record().to_string();
         let matter = Matter::output(caller, criteria, &short(output, SHOWN));
-        let judged = judge.ask(&self.seams, &self.policy, &matter, Some(self.place.cancel.clone()));
+        let judged = judge.ask(&self.context, &self.policy, &matter, Some(self.place.cancel.clone()));
         let (Some(score), Some(confidence)) = (judged.score, judged.confidence) else {
             return self.by_person(host, validator, output);
         };
@@ -99,7 +99,7 @@ impl Job {
         let (owner, redactor) = (self.execution.owner.as_str(), host.redactor());
         let is_same = |other: &str| other == self.id();
         let asker = Asker { agent: owner, session: self.id(), is_same: &is_same, a_minute: None };
-        let question = self.store.ask(&asker, &asked, &redactor, self.seams.now())?;
+        let question = self.store.ask(&asker, &asked, &redactor, self.context.now())?;
         let seconds = validator.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let until = Instant::now() + seconds.map_or(PATIENCE, Duration::from_secs);
         loop {

@@ -3,23 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_builtin::TASKS;
+use brigade_access::Worker;
 use brigade_call::{Call, Judged};
 use brigade_catalog::Tool;
 use brigade_core::json::{from_json, to_json};
 use brigade_core::text::short;
 use brigade_core::{Fingerprint, Json, Number};
-use brigade_crew::{Attempt, Host, Watch, attempt};
-use brigade_facts::{Config, Host as FactHost};
 use brigade_fs::RelPath;
 use brigade_kitchen::TaskId;
 use brigade_kitchen::prompt::{Errand, errand};
 use brigade_kitchen::signal::{Exit, Role, tasked, why_nothing};
+use brigade_kitchen_run::{Attempt, Host, Watch, attempt};
 use brigade_policy::{PolicyState, RiskLevel};
 use brigade_process::CancelToken;
-use brigade_profile::Worker;
 use brigade_redact::{Redactor, SecretValue};
-use brigade_upkeep::{Seams, gather};
+use brigade_toolset::TASKS;
+use brigade_workspace::{Config, Host as FactHost, WorkspaceContext, gather};
 use serde::{Deserialize, Serialize};
 
 use crate::hands::{cook, make_folder};
@@ -123,13 +122,13 @@ impl Judge {
         let gateway = config.gateway(host)?;
         let settings = gateway.judge.as_ref()?;
         let worker = gateway.workers.iter().find(|worker| worker.id == settings.worker)?.clone();
-        (!brigade_facts::gateway_tracked(host)).then_some(Judge { worker, threshold: settings.threshold })
+        (!brigade_workspace::gateway_tracked(host)).then_some(Judge { worker, threshold: settings.threshold })
     }
 
     /// Asks the judge. What it does not say in time, or not clearly, does not pass.
     pub fn ask(
         &self,
-        seams: &Arc<Seams>,
+        context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
         matter: &Matter<'_>,
         cancel: Option<CancelToken>,
@@ -144,9 +143,9 @@ impl Judge {
             passed: false,
             problem: None,
         };
-        let secrets = gather::bound_secrets(seams, policy);
+        let secrets = gather::bound_secrets(context, policy);
         let redactor = Redactor::new(&secrets);
-        match self.say(seams, policy, matter, secrets, cancel, &mut judged) {
+        match self.say(context, policy, matter, secrets, cancel, &mut judged) {
             Ok(said) => {
                 judged.passed = self.threshold <= said.score.as_f64();
                 // Masked first: of a secret that is cut, a part would stay.
@@ -160,7 +159,7 @@ impl Judge {
 
     fn say(
         &self,
-        seams: &Arc<Seams>,
+        context: &Arc<WorkspaceContext>,
         policy: &PolicyState,
         matter: &Matter<'_>,
         secrets: Vec<SecretValue>,
@@ -170,8 +169,8 @@ impl Judge {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let cook = cook(&self.worker).map_err(|failure| failure.message)?;
         let watch = Watch::until(cancel).map_err(|error| text(&error))?;
-        let environment = (*seams.environment).clone();
-        let host = Host::new(seams.fs.clone(), seams.clock.clone(), environment, secrets);
+        let environment = (*context.environment).clone();
+        let host = Host::new(context.fs.clone(), context.clock.clone(), environment, secrets);
         let run = host.new_run().map_err(|error| text(&error))?;
         let id = format!("judge-{run}");
         let about = About {
@@ -180,10 +179,10 @@ impl Judge {
             caller: matter.caller.clone(),
             args: matter.input.clone(),
         };
-        let host = host.keeping(Arc::new(InTools { seams: seams.clone(), task: about }));
+        let host = host.keeping(Arc::new(InTools { context: context.clone(), task: about }));
         let path = RelPath::of(TASKS).join(&id).map_err(|error| text(&error))?;
-        make_folder(&*seams.fs, &path).map_err(|error| text(&error))?;
-        let directory = seams.fs.root().join(path.as_path());
+        make_folder(&*context.fs, &path).map_err(|error| text(&error))?;
+        let directory = context.fs.root().join(path.as_path());
         judged.run_id = Some(run.clone());
         let task: Option<TaskId> = id.parse().ok();
         let words: Vec<Json> = cook.command.words().iter().map(|word| Json::from(word.as_str())).collect();
@@ -223,7 +222,7 @@ impl Judge {
             watch: &watch,
         };
         let attempted = attempt(&order, &prompt);
-        drop(seams.fs.remove_tree(&path));
+        drop(context.fs.remove_tree(&path));
         let attempted = attempted.map_err(|error| text(&error))?;
         let evidence = attempted.evidence();
         if attempted.exit != Exit::Code(0) {

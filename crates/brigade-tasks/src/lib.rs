@@ -18,13 +18,13 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use brigade_builtin::Tasks;
+//! use brigade_toolset::Tasks;
 //! use brigade_call::Caller;
 //! use brigade_fs::MemoryFs;
-//! use brigade_profile::LiveSession;
-//! use brigade_store::Stores;
+//! use brigade_access::LiveSession;
+//! use brigade_db::Stores;
 //! use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running};
-//! use brigade_upkeep::{Seams, gather};
+//! use brigade_workspace::{WorkspaceContext, gather};
 //!
 //! struct Nobody;
 //!
@@ -35,7 +35,7 @@
 //! }
 //!
 //! let desk = Desk {
-//!     seams: Arc::new(Seams::new(Arc::new(MemoryFs::new()))),
+//!     context: Arc::new(WorkspaceContext::new(Arc::new(MemoryFs::new()))),
 //!     session: None,
 //!     sessions: None,
 //!     serves: false,
@@ -43,7 +43,7 @@
 //!     running: Arc::new(Running::default()),
 //!     callers: Arc::new(Nobody),
 //! };
-//! let config = gather::config(&desk.seams)?;
+//! let config = gather::config(&desk.context)?;
 //! let hands = Hands::new(&desk, &config, None);
 //! assert!(hands.workers().is_empty(), "gateway.toml names no worker");
 //! assert!(!hands.is_gone(&hands.gateway().unwrap()), "this process is there");
@@ -64,8 +64,8 @@ mod names;
 mod receipt;
 mod running;
 
-use brigade_builtin::Failure;
 use brigade_core::codes;
+use brigade_toolset::Failure;
 
 pub use desk::{Callers, Desk, OnBehalf};
 pub use flow::take_over;

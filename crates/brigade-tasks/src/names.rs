@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use brigade_builtin::{Context, Named, named, names_things};
+use brigade_access::Worker;
+use brigade_access::builtin::LaneWork;
 use brigade_call::{Caller, NamedThings};
 use brigade_core::{Fingerprint, Json};
+use brigade_db::Stores;
+use brigade_db::records::Lane;
 use brigade_exec::file_fingerprint;
-use brigade_facts::{Config, Host, Names};
 use brigade_fs::Location;
 use brigade_policy::Blocker;
-use brigade_profile::Worker;
-use brigade_profile::builtin::LaneWork;
 use brigade_redact::Redactor;
-use brigade_store::Stores;
-use brigade_store::records::Lane;
+use brigade_toolset::{Context, Named, named, names_things};
+use brigade_workspace::{Config, Host, Names};
 
 use crate::hands::worker_of;
 

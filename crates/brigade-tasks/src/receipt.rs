@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use brigade_call::{RUNS, Receipt, RunOutput, RunStatus, StreamOutput};
 use brigade_core::{Clock, Json, Number, RunId};
-use brigade_crew::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
 use brigade_exec::RunPaths;
 use brigade_fs::RelPath;
-use brigade_upkeep::Seams;
+use brigade_kitchen_run::{KeepReceipts, KitchenReceipt, LogRow, NotStarted, RunEnd};
+use brigade_workspace::WorkspaceContext;
 
 /// What a receipt says about the task.
 pub(crate) struct About {
@@ -19,7 +19,7 @@ pub(crate) struct About {
 
 /// Keeps receipts of attempts beside those of calls.
 pub(crate) struct InTools {
-    pub(crate) seams: Arc<Seams>,
+    pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) task: About,
 }
 
@@ -30,9 +30,9 @@ impl KeepReceipts for InTools {
     }
 
     fn store(&self, kept: &KitchenReceipt, clock: &dyn Clock) -> Result<(), NotStarted> {
-        self.seams.fs.create_dir_all(&RelPath::of(RUNS))?;
+        self.context.fs.create_dir_all(&RelPath::of(RUNS))?;
         let receipt = self.receipt(kept);
-        let queue = self.seams.queue();
+        let queue = self.context.queue();
         let stored = queue.lock(clock.now()).and_then(|mut locked| locked.record_attempt(&receipt));
         stored.map(drop).map_err(|error| NotStarted::Io(std::io::Error::other(error.to_string())))
     }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use brigade_builtin::Failure;
 use brigade_core::codes;
 use brigade_process::CancelToken;
+use brigade_toolset::Failure;
 
 use crate::environment;
 

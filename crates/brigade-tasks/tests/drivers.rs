@@ -5,18 +5,18 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brigade_builtin::{Context, Failure, run};
+use brigade_access::LiveSession;
+use brigade_access::builtin::definition;
 use brigade_call::Caller;
 use brigade_core::{Clock, Json, Object, SystemClock, Timestamp};
+use brigade_db::executions::{ExecutionStatus, NewExecution, Parent};
+use brigade_db::flows::{FlowStatus, NewFlow};
+use brigade_db::{Store, Stores};
 use brigade_fs::DiskFs;
-use brigade_profile::LiveSession;
-use brigade_profile::builtin::definition;
 use brigade_redact::Redactor;
-use brigade_store::executions::{ExecutionStatus, NewExecution, Parent};
-use brigade_store::flows::{FlowStatus, NewFlow};
-use brigade_store::{Store, Stores};
 use brigade_tasks::{Callers, Desk, Hands, OnBehalf, Running, take_over};
-use brigade_upkeep::{Seams, gather};
+use brigade_toolset::{Context, Failure, run};
+use brigade_workspace::{WorkspaceContext, gather};
 use tempfile::TempDir;
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter}\n\
@@ -67,9 +67,9 @@ impl Site {
         std::fs::write(tools.join("gateway.toml"), "[[worker]]\nid = \"none\"\ncommand = \"true\"\n")
             .unwrap();
         let breaks = Arc::new(Breaks(Mutex::default()));
-        let seams = Seams::new(Arc::new(DiskFs::open(folder.path()).unwrap()));
+        let context = WorkspaceContext::new(Arc::new(DiskFs::open(folder.path()).unwrap()));
         let desk = Desk {
-            seams: Arc::new(Seams { clock: breaks.clone(), ..seams }),
+            context: Arc::new(WorkspaceContext { clock: breaks.clone(), ..context }),
             session: None,
             sessions: None,
             serves: true,
@@ -81,16 +81,16 @@ impl Site {
     }
 
     fn store(&self) -> Arc<Store> {
-        self.desk.stores.writing(&*self.desk.seams.fs).unwrap()
+        self.desk.stores.writing(&*self.desk.context.fs).unwrap()
     }
 
     fn call(&self, tool: &str, args: &[(&str, &str)]) -> Result<Json, Failure> {
-        let config = gather::config(&self.desk.seams).unwrap();
+        let config = gather::config(&self.desk.context).unwrap();
         let hands = Hands::new(&self.desk, &config, None);
         let redactor = Redactor::new(&[]);
         let mut context = Context {
             tasks: Some(&hands),
-            ..Context::new(&*self.desk.seams.fs, "agent:ada", &SystemClock, &redactor, &self.desk.stores)
+            ..Context::new(&*self.desk.context.fs, "agent:ada", &SystemClock, &redactor, &self.desk.stores)
         };
         let args = Json::object(args.iter().map(|(name, value)| (*name, Json::from(*value))));
         run(definition(tool).unwrap(), &args, &mut context).map(|output| output.structured)

@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
+use brigade_access::LiveSession;
+use brigade_access::builtin::{Definition, definition};
 use brigade_call::{Caller, Receipt, TouchedFile, VerifiedCall};
 use brigade_core::json::compact_text;
 use brigade_core::text::short;
 use brigade_core::{Json, reasons};
 use brigade_exec::{Acted, Inside, InsideLimits};
-use brigade_facts::Config;
 use brigade_mcp::{Members, ToolResult};
 #[cfg(feature = "builtin")]
 use brigade_mcp::{Question, QuestionKind, Reply};
 use brigade_process::CancelToken;
-use brigade_profile::LiveSession;
-use brigade_profile::builtin::{Definition, definition};
 use brigade_redact::Redactor;
+use brigade_workspace::{Config, gather};
 
 use crate::room::Room;
-use brigade_upkeep::gather;
 
 /// The word of receipts for what Brigade itself did.
 pub(crate) const BUILTIN: &str = "builtin";
@@ -47,7 +46,7 @@ struct Done {
 
 #[cfg(feature = "builtin")]
 impl Done {
-    fn failed(failure: &brigade_builtin::Failure, touched: Vec<TouchedFile>) -> Done {
+    fn failed(failure: &brigade_toolset::Failure, touched: Vec<TouchedFile>) -> Done {
         let said = failed(failure.code, &failure.message);
         Done {
             result: ToolResult::failed(&said, failure.code, failure.data.clone()),
@@ -124,11 +123,11 @@ impl Use<'_> {
 
     #[cfg(feature = "builtin")]
     fn run(&self) -> Done {
-        use brigade_builtin::{Context, Failure, FormAsker, run};
+        use brigade_db::volumes::Limits;
         use brigade_policy::SandboxMode;
         use brigade_process::Mode;
-        use brigade_store::volumes::Limits;
         use brigade_tasks::Hands;
+        use brigade_toolset::{Context, Failure, FormAsker, run};
 
         use crate::behalf::CallsOf;
         use crate::env::Env;
@@ -253,7 +252,7 @@ impl Use<'_> {
 /// this build has no built-in tools.
 pub fn documentation(url: &str) -> Option<String> {
     #[cfg(feature = "builtin")]
-    return brigade_builtin::page(url);
+    return brigade_toolset::page(url);
     #[cfg(not(feature = "builtin"))]
     {
         let _ = url;

@@ -6,21 +6,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_access::builtin::{Definition, definition, may_start_a_program};
+use brigade_access::{Counted, Limit, Over, Spent, ToolTraits};
 use brigade_call::{ApprovedBy, Call, CallSession, CallStatus, Judged, Plan, Receipt, is_of_execution};
-use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::Reads;
 use brigade_core::{CallId, Dialect, IdPrefix, Json, RunId, Timestamp, codes, reasons};
 use brigade_exec::log_text;
-use brigade_facts::{AgentOffer, AgentTools, FactReader, Rules, rule_for};
 use brigade_mcp::{answer_in_log, answer_lines, shown_stored};
+use brigade_ops::{Error, ErrorKind};
 use brigade_policy::{Blocker, Gate};
-use brigade_profile::builtin::{Definition, definition, may_start_a_program};
-use brigade_profile::{Counted, Limit, Over, Spent, ToolTraits};
 use brigade_queue::{Calls as Which, FoundReceipt, Review, StoredCall, View};
 use brigade_redact::Redactor;
 use brigade_runtime::LogStream;
 use brigade_schema::Schema;
-use brigade_upkeep::{gather, load};
+use brigade_workspace::{AgentOffer, AgentTools, FactReader, Rules, gather, load, rule_for};
 
 use crate::acting::{self, AtOnce, BUILTIN};
 use crate::room::Room;
@@ -268,12 +267,12 @@ impl AgentCalls {
     fn reopen_without_rule(&self, shown: &AgentTools, stored: &StoredCall) -> Result<Option<Call>, Error> {
         let Some(rule) = stored.call.rule() else { return Ok(None) };
         // What cannot be planned is refused when it is to run.
-        let Ok((_, planned)) = brigade_calls::plan_again(&self.room, &stored.call) else { return Ok(None) };
+        let Ok((_, planned)) = brigade_ops::plan_again(&self.room, &stored.call) else { return Ok(None) };
         if self.rule(shown, &planned.plan, AskedRules::Of(&stored.call)).is_ok() {
             return Ok(None);
         }
         let review = Review::Reopen(no_longer_covered(rule));
-        brigade_calls::record_review(&self.room, stored, review).map(|report| Some(report.call))
+        brigade_ops::record_review(&self.room, stored, review).map(|report| Some(report.call))
     }
 
     /// Asks the judge about a call. `None` where there is none.
@@ -282,7 +281,7 @@ impl AgentCalls {
         let tool = shown.callable(&call.tool_id, &call.args)?;
         let judge = brigade_tasks::Judge::of(&shown.config, &self.room.host())?;
         let matter = brigade_tasks::Matter::call(call, tool.entry, tool.risk);
-        Some(judge.ask(&self.room.seams, &shown.config.policy, &matter, self.room.env.cancel.clone()))
+        Some(judge.ask(&self.room.context, &shown.config.policy, &matter, self.room.env.cancel.clone()))
     }
 
     /// Without tasks, there is no judge.
@@ -303,7 +302,7 @@ impl AgentCalls {
             let message = format!("call {} is held by a person", seen.id);
             return Err(Error::new(ErrorKind::Refused, message).coded(codes::APPROVAL_HELD));
         }
-        let (_, planned) = brigade_calls::plan_again(room, &stored.call)?;
+        let (_, planned) = brigade_ops::plan_again(room, &stored.call)?;
         let mut reasons = planned.plan.told(&stored.call);
         if planned.plan.changes_pin() || stored.call.planned_binding != seen.planned_binding {
             reasons.push(Blocker::new(reasons::CHANGED, "the call changed since it was shown"));
@@ -314,7 +313,7 @@ impl AgentCalls {
                 .coded(codes::CALL_BLOCKED)
                 .because(blockers)
         })?;
-        brigade_calls::record_review(room, &stored, Review::Approve(Box::new(binding), by))
+        brigade_ops::record_review(room, &stored, Review::Approve(Box::new(binding), by))
             .map(|report| report.call)
     }
 
@@ -335,7 +334,7 @@ impl AgentCalls {
                         return self.show(id);
                     }
                 }
-                brigade_calls::run_stored(&self.room, &*self.room, stored, &[])?
+                brigade_ops::run_stored(&self.room, &*self.room, stored, &[])?
             }
             (CallStatus::ResumePending, Some(checkpoint)) => {
                 let prefix = IdPrefix::new(checkpoint.as_str());
@@ -384,7 +383,7 @@ impl AgentCalls {
     /// # Errors
     /// Returns [`Refusal::Review`](crate::Refusal::Review) if the call runs or has ended, and file errors.
     pub fn give_up(&self, id: &CallId, why: &str) -> Result<Option<Call>, Error> {
-        brigade_calls::give_up(&self.room, self.find(id)?, why)
+        brigade_ops::give_up(&self.room, self.find(id)?, why)
     }
 
     /// Withdraws a call that does not run. It may be asked for again.
@@ -394,7 +393,7 @@ impl AgentCalls {
     pub fn withdraw(&self, id: &CallId) -> Result<Call, Error> {
         let stored = self.find(id)?;
         let reason = format!("withdrawn by {}", self.room.env.caller);
-        brigade_calls::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
+        brigade_ops::record_review(&self.room, &stored, Review::Withdraw(reason)).map(|report| report.call)
     }
 
     /// Returns the receipt of a run of the agent, or `None` if the agent has no such run.
@@ -428,7 +427,7 @@ impl AgentCalls {
     ) -> Result<Option<Output>, Error> {
         let Some(receipt) = self.own_receipt(run)? else { return Ok(None) };
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = brigade_calls::open_log(&*self.room.fs, &meant, stream)?;
+        let (_, file) = brigade_ops::open_log(&*self.room.fs, &meant, stream)?;
         let mut text = log_text(&*file, &Redactor::new(&gather::secrets(&self.room)))?;
         if receipt.mcp_server_id.is_some() && stream == LogStream::Stdout {
             text = answer_lines(&text, receipt.mcp_request_id.as_ref());
@@ -464,7 +463,7 @@ impl AgentCalls {
             return Ok(None);
         }
         let meant = self.room.queue().read()?.the_run(&IdPrefix::new(run.as_str()))?;
-        let (_, file) = brigade_calls::open_log(&*self.room.fs, &meant, LogStream::Stdout)?;
+        let (_, file) = brigade_ops::open_log(&*self.room.fs, &meant, LogStream::Stdout)?;
         let log = file.read_range(0, usize::try_from(file.len()?).unwrap_or(usize::MAX))?;
         let redactor = Redactor::new(&gather::secrets(&self.room));
         Ok(match request {
@@ -557,7 +556,7 @@ impl AgentCalls {
         };
         let found = match find()? {
             Some(stored) if stored.call.is_unrecorded() => {
-                brigade_calls::record_interrupted(room)?;
+                brigade_ops::record_interrupted(room)?;
                 find()?
             }
             found => found,

@@ -1,13 +1,13 @@
 //! What the profiles of an agent limit its calls to: paths and the like, and how often a minute.
 
+use brigade_access::builtin::{PathProblem, definition, relative};
+use brigade_access::{MINUTE, Outside, Over, ToolTraits};
 use brigade_call::{Call, CallSession};
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Json, Timestamp};
-use brigade_facts::{AgentTools, command_outside, real_paths};
+use brigade_ops::{Error, ErrorKind};
 use brigade_policy::Blocker;
-use brigade_profile::builtin::{PathProblem, definition, relative};
-use brigade_profile::{MINUTE, Outside, Over, ToolTraits};
 use brigade_queue::{FoundReceipt, View};
+use brigade_workspace::{AgentTools, command_outside, real_paths};
 
 use crate::agent_calls::{AgentCalls, asked_since, before};
 use crate::memory_rules;
@@ -81,7 +81,7 @@ impl AgentCalls {
             return Err(refused(reason));
         }
         #[cfg(feature = "builtin")]
-        if !made.is_some_and(|made| brigade_facts::command_only_reads(&host, &made)) {
+        if !made.is_some_and(|made| brigade_workspace::command_only_reads(&host, &made)) {
             self.check_memory(shown, &callable.entry.effects)?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use brigade_call::Call;
 use brigade_doctor::{InboxItem, InboxMetadata, InboxStatus};
+use brigade_ops::InboxStore;
 
 use crate::room::Room;
 
@@ -45,7 +46,7 @@ pub(crate) fn note(room: &Room, call: &Call) {
         }),
         ..InboxItem::default()
     };
-    if let Err(error) = room.inbox().change(|inbox| inbox.append(&row)) {
+    if let Err(error) = InboxStore::new(&room).change(|inbox| inbox.append(&row)) {
         tracing::warn!(%error, call = %call.id, "the inbox has no row for the call");
     }
 }

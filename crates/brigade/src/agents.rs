@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
-use brigade_catalog::Tool;
-use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
-use brigade_facts::{
-    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, look, masks,
-    policy_tracked, read_agents, read_profiles, what_approves,
-};
-use brigade_policy::{Asked, Failure, RuleReport, Standing};
-use brigade_profile::builtin::Approval;
-use brigade_profile::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
-use brigade_profile::{
+use brigade_access::builtin::Approval;
+use brigade_access::gateway::{EditError, NewAgent, TOKEN_BYTES, add_agent, remove_agent, rotate_token};
+use brigade_access::{
     Action, Agent, AgentRow, ControlTool, GatewayConfig, NameStyle, OpinionRow, ProfileRow, Profiles, Rights,
     SessionProfiles, Token, control_tool,
 };
-use brigade_upkeep::{gather, load};
+use brigade_catalog::Tool;
+use brigade_core::{AgentName, ConfigIssue, Fingerprint, Json, NextStep, codes};
+use brigade_ops::{Error, ErrorKind, Setup};
+use brigade_policy::{Asked, Failure, RuleReport, Standing};
+use brigade_workspace::{
+    AgentConfig, AgentTools, Config, FactReader, GATEWAY, PROFILES, Sight, agent_tools, gather, load, look,
+    masks, policy_tracked, read_agents, read_profiles, what_approves,
+};
 
 use crate::agent_calls::approved_last_hour;
 use crate::report::{
@@ -161,7 +160,7 @@ impl Agents {
     /// Fails if there is no such agent, or gateway.toml has an error.
     pub fn remove(&self, name: &AgentName) -> Result<AgentReport, Error> {
         self.room.decides()?;
-        self.room.setup().change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
+        Setup::new(&self.room).change_agents(|text| remove_agent(text.unwrap_or_default(), name))?;
         Ok(self.changed(name, AgentChange::Removed, None))
     }
 
@@ -176,7 +175,7 @@ impl Agents {
             Error::new(ErrorKind::Environment, format!("no random numbers: {}", error.kind()))
         })?;
         let token = Token::of_random(random);
-        self.room.setup().change_agents(|text| edit(text, token.sha256()))?;
+        Setup::new(&self.room).change_agents(|text| edit(text, token.sha256()))?;
         Ok(self.changed(name, action, Some(token)))
     }
 

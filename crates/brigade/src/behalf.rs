@@ -4,19 +4,18 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_builtin::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
+use brigade_access::builtin::{CommandOutput, definition};
+use brigade_access::{LiveSession, NameStyle, Over};
 use brigade_call::{Call, CallStatus, Caller};
-use brigade_calls::{Error, ErrorKind, Request};
 use brigade_core::{CallId, Json, codes, reasons};
-use brigade_facts::{AgentTools, FactReader};
 use brigade_mcp::ToolResult;
+use brigade_ops::{Error, ErrorKind, Request};
 use brigade_process::CancelToken;
-use brigade_profile::builtin::{CommandOutput, definition};
-use brigade_profile::{LiveSession, NameStyle, Over};
 use brigade_queue::{Calls, QueueError, StoredCall};
 use brigade_runtime::LogStream;
 use brigade_tasks::{Callers, Desk, OnBehalf};
-use brigade_upkeep::gather;
+use brigade_toolset::{AskedCall, CallResult, Calls as FurtherCalls, Failure, FurtherCall, Stands, Steps};
+use brigade_workspace::{AgentTools, FactReader, gather};
 
 use crate::agent_calls::{AgentCall, AgentCalls, Asked};
 use crate::agents::Agents;
@@ -45,7 +44,7 @@ impl Room {
     /// Returns what tasks and workflows of the caller work with.
     pub(crate) fn desk(self: &Arc<Room>) -> Desk {
         Desk {
-            seams: self.seams.clone(),
+            context: self.context.clone(),
             session: self.env.session.clone(),
             sessions: self.env.task_sessions.clone(),
             serves: self.env.upstreams.is_some(),

@@ -1,7 +1,7 @@
 //! Pending decisions, and the next command to type.
 
-use brigade_calls::Error;
-use brigade_crew::WhichDecisions;
+use brigade_kitchen_run::WhichDecisions;
+use brigade_ops::Error;
 
 use crate::doctor::Doctor;
 use crate::report::BriefReport;
@@ -18,6 +18,6 @@ impl Doctor {
         let decisions = kitchen.decisions(None, WhichDecisions::Waiting)?.decisions;
         let is_there = kitchen.is_there()?;
         let questions = workspace.work().questions()?;
-        Ok(brigade_upkeep::brief(&self.room, decisions, is_there, questions)?)
+        Ok(brigade_ops::brief(&self.room, decisions, is_there, questions)?)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Declare, Error, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal};
 use brigade_catalog::starter::StarterTools;
 use brigade_catalog::{Family, FindQuery, Level};
-use brigade_upkeep::{Existing, Ignore};
+use brigade_ops::{
+    Declare, Error, Existing, Ignore, ImportMcpReport, ImportMcpRequest, ObserveReport, Refusal,
+};
 
 use crate::report::{
     CheckReport, ContractsReport, DescribeReport, FindReport, InitReport, RegisterReport, SearchReport,
@@ -13,7 +14,7 @@ use crate::report::{
 };
 use crate::room::Room;
 
-pub use brigade_registry::{
+pub use brigade_ops::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
 };
 
@@ -29,7 +30,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn lines(&self) -> Result<ToolLinesReport, Error> {
-        Ok(brigade_registry::lines(&self.room)?)
+        Ok(brigade_ops::lines(&self.room)?)
     }
 
     /// Lists the enabled tools that fit. Reads other files only to see whether tools are there.
@@ -37,7 +38,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn lines_of(&self, filter: &ListFilter) -> Result<ToolLinesReport, Error> {
-        Ok(brigade_registry::lines_of(&self.room, filter)?)
+        Ok(brigade_ops::lines_of(&self.room, filter)?)
     }
 
     /// Describes the contract of a tool. The tool may be disabled, because review comes before enabling.
@@ -45,7 +46,7 @@ impl Tools {
     /// # Errors
     /// Returns [`Refusal::Contract`] if no tool has this id, and file errors.
     pub fn describe(&self, id: &str) -> Result<DescribeReport, Error> {
-        let described = brigade_registry::describe(&self.room, id);
+        let described = brigade_ops::describe(&self.room, id);
         described.map_err(|error| Error::not_done(&self.room, error, |errors| Refusal::Contract { errors }))
     }
 
@@ -55,7 +56,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn contracts(&self) -> Result<ContractsReport, Error> {
-        Ok(brigade_registry::contracts(&self.room)?)
+        Ok(brigade_ops::contracts(&self.room)?)
     }
 
     /// Shows one tool, its projections, and whether it is there. The tool may be disabled.
@@ -63,7 +64,7 @@ impl Tools {
     /// # Errors
     /// Returns [`Refusal::Tool`] if no tool has this id, and file errors.
     pub fn show(&self, id: &str) -> Result<ShowReport, Error> {
-        let shown = brigade_registry::show(&self.room, id);
+        let shown = brigade_ops::show(&self.room, id);
         shown.map_err(|error| Error::from(error).missing(&self.room, Refusal::Tool))
     }
 
@@ -73,7 +74,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn search(&self, query: &str, families: &[Family]) -> Result<SearchReport, Error> {
-        Ok(brigade_registry::search(&self.room, query, families)?)
+        Ok(brigade_ops::search(&self.room, query, families)?)
     }
 
     /// Finds enabled tools by what they are good for, and says which of them can be called, and why not. Starts
@@ -83,7 +84,7 @@ impl Tools {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) if the query asks for no capability, category or source,
     /// and file errors.
     pub fn find(&self, query: &FindQuery) -> Result<FindReport, Error> {
-        Ok(brigade_registry::find(&self.room, query)?)
+        Ok(brigade_ops::find(&self.room, query)?)
     }
 
     /// Counts the runs of each tool, or of one, from the receipts.
@@ -92,7 +93,7 @@ impl Tools {
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has this id and no receipt names it, and
     /// file errors.
     pub fn stats(&self, id: Option<&str>) -> Result<StatsReport, Error> {
-        Ok(brigade_registry::stats(&self.room, id)?)
+        Ok(brigade_ops::stats(&self.room, id)?)
     }
 
     /// Looks whether tools are there.
@@ -100,7 +101,7 @@ impl Tools {
     /// # Errors
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
     pub fn check(&self, what: &WhatToCheck, checks: RunChecks) -> Result<CheckReport, Error> {
-        Ok(brigade_registry::check(&self.room, what, checks)?)
+        Ok(brigade_ops::check(&self.room, what, checks)?)
     }
 
     /// Registers tools of files and of agent programs. Starts nothing.
@@ -115,7 +116,7 @@ impl Tools {
                 self.room.decides_at(&self.room.config_folder()?)?;
             }
         }
-        let registered = brigade_registry::register(&self.room, request);
+        let registered = brigade_ops::register(&self.room, request);
         registered.map_err(|error| Error::not_done(&self.room, error, Refusal::Register))
     }
 
@@ -125,7 +126,7 @@ impl Tools {
     /// Returns [`Refusal::Tool`] if no tool has this id, [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig)
     /// if its entry cannot be edited, and file errors.
     pub fn observe(&self, id: &str, runs: usize, declare: Declare) -> Result<ObserveReport, Error> {
-        brigade_calls::observe(&self.room, id, runs, declare)
+        brigade_ops::observe(&self.room, id, runs, declare)
     }
 
     /// Lists the tools of a runtime's server and adds them to the catalog, disabled, with their input schemas.
@@ -134,7 +135,7 @@ impl Tools {
     /// Fails if the runtime cannot be used, the server does not answer or does not list a requested tool, or the
     /// catalog is not UTF-8. Also returns file errors.
     pub fn import_mcp(&self, request: &ImportMcpRequest) -> Result<ImportMcpReport, Error> {
-        brigade_calls::import_mcp(&self.room, request)
+        brigade_ops::import_mcp(&self.room, request)
     }
 
     /// Describes the contract of a tool, and compares it with the current list of its server.
@@ -143,7 +144,7 @@ impl Tools {
     /// Fails if the tool is not an MCP tool, or on a file error.
     pub fn describe_live(&self, id: &str) -> Result<DescribeReport, Error> {
         let mut report = self.describe(id)?;
-        report.live = Some(brigade_calls::tool_live(&self.room, id)?);
+        report.live = Some(brigade_ops::tool_live(&self.room, id)?);
         Ok(report)
     }
 
@@ -154,7 +155,7 @@ impl Tools {
     /// Returns file errors.
     pub fn contracts_live(&self) -> Result<ContractsReport, Error> {
         let mut report = self.contracts()?;
-        report.live = Some(brigade_calls::contracts_live(&self.room)?);
+        report.live = Some(brigade_ops::contracts_live(&self.room)?);
         Ok(report)
     }
 
@@ -170,6 +171,6 @@ impl Tools {
         ignore: Ignore,
     ) -> Result<InitReport, Error> {
         self.room.replaces(existing)?;
-        Ok(brigade_upkeep::init_tools(&self.room, tools, existing, ignore)?)
+        Ok(brigade_ops::init_tools(&self.room, tools, existing, ignore)?)
     }
 }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::text::escape_terminal;
 use brigade_core::{NextStep, codes};
-use brigade_discovery::{Client, Connection, client, clients, put};
+use brigade_harness::{Client, Connection, client, clients, put};
+use brigade_ops::{Clients as Files, ConnectOutcome, ConnectStatus, Error, ErrorKind, Wanted};
 use brigade_redact::Redactor;
-use brigade_upkeep::{Clients as Files, ConnectOutcome, ConnectStatus, Wanted, gather};
+use brigade_workspace::gather;
 
 use crate::agents;
 use crate::report::{ConnectReport, Report as _};
 use crate::room::Room;
 
-pub use brigade_discovery::{Scope, Transport};
-pub use brigade_upkeep::ConnectStep;
+pub use brigade_harness::{Scope, Transport};
+pub use brigade_ops::ConnectStep;
 
 /// The address of a gateway that was started without one.
 const GATEWAY: &str = "http://127.0.0.1:8766/mcp";

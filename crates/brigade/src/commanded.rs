@@ -1,23 +1,23 @@
 //! The results of runs of programs that answer for built-in tools, as MCP has them: a command that an agent named, and
 //! a program that the configuration names.
 
+use brigade_access::builtin::{COMMAND, CommandArgs, CommandOutput, Rest, cut_note, definition};
 use brigade_call::{Call, Receipt};
 #[cfg(feature = "builtin")]
 use brigade_core::codes;
 use brigade_exec::{Finished, log_text, refused_writes};
 use brigade_mcp::ToolResult;
-use brigade_profile::builtin::{COMMAND, CommandArgs, CommandOutput, Rest, cut_note, definition};
 use brigade_redact::Redactor;
 #[cfg(feature = "builtin")]
 use {
+    brigade_access::builtin::{SCREENSHOT, SEARCH, is_of_forge},
     brigade_call::RunStatus,
-    brigade_profile::builtin::{SCREENSHOT, SEARCH, is_of_forge},
 };
 
 use crate::room::Room;
-use brigade_facts::Config;
 #[cfg(feature = "builtin")]
 use brigade_fs::RelPath;
+use brigade_workspace::Config;
 
 /// What the lines about a cut and the end of a command take of a result, in bytes.
 const ROOM: usize = 256;
@@ -96,11 +96,11 @@ fn provided(room: &Room, receipt: &Receipt, redactor: &Redactor) -> Option<ToolR
         }
         SCREENSHOT => {
             let copy = receipt.touched.as_ref()?.first()?;
-            brigade_builtin::kept_image(&copy.path, copy.after?)
+            brigade_toolset::kept_image(&copy.path, copy.after?)
         }
         tool if is_of_forge(tool) => {
             let printed = room.fs.open(&RelPath::composed(receipt.stdout_log_path.as_deref()?)).ok()?;
-            brigade_builtin::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
+            brigade_toolset::forge_answer(tool, &log_text(&*printed, redactor).ok()?).ok()?
         }
         _ => return None,
     };
@@ -114,16 +114,16 @@ fn provided(_: &Room, _: &Receipt, _: &Redactor) -> Option<ToolResult> {
 
 /// Reads what a search program printed.
 #[cfg(feature = "builtin")]
-fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_builtin::Output, brigade_builtin::Failure> {
-    brigade_builtin::search_answer(&receipt.args, printed)
+fn searched(receipt: &Receipt, printed: &str) -> Result<brigade_toolset::Output, brigade_toolset::Failure> {
+    brigade_toolset::search_answer(&receipt.args, printed)
 }
 
 /// Does what is left to do after a run of such a program: keeps the image that it printed. A run whose answer cannot be
 /// used has failed.
 #[cfg(feature = "builtin")]
 pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Finished) -> Finished {
-    use brigade_builtin::{Context, Failure};
     use brigade_call::TouchedFile;
+    use brigade_toolset::{Context, Failure};
 
     let tool = call.tool_id.as_str();
     let is_provided = matches!(tool, SEARCH | SCREENSHOT) || is_of_forge(tool);
@@ -137,7 +137,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         let path = receipt.stdout_log_path.as_deref().unwrap_or_default();
         let log = room.fs.open(&RelPath::composed(path)).map_err(disk)?;
         if is_of_forge(tool) {
-            return brigade_builtin::forge_answer(tool, &log_text(&*log, redactor).map_err(disk)?)
+            return brigade_toolset::forge_answer(tool, &log_text(&*log, redactor).map_err(disk)?)
                 .map(|_| Vec::new());
         }
         if tool == SEARCH {
@@ -151,7 +151,7 @@ pub(crate) fn judged(room: &Room, call: &Call, redactor: &Redactor, finished: Fi
         let printed = log.read_range(0, length).map_err(disk)?;
         let caller = call.caller.as_record();
         let mut context = Context::new(&*room.fs, &caller, &*room.env.clock, redactor, &room.stores);
-        brigade_builtin::keep_image(&printed, &mut context)?;
+        brigade_toolset::keep_image(&printed, &mut context)?;
         let touched = context.touched.iter().map(|touched| TouchedFile {
             path: touched.path.clone(),
             before: touched.before,

@@ -1,11 +1,11 @@
 //! Adds the built-in tools to a catalog.
 
-use brigade_calls::{Error, Refusal};
+use brigade_ops::{Error, Refusal};
 
 use crate::catalog::Tools;
 use crate::report::DefaultsReport;
 
-pub use brigade_upkeep::DefaultsRequest;
+pub use brigade_ops::DefaultsRequest;
 
 impl Tools {
     /// Adds the built-in tools and their sources. Other text in the catalog stays, including comments. Entries of older
@@ -21,7 +21,7 @@ impl Tools {
         if !request.dry_run {
             self.room.decides()?;
         }
-        let added = brigade_upkeep::add_default_tools(&self.room, request);
+        let added = brigade_ops::add_default_tools(&self.room, request);
         added.map_err(|error| Error::not_done(&self.room, error, Refusal::Defaults))
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Exit, NextStep};
 use brigade_doctor::Area;
+use brigade_ops::{
+    Error, ErrorKind, Fix, ListFilter, Parts, Site, Survey, UpkeepError, fix, shown_issues, top_issue_of,
+};
 use brigade_policy::Policy;
-use brigade_registry::ListFilter;
-use brigade_upkeep::{Fix, Parts, Survey, UpkeepError, fix, gather, load, shown_issues, top_issue_of};
+use brigade_workspace::{gather, load};
 
 use crate::catalog::Tools;
 use crate::policies::{self, Policies, errors};
@@ -23,7 +24,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list(&self) -> Result<CatalogReport, Error> {
-        Ok(brigade_registry::list(&self.room)?)
+        Ok(brigade_ops::list(&self.room)?)
     }
 
     /// Lists the tools that fit, and otherwise what [`Tools::list`] does.
@@ -31,7 +32,7 @@ impl Tools {
     /// # Errors
     /// Returns file errors.
     pub fn list_of(&self, filter: &ListFilter) -> Result<CatalogReport, Error> {
-        Ok(brigade_registry::list_of(&self.room, filter)?)
+        Ok(brigade_ops::list_of(&self.room, filter)?)
     }
 }
 
@@ -49,7 +50,7 @@ impl Doctor {
     /// # Errors
     /// Returns [`ErrorKind::Usage`] for an unknown area, type, tool or runtime, and file errors.
     pub fn check(&self, request: &DoctorRequest) -> Result<CatalogReport, Error> {
-        Ok(brigade_registry::diagnosed(&self.room, request)?)
+        Ok(brigade_ops::diagnosed(&self.room, request)?)
     }
 
     /// Fixes what needs no decision. Narrows file modes that are too open, removes pid files of ended processes and
@@ -61,7 +62,7 @@ impl Doctor {
     /// Returns file errors while looking for things to fix.
     pub fn fix(&self, dry_run: bool) -> Result<FixReport, Error> {
         let config = gather::config(&self.room)?;
-        let fixes = fix(&self.room.site(&config), dry_run)?;
+        let fixes = fix(&Site::new(&self.room, &config), dry_run)?;
         let mut worst = Vec::new();
         let failed: Vec<Fix> = fixes
             .failed
@@ -99,7 +100,7 @@ impl Policies {
     /// Returns file errors.
     pub fn doctor(&self) -> Result<PolicyHealthReport, Error> {
         let config = gather::config(&self.room)?;
-        let site = self.room.site(&config);
+        let site = Site::new(&self.room, &config);
         let parts = Parts { sandbox: true, ..Parts::none() };
         let mut found = Survey::read(&site, &parts)?.diagnose(&site);
         found.retain(|issue| issue.area() == Area::Policy);

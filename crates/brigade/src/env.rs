@@ -4,20 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brigade_access::LiveSession;
 use brigade_call::Caller;
-use brigade_command::find_program;
+use brigade_cmdline::find_program;
 use brigade_core::{CallId, Clock, NeutralWords, Spell, SystemClock};
 use brigade_exec::{HostEnvironment, Progress};
 use brigade_fs::{DiskFs, Fs};
 use brigade_mcp::{Listener, Requester};
 use brigade_process::CancelToken;
-use brigade_profile::LiveSession;
 use brigade_queue::Store;
 
-use brigade_facts::is_program;
+use brigade_workspace::{TaskSessions, is_program};
 
-use brigade_upkeep::TaskSessions;
-use brigade_upkeep::upstreams::Upstreams;
+use brigade_ops::upstreams::Upstreams;
 
 /// The default time that a writer waits for a lock.
 pub const DEFAULT_LOCK_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, Refusal};
 use brigade_core::IdPrefix;
-use brigade_upkeep::work::{self, NoRow};
+use brigade_ops::{
+    Error, Refusal,
+    work::{self, NoRow},
+};
 
 use crate::report::{ImportReport, InboxItemReport, InboxReport};
 use crate::room::Room;
 
-pub use brigade_upkeep::work::{InboxFilter, InboxStep};
+pub use brigade_ops::work::{InboxFilter, InboxStep};
 
 /// Operations on the work inbox.
 #[derive(Clone)]

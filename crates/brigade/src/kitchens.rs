@@ -3,21 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::ToolId;
 use brigade_core::NextStep;
-use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
-    FailureChoice, Follow, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
-    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest, PlanRequest,
-    PlanWish, PrdSearch, ServiceOptions, Watched, WhichDecisions,
-};
 use brigade_fs::RelPath;
 use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 use brigade_kitchen::map::KitchenMapReport;
 use brigade_kitchen::plan::KitchenPlanReport;
 use brigade_kitchen::service::ServiceReport;
 use brigade_kitchen::show::{Brief, KitchenCostReport, StatusReport, SummaryReport};
+use brigade_kitchen_run::{
+    AnswerReport, AnswerRequest, ApproveStep, ApproveWhat, BacklogSink, DecisionsReport, FailOn,
+    FailureChoice, Follow, Follower, InitRequest, KitchenCleanReport, KitchenInitReport, KitchenLogReport,
+    KitchenReceiptsReport, KitchenVerifyReport, LogEnd, LogRequest, LogSink, MapRequest, PlanRequest,
+    PlanWish, PrdSearch, ServiceOptions, Watched, WhichDecisions,
+};
+use brigade_ops::{Error, ErrorKind};
 
 use crate::room::Room;
 
@@ -47,8 +47,8 @@ pub struct Kitchen {
 }
 
 impl Kitchen {
-    fn hands(&self) -> brigade_crew::Kitchen<'_> {
-        self.room.kitchen()
+    fn hands(&self) -> brigade_kitchen_run::Kitchen<'_> {
+        brigade_kitchen_run::Kitchen::new(&self.room)
     }
 
     fn search(&self, prd: Option<&Path>) -> Result<PrdSearch, Error> {
@@ -85,7 +85,7 @@ impl Kitchen {
         self.room.decides()?;
         if let PlanWish::New(text) = &wish
             && let Ok(id) = text.trim().parse::<ToolId>()
-            && brigade_facts::read_catalog(&*self.room.fs)
+            && brigade_workspace::read_catalog(&*self.room.fs)
                 .is_ok_and(|catalog| catalog.tool(id.as_str()).is_some())
         {
             let message = format!("`{id}` is a tool, and a plan is made of what a feature should do");
@@ -366,7 +366,7 @@ impl Kitchen {
         let room = self.room.clone();
         options.backlog.get_or_insert_with(|| {
             BacklogSink(Arc::new(move |task, found| {
-                if let Err(error) = brigade_upkeep::work::add_backlog(&room, task, found) {
+                if let Err(error) = brigade_ops::work::add_backlog(&room, task, found) {
                     tracing::warn!(%error, "what a worker found is in its backlog file, but not in the inbox");
                 }
             }))

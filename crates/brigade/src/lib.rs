@@ -92,10 +92,6 @@ mod library_page {}
 
 /// The words of the kitchen: PRDs, tasks, tiers, statuses, approvals.
 pub mod kitchen {
-    pub use brigade_crew::{
-        AbandonedWork, Doing, Follow, Follower, KeptWorktree, KitchenReceipt, LogText, Printed,
-        ReceiptFinding, RunEnd, RunKind, RunningRow, Scene, SkillRow, Unfollowed, Watched, Written,
-    };
     pub use brigade_kitchen::adapter::Permissions;
     pub use brigade_kitchen::approval::{Change, ChangeKind, CommandKind, CommandRow, Taken, TierRow};
     pub use brigade_kitchen::config::{Flags, PhaseGate};
@@ -108,16 +104,21 @@ pub mod kitchen {
     pub use brigade_kitchen::show::{Brief, DecisionRow, Marker, TaskRow, TaskStatus, counted, duration};
     pub use brigade_kitchen::signal::Signal;
     pub use brigade_kitchen::{PrdName, TaskId, Tier};
+    pub use brigade_kitchen_run::{
+        AbandonedWork, Doing, Follow, Follower, KeptWorktree, KitchenReceipt, LogText, Printed,
+        ReceiptFinding, RunEnd, RunKind, RunningRow, Scene, SkillRow, Unfollowed, Watched, Written,
+    };
 }
 
 /// Paths of a workspace's files, relative to its root.
 pub mod paths {
     pub use brigade_call::{CALLS, CHECKPOINTS, RUNS};
-    pub use brigade_facts::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS};
     pub use brigade_mcp::PINS;
-    pub use brigade_upkeep::{INBOX, RUNTIMES, STATE};
+    pub use brigade_ops::{INBOX, RUNTIMES, STATE};
+    pub use brigade_workspace::{CATALOG, GATEWAY, PACKAGE, POLICY, PROFILES, TARGETS};
 }
 
+pub use brigade_access as profile;
 pub use brigade_call::{
     ApprovedBy, ArgumentChange, Binding, BoundBy, BoundCode, BoundFile, Call, CallStatus, Caller, Checkpoint,
     CheckpointChoice, CheckpointStatus, CodeNote, ContractLabels, Difference, EffectUse, FileUse, MayLoad,
@@ -129,25 +130,24 @@ pub use brigade_catalog::{
     ApprovalMode, Availability, Family, FindQuery, Level, MatchKind, OrBuiltin, Quantity, Reads, RunsIn,
     Tool, ToolSource, ToolState, starter::StarterTools,
 };
-pub use brigade_command as command;
+pub use brigade_cmdline as command;
 pub use brigade_core as core;
 pub use brigade_core::{Exit, Recorded, Word, codes};
-pub use brigade_crew::{
-    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
-    KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
-    LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
-};
+#[cfg(feature = "builtin")]
+pub use brigade_db as store;
 pub use brigade_doctor::{Area, Closeout, InboxItem, InboxMetadata, InboxStatus, IssueType, Remedy, Verdict};
 pub use brigade_exec::Progress;
-pub use brigade_facts::{
-    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
-};
 pub use brigade_fs::{Fs, Mark, MemoryFs, Seen};
 pub use brigade_kitchen::approval::{ApprovalReport, ValidationReport, WorkersReport};
 pub use brigade_kitchen::map::KitchenMapReport;
 pub use brigade_kitchen::plan::KitchenPlanReport;
 pub use brigade_kitchen::service::ServiceReport;
 pub use brigade_kitchen::show::{KitchenCostReport, StatusReport, SummaryReport};
+pub use brigade_kitchen_run::{
+    AnswerReport, AnswerRequest, ApproveStep, DecisionsReport, FailOn, FailureChoice, InitRequest,
+    KitchenCleanReport, KitchenInitReport, KitchenLogReport, KitchenReceiptsReport, KitchenVerifyReport,
+    LogRequest, LogSink, MapRequest, PlanWish, ServiceOptions, WhichDecisions,
+};
 pub use brigade_mcp::{
     Listener, McpLog, McpProgress, Members, NoReply, Offered, OfferedArgument, OfferedPrompt,
     OfferedResource, Question, QuestionKind, Reply, Requester, ToolResult, shrink,
@@ -160,23 +160,24 @@ pub use brigade_process::{
     CancelSignal, CancelToken, NamedPipes, OwnSocket, ProcessIdentity, Stream as OutputStream, Typed,
     leave_no_core_file, listener_of, local_offset_minutes, read_typed_line, survive_file_size_limit,
 };
-pub use brigade_profile as profile;
 pub use brigade_projection::{Header as ProjectionHeader, ProjectionSummary, SummaryRow};
 pub use brigade_redact as redact;
 pub use brigade_runtime::{LogStream, StartProgress};
 pub use brigade_schema as schema;
-#[cfg(feature = "builtin")]
-pub use brigade_store as store;
+pub use brigade_workspace::{
+    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, OwnName, SchemaText, SourceFiles,
+};
 
 pub use acting::{AtOnce, documentation};
 pub use agent_calls::{AgentCall, AgentCalls, Asked, AskedToRun, Output};
 pub use agents::Agents;
-pub use brigade_calls::{
+pub use brigade_access::{Counted, Limit, Over, Spent};
+pub use brigade_ops::{
     ArgsSource, Blocked, CallFilter, CallList, Calls, Checkpoints, Declare, Error, ErrorKind,
     ImportMcpRequest, LogReach, Pins, Refusal, Request, RunFilter, RunRefusal, RunTarget, Runs, Runtimes,
 };
-pub use brigade_profile::{Counted, Limit, Over, Spent};
-pub use brigade_upkeep::{Existing, Ignore, TaskSessions, upstreams::Upstreams};
+pub use brigade_ops::{Existing, Ignore, upstreams::Upstreams};
+pub use brigade_workspace::TaskSessions;
 pub use catalog::{
     InstallRequest, ListFilter, RegisterRequest, RegisterSource, RunChecks, WhatToCheck, WhatToInstall,
 };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::{AgentName, NextStep, Report, SchemaId, codes};
-use brigade_store::StoreError;
-use brigade_store::memory::{Memory, Owners, Scope};
+use brigade_db::StoreError;
+use brigade_db::memory::{Memory, Owners, Scope};
+use brigade_ops::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use crate::agents;

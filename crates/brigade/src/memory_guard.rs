@@ -1,9 +1,9 @@
 //! `guard.memory`: an agent looks into its memory before it changes something.
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::reasons;
-use brigade_facts::AgentTools;
+use brigade_ops::{Error, ErrorKind};
 use brigade_policy::Blocker;
+use brigade_workspace::AgentTools;
 
 use crate::agent_calls::AgentCalls;
 

@@ -1,8 +1,8 @@
 //! Calls of `memory.add` that remember nothing.
 
+use brigade_access::builtin::MemoryAdded;
 use brigade_call::Receipt;
-use brigade_calls::Error;
-use brigade_profile::builtin::MemoryAdded;
+use brigade_ops::Error;
 
 use crate::acting::{self, AtOnce};
 

@@ -3,13 +3,15 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use brigade_calls::{Error, ErrorKind};
+use brigade_access::Offer;
 use brigade_catalog::Tool;
 use brigade_core::codes;
 use brigade_mcp::{Offered, OfferedNames, OfferedNow, RequestTerms};
-use brigade_profile::Offer;
-use brigade_upkeep::gather;
-use brigade_upkeep::upstreams::{Found, Kept};
+use brigade_ops::{
+    Error, ErrorKind,
+    upstreams::{Found, Kept},
+};
+use brigade_workspace::gather;
 
 use crate::agent_calls::AgentCalls;
 

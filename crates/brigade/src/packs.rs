@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_calls::{Error, Refusal};
 use brigade_core::IdPrefix;
-use brigade_registry::packs;
-use brigade_upkeep::Existing;
+use brigade_ops::{Error, Existing, Refusal, packs};
 
 use crate::report::{PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport};
 use crate::room::Room;

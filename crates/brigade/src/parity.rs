@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use brigade_calls::Error;
 use brigade_doctor::Verdict;
-use brigade_upkeep::parity;
+use brigade_ops::{Error, parity};
 
 use crate::report::{CloseoutReport, ParityReport};
 use crate::room::Room;

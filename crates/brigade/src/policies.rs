@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
+use brigade_access::builtin::{Fact, SCREENSHOT};
+use brigade_access::{ControlTool, control_tool};
 use brigade_call::{declare_code, is_open, undeclared_code};
-use brigade_calls::{Error, invalid_policy};
 use brigade_catalog::{Tool, starter};
 use brigade_core::{ConfigIssue, NextStep, Severity, codes};
-use brigade_facts::{Config, FactReader, masks};
+use brigade_ops::{Error, Existing, InitReport, invalid_policy, write_starter};
 use brigade_policy::{
     CallFacts, Diagnosis, ErrorLine, Failure, Policy, PolicyDecision, PolicyState, Rule, SandboxMode,
     explain, step_to_correct,
 };
-use brigade_profile::builtin::{Fact, SCREENSHOT};
-use brigade_profile::{ControlTool, control_tool};
 use brigade_redact::Redactor;
-use brigade_upkeep::{Existing, InitReport, gather, load, write_starter};
+use brigade_workspace::{Config, FactReader, gather, load, masks};
 
 use crate::agents;
 use crate::report::{ExplainReport, PolicyReport, Report as _, RulingReport};

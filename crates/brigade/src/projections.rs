@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, Refusal};
-use brigade_upkeep::projections;
+use brigade_ops::{Error, Refusal, projections};
 
 use crate::report::{ApplyReport, HarnessListReport, HarnessReport, ProjectionPlanReport, SyncPlanReport};
 use crate::room::Room;
 
-pub use brigade_upkeep::projections::{ApplyRequest, Selection, SyncRequest};
+pub use brigade_ops::projections::{ApplyRequest, Selection, SyncRequest};
 
 /// Operations on projections.
 #[derive(Clone)]

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use brigade_calls::Error;
 use brigade_core::{ErrorKind, NextStep, Report, SchemaId, Timestamp, codes};
+use brigade_db::records::Kept;
+use brigade_db::reviews::{Comment, LONGEST_TEXT, PullRequest, Thread};
+use brigade_db::{Store, StoreError};
+use brigade_ops::Error;
 use brigade_redact::Redactor;
-use brigade_store::records::Kept;
-use brigade_store::reviews::{Comment, LONGEST_TEXT, PullRequest, Thread};
-use brigade_store::{Store, StoreError};
-use brigade_upkeep::gather;
+use brigade_workspace::gather;
 use serde::{Deserialize, Serialize};
 
 use crate::room::Room;

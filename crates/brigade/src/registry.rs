@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use brigade_calls::Error;
+use brigade_ops::Error;
 
 use crate::report::{DiscoveryReport, RegistrySyncReport};
 use crate::room::Room;
 
-pub use brigade_discovery::{
+pub use brigade_harness::{
     ChangedEntry, DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState,
     FileStatus, HarnessFiles, ServerTransport,
 };
-pub use brigade_registry::harness_labels;
-pub use brigade_upkeep::Look as DiscoverRequest;
+pub use brigade_ops::Look as DiscoverRequest;
+pub use brigade_ops::harness_labels;
 
 /// Operations on the tools of other agent programs. None of them starts a program or opens a connection.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ impl Registry {
     /// Returns [`ErrorKind::Usage`](crate::ErrorKind::Usage) for an unknown harness. A file that cannot be read is an
     /// issue of the report.
     pub fn discover(&self, request: &DiscoverRequest) -> Result<DiscoveryReport, Error> {
-        Ok(brigade_registry::discover(&self.room, request)?)
+        Ok(brigade_ops::discover(&self.room, request)?)
     }
 
     /// Compares what the files of agent programs say with the cache, and writes the cache if something changed.
@@ -39,6 +39,6 @@ impl Registry {
     /// # Errors
     /// Returns [`ErrorKind::Refused`](crate::ErrorKind::Refused) if a newer version wrote the cache, and file errors.
     pub fn sync(&self, dry_run: bool) -> Result<RegistrySyncReport, Error> {
-        Ok(brigade_registry::sync(&self.room, dry_run)?)
+        Ok(brigade_ops::sync(&self.room, dry_run)?)
     }
 }

@@ -10,7 +10,20 @@ mod policy;
 mod serve;
 
 pub use agents::*;
-pub use brigade_calls::{
+pub use brigade_catalog::pack::{
+    CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
+};
+pub use brigade_core::json::Rows;
+pub use brigade_core::{Report, SchemaId};
+pub use brigade_doctor::{IssueReport, ProjectionMarks};
+pub use brigade_ops::{
+    AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport,
+    ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
+    HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
+    PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
+    SyncPlanReport, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+};
+pub use brigade_ops::{
     BatchReport, BatchRow, BrokenCheckpoint, BrokenPin, BrokenReceipt, CallReport, CheckpointListReport,
     CheckpointReport, CheckpointReviewReport, Envelope, EnvelopeReport, EnvelopeSignature, ImportAction,
     ImportMcpReport, ImportedTool, KeyReport, LedgerFinding, LedgerReport, ListState, LiveIssue, LiveReport,
@@ -21,21 +34,7 @@ pub use brigade_calls::{
     RuntimeStartReport, RuntimeStatusReport, RuntimeStopReport, RuntimesSummary, ServerSummary, StartState,
     Statement, Strictness, Subject, Tampering,
 };
-pub use brigade_catalog::pack::{
-    CopiedSource, ImportedEntry, Pack, PackConflict, PackedSource, PortableCatalog, SkippedEntry,
-};
-pub use brigade_core::json::Rows;
-pub use brigade_core::{Report, SchemaId};
-pub use brigade_doctor::{IssueReport, ProjectionMarks};
-pub use brigade_facts::{
-    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
-};
-pub use brigade_projection::{
-    AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,
-    HarnessTool, Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReason,
-    ProjectionReport, ProjectionStatus, Prunable, PruneAction,
-};
-pub use brigade_registry::{
+pub use brigade_ops::{
     BlockedInstall, CatalogReport, CheckCounts, CheckReport, CheckedTool, ContractsReport, CostRow,
     DescribeReport, DiscoveryReport, FindMatch, FindQueryRow, FindReport, InstallReport, InstallRow,
     MissingBuiltin, MissingFact, NotInstalled, PackArchiveReport, PackBuildReport, PackImportReport,
@@ -44,12 +43,13 @@ pub use brigade_registry::{
     ShownTool, SkippedInstall, SourceDetailRow, StateReason, StatsReport, Suggestion, ToolLinesReport,
     ToolStats, VersionRow,
 };
-pub use brigade_upkeep::{
-    AnswerOutcome, ApplyReport, BriefReport, CallSection, CheckpointSection, CloseoutReport, CompactReport,
-    ConnectStatus, DamageReport, DefaultConflict, DefaultSource, Defaults, DefaultsReport, HarnessListReport,
-    HarnessReport, ImportReport, InboxItemReport, InboxReport, InitReport, ParityReport, ParitySection,
-    PolicySection, ProjectionPlanReport, Quarantine, RunSection, RuntimeSection, SourceAction, StateReport,
-    SyncPlanReport, UpstreamStart, WaitingKind, WaitingRow, WorkAnswerReport, WorkspaceAbove,
+pub use brigade_projection::{
+    AdviceCode, AdviceReport, FailedProjection, FrontMatterReport, HarnessLine, HarnessPlaceReport,
+    HarnessTool, Lossiness, OrphanReason, OrphanReport, PlaceFormat, ProjectionAction, ProjectionReason,
+    ProjectionReport, ProjectionStatus, Prunable, PruneAction,
+};
+pub use brigade_workspace::{
+    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
 };
 pub use clients::*;
 pub use doctor::*;

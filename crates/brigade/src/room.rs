@@ -4,25 +4,24 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use brigade_call::Paths;
-use brigade_calls::{Calls, Checkpoints};
-use brigade_facts::{Digests, Memory};
 use brigade_fs::Fs;
+use brigade_ops::{Calls, Checkpoints};
 use brigade_queue::JournalStore;
-use brigade_upkeep::Seams;
+use brigade_workspace::{Digests, Memory, WorkspaceContext};
 
 use crate::env::Env;
 use crate::late::LateWrites;
 
-pub use brigade_facts::{CATALOG, POLICY};
+pub use brigade_workspace::{CATALOG, POLICY};
 
-/// The seams of one workspace, the environment that they were made from, and records on the way to the disk.
+/// The context of one workspace, the environment that they were made from, and records on the way to the disk.
 pub(crate) struct Room {
-    pub(crate) seams: Arc<Seams>,
+    pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) env: Env,
     memory: Arc<Memory>,
     /// What built-in tools remember.
     #[cfg(feature = "builtin")]
-    pub(crate) stores: Arc<brigade_store::Stores>,
+    pub(crate) stores: Arc<brigade_db::Stores>,
     /// The tasks that run in this process.
     #[cfg(feature = "builtin")]
     pub(crate) running: Arc<brigade_tasks::Running>,
@@ -30,10 +29,10 @@ pub(crate) struct Room {
 }
 
 impl Deref for Room {
-    type Target = Seams;
+    type Target = WorkspaceContext;
 
-    fn deref(&self) -> &Seams {
-        &self.seams
+    fn deref(&self) -> &WorkspaceContext {
+        &self.context
     }
 }
 
@@ -46,18 +45,18 @@ impl Room {
         let files_of_calls = Arc::new(files_of_calls.with_late(late.files().clone()));
         let memory = Arc::default();
         #[cfg(feature = "builtin")]
-        let stores = Arc::new(brigade_store::Stores::new(env.lock_timeout));
-        let seams = Seams {
+        let stores = Arc::new(brigade_db::Stores::new(env.lock_timeout));
+        let context = WorkspaceContext {
             #[cfg(feature = "builtin")]
             names: Some(Arc::new(brigade_tasks::NamesOf::new(stores.clone()))),
-            ..seams(fs, &env, &memory, Arc::default(), files_of_calls)
+            ..context(fs, &env, &memory, Arc::default(), files_of_calls)
         };
         Room {
             #[cfg(feature = "builtin")]
             stores,
             #[cfg(feature = "builtin")]
             running: Arc::default(),
-            seams: Arc::new(seams),
+            context: Arc::new(context),
             env,
             memory,
             late,
@@ -66,14 +65,14 @@ impl Room {
 
     /// Returns the same workspace with another environment. Files and caches are shared.
     pub(crate) fn with_env(&self, change: impl FnOnce(Env) -> Env) -> Room {
-        let Seams { fs, digests, files_of_calls, .. } = &*self.seams;
+        let WorkspaceContext { fs, digests, files_of_calls, .. } = &*self.context;
         let (env, memory) = (change(self.env.clone()), self.memory.clone());
-        let seams = Seams {
-            names: self.seams.names.clone(),
-            ..seams(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone())
+        let context = WorkspaceContext {
+            names: self.context.names.clone(),
+            ..context(fs.clone(), &env, &memory, digests.clone(), files_of_calls.clone())
         };
         Room {
-            seams: Arc::new(seams),
+            context: Arc::new(context),
             env,
             memory,
             #[cfg(feature = "builtin")]
@@ -86,12 +85,12 @@ impl Room {
 
     /// Returns the operations on calls. What may run is run in this environment.
     pub(crate) fn calls(self: &Arc<Room>) -> Calls {
-        Calls::new(self.seams.clone(), self.clone())
+        Calls::new(self.context.clone(), self.clone())
     }
 
     /// Returns the operations on checkpoints, which go on in this environment.
     pub(crate) fn checkpoints(self: &Arc<Room>) -> Checkpoints {
-        Checkpoints::new(self.seams.clone(), self.clone())
+        Checkpoints::new(self.context.clone(), self.clone())
     }
 
     /// Returns what writes the records of a call with these effects, if they may be synced late.
@@ -102,16 +101,16 @@ impl Room {
     }
 }
 
-fn seams(
+fn context(
     fs: Arc<dyn Fs>,
     env: &Env,
     memory: &Arc<Memory>,
     digests: Arc<Digests>,
     files_of_calls: Arc<JournalStore>,
-) -> Seams {
+) -> WorkspaceContext {
     // Servers are kept on the disk of this machine, for many calls.
     let remembers = env.upstreams.is_some() && env.files.is_none();
-    Seams {
+    WorkspaceContext {
         fs,
         files: env.files.clone(),
         clock: env.clock.clone(),
@@ -130,10 +129,10 @@ fn seams(
 
 impl Paths for Room {
     fn target(&self) -> String {
-        self.seams.target()
+        self.context.target()
     }
 
     fn absolute(&self, path: &str) -> String {
-        self.seams.absolute(path)
+        self.context.absolute(path)
     }
 }

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use brigade_call::{Claim, Refusal as NotVerified, RunStatus, SandboxUsed, VerifiedCall};
-use brigade_calls::{Attempt, Error, ErrorKind, Ready, RunReport, Runner};
 use brigade_catalog::Family;
 use brigade_core::{Hint, NextStep, Timestamp, codes};
 use brigade_exec::{Drops, Execution, KeptWay, RunFiles, RunPaths, Watch, Way, execute};
-use brigade_facts::{Config, KeptLane};
 use brigade_fs::{Fs, RelPath};
 use brigade_mcp::{
     Exchange, KeptCall, ListedTool, Listener, McpProgress, Named, NoPin, PinRule, Requester, ToolCall,
 };
+use brigade_ops::{
+    Attempt, Error, ErrorKind, Installing, Ready, RunReport, Runner,
+    upstreams::{Found, Kept as KeptServer},
+};
 use brigade_queue::{LockedQueue, Outcome, Reserved, StoredCall, this_runner};
 use brigade_redact::Redactor;
-use brigade_registry::Installing;
-use brigade_upkeep::gather;
-use brigade_upkeep::gather::Planned;
-use brigade_upkeep::upstreams::{Found, Kept as KeptServer};
+use brigade_workspace::{Config, KeptLane, gather, gather::Planned};
 
 use crate::acting::Acting;
 use crate::agent_calls::Asked;
@@ -70,7 +69,7 @@ pub(crate) fn attempt(
     planned: Planned,
     config: &Arc<Config>,
 ) -> Result<Claimed, Error> {
-    let (mcp, pinned) = match brigade_calls::pin_of_call(room, config, &call) {
+    let (mcp, pinned) = match brigade_ops::pin_of_call(room, config, &call) {
         Ok(Some((mcp, pinned))) => (Some(mcp), pinned),
         Ok(None) => (None, None),
         Err(NoPin::Files(error)) => return Err(error.into()),
@@ -152,7 +151,7 @@ pub(crate) fn attempt(
         (files.logs, files.dropped, reserved.claimed())
     };
     tracing::debug!(call = %call.id(), run = %run_id, "claimed the call, and runs it");
-    let keep = |listed: &ListedTool| brigade_calls::pin_store(room).first_use(mcp.as_ref(), listed);
+    let keep = |listed: &ListedTool| brigade_ops::pin_store(room).first_use(mcp.as_ref(), listed);
     let rule = pinned.as_ref().map_or(PinRule::FirstUse(&keep), |record| PinRule::Holds(&record.pin));
     let secrets = gather::bound_secrets(room, &config.policy);
     let listener =
@@ -172,7 +171,7 @@ pub(crate) fn attempt(
         }
     };
     let watch =
-        if kept.is_some() || acting.is_some() { Watch::Nothing } else { brigade_calls::watch(room, &call) };
+        if kept.is_some() || acting.is_some() { Watch::Nothing } else { brigade_ops::watch(room, &call) };
     let sandbox = || kept.as_ref().map(|kept| kept.sandbox()).unwrap_or_default();
     let installing = Installing::begin(room, config, call.call());
     let finished = execute(
@@ -205,7 +204,7 @@ pub(crate) fn attempt(
     };
     let finished = commanded::judged(room, call.call(), &Redactor::new(&secrets), finished);
     room.digests.keep(&*room.fs);
-    brigade_calls::remember(room, &call, &finished.receipt);
+    brigade_ops::remember_observed(room, &call, &finished.receipt);
     tracing::debug!(run = %run_id, status = finished.status.as_str(), "the run is over");
     // The run is recorded even if storing the pin fails.
     let said = mcp.as_ref().zip(server.exchange());
@@ -218,7 +217,7 @@ pub(crate) fn attempt(
     };
     let answer = own.or_else(|| server.exchange().and_then(|exchange| exchange.result.clone()));
     let kept = said.map_or(Ok(None), |(mcp, exchange)| {
-        brigade_calls::keep_pin(room, config, mcp, pinned.as_deref(), exchange, finished.completed_at)
+        brigade_ops::keep_pin(room, config, mcp, pinned.as_deref(), exchange, finished.completed_at)
     });
     let locked = if late.is_some() { queue.lock_late(room.now()) } else { queue.lock(room.now()) };
     let outcome = Outcome { receipt: finished.receipt, checkpoints: finished.checkpoints };

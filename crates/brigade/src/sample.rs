@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_fs::{DiskFs, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_ops::{Error, ErrorKind};
 
 /// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Scripts that agents saved, and that a person makes tools of.
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_catalog::{ApprovalMode, Family, Level, Tool};
-use brigade_command::LanguageRuntime;
+use brigade_cmdline::LanguageRuntime;
 use brigade_core::codes;
+use brigade_db::StoreError;
 use brigade_fs::{FileMode, RelPath};
-use brigade_store::StoreError;
+use brigade_ops::{Error, ErrorKind};
 
 use crate::catalog::{RegisterRequest, RegisterSource, Tools};
 use crate::report::RegisterReport;

@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use brigade_calls::Error;
-use brigade_upkeep::state;
+use brigade_ops::{Error, state};
 
 use crate::report::{CompactReport, StateReport};
 use crate::room::Room;
 
-pub use brigade_upkeep::state::Exported;
+pub use brigade_ops::state::Exported;
 
 /// Operations on the stored state.
 #[derive(Clone)]

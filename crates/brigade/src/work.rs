@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use brigade_calls::{Error, ErrorKind};
 use brigade_core::{Hint, IdPrefix, NextStep, codes};
-use brigade_crew::{AnswerRequest, WhichDecisions};
+use brigade_kitchen_run::{AnswerRequest, WhichDecisions};
+use brigade_ops::{AnswerOutcome, Error, ErrorKind, WaitingKind, WaitingRow, WorkAnswerReport};
 use brigade_policy::Failure;
-use brigade_upkeep::{AnswerOutcome, WaitingKind, WaitingRow, WorkAnswerReport};
 
 use crate::kitchens::Kitchen;
 use crate::room::Room;
@@ -42,7 +41,7 @@ impl Work {
     /// Returns file errors.
     pub fn waiting(&self) -> Result<Vec<WaitingRow>, Error> {
         let decisions = self.kitchen().decisions(None, WhichDecisions::Waiting)?.decisions;
-        Ok(brigade_upkeep::waiting(&self.room, &decisions, self.questions()?)?)
+        Ok(brigade_ops::waiting(&self.room, &decisions, self.questions()?)?)
     }
 
     /// Answers what an id or its only prefix means. Does not inside of a run.
@@ -174,13 +173,14 @@ mod questions {
     //! Questions of agents, which are in the store.
 
     use brigade_core::{Hint, NextStep, codes};
+    use brigade_db::StoreError;
+    use brigade_db::questions::{Answer, Decision, Given, Question, QuestionStatus};
+    use brigade_ops::{AnswerOutcome, WaitingRow};
     use brigade_redact::Redactor;
-    use brigade_store::StoreError;
-    use brigade_store::questions::{Answer, Decision, Given, Question, QuestionStatus};
-    use brigade_upkeep::{AnswerOutcome, WaitingRow, gather};
+    use brigade_workspace::gather;
 
     use super::{Work, WorkAnswer};
-    use brigade_calls::{Error, ErrorKind};
+    use brigade_ops::{Error, ErrorKind};
 
     impl Work {
         pub(crate) fn questions(&self) -> Result<Vec<WaitingRow>, Error> {

@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use brigade_calls::{Calls, Checkpoints, Error, ErrorKind, Pins, Runs, Runtimes};
+use brigade_access::LANES;
 use brigade_core::codes;
 use brigade_core::text::escape_terminal;
-use brigade_facts::{SourceFiles, meant, near_path};
-use brigade_fs::{DiskFs, Fs, RelPath};
-use brigade_profile::LANES;
 #[cfg(feature = "builtin")]
-use brigade_store::records::Lane;
-use brigade_upkeep::{MARKER, marked};
+use brigade_db::records::Lane;
+use brigade_fs::{DiskFs, Fs, RelPath};
+use brigade_ops::{Calls, Checkpoints, Error, ErrorKind, MARKER, Pins, Runs, Runtimes, marked};
+use brigade_workspace::{SourceFiles, meant, near_path};
 
 use crate::agent_calls::AgentCalls;
 use crate::agents::Agents;
@@ -262,7 +261,7 @@ impl Workspace {
 
     /// Returns the operations on runs.
     pub fn runs(&self) -> Runs {
-        Runs::new(self.room.seams.clone())
+        Runs::new(self.room.context.clone())
     }
 
     /// Returns what agents are shown, and the agents of the gateway.
@@ -287,7 +286,7 @@ impl Workspace {
 
     /// Returns the operations on runtimes.
     pub fn runtimes(&self) -> Runtimes {
-        Runtimes::new(self.room.seams.clone())
+        Runtimes::new(self.room.context.clone())
     }
 
     /// Returns the operations on projections.
@@ -312,7 +311,7 @@ impl Workspace {
 
     /// Returns the operations on pins.
     pub fn pins(&self) -> Pins {
-        Pins::new(self.room.seams.clone())
+        Pins::new(self.room.context.clone())
     }
 
     /// Returns the operations on what waits for a person.

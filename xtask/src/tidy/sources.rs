@@ -138,7 +138,7 @@ fn check_seams(path: &str, lines: &[Line], found: &mut Vec<Finding>) {
             ));
         }
         if !is_seam && !line.is_test {
-            let message = "only the seams may call what `clippy.toml` bans: take a value, or go through the crate for it";
+            let message = "only the context may call what `clippy.toml` bans: take a value, or go through the crate for it";
             found.push(Finding::new(path, index + 1, message));
         }
     }
@@ -216,12 +216,12 @@ mod tests {
         let without = "#![allow(clippy::disallowed_methods)]\n";
         check("crates/brigade-fs/src/lib.rs", with, &[]);
         check("crates/brigade-fs/src/lib.rs", without, &[(1, "needs a `reason`")]);
-        check("crates/brigade-call/src/lib.rs", with, &[(1, "only the seams")]);
+        check("crates/brigade-call/src/lib.rs", with, &[(1, "only the context")]);
         check("crates/brigade-call/src/lib.rs", &format!("#[cfg(test)]\nmod tests {{\n{with}}}"), &[]);
         check(
             "crates/brigade-call/src/lib.rs",
             &format!("#[cfg(test)]\nmod tests;\n{with}"),
-            &[(3, "only the seams")],
+            &[(3, "only the context")],
         );
         check("crates/brigade-call/benches/plan.rs", with, &[]);
     }

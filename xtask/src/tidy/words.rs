@@ -127,7 +127,7 @@ mod tests {
             "//! `brigade tools list` lists.\nfn f() -> &'static str {\n    \"brigade tools list\"\n}\n";
         check("crates/brigade-doctor/src/a.rs", source, &[3]);
         check("crates/brigade/src/a.rs", "const A: &str = \"try `brigade work brief`\";\n", &[1]);
-        check("crates/brigade-crew/src/a.rs", "const A: &str = \"brigade kitchen\";\n", &[1]);
+        check("crates/brigade-kitchen-run/src/a.rs", "const A: &str = \"brigade kitchen\";\n", &[1]);
         check("crates/brigade-cli/src/a.rs", source, &[]);
         check("crates/brigade-doctor/tests/a.rs", source, &[]);
         check("tests/src/a.rs", source, &[]);

@@ -1,12 +1,12 @@
 //! What can be judged about a call of a built-in tool without acting.
 
-use brigade_command::shell_syntax;
-use brigade_core::{Json, reasons};
-use brigade_policy::{Blocker, WebUrl, shown_label};
-use brigade_profile::builtin::{
+use brigade_access::builtin::{
     COMMAND, CommandArgs, Fact, PathUse, Refused, allowed_url, definition, refused_arguments,
 };
-use brigade_profile::files_root;
+use brigade_access::files_root;
+use brigade_cmdline::shell_syntax;
+use brigade_core::{Json, reasons};
+use brigade_policy::{Blocker, WebUrl, shown_label};
 
 use crate::facts::PlanFacts;
 

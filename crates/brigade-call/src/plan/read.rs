@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use brigade_command::Argv;
+use brigade_access::builtin::COMMAND;
+use brigade_cmdline::Argv;
 use brigade_core::{Fingerprint, Json, NextStep, Spell};
 use brigade_policy::{Blocker, BlockerDetail, CallKind, Decision, PolicyDecision, step_to_correct};
-use brigade_profile::builtin::COMMAND;
 use brigade_projection::ProjectionSummary;
 use brigade_redact::{Redactor, shows};
 

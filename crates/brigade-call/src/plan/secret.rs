@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brigade_catalog::{Family, TextPurpose, Tool};
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{Json, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{MARK, Redactor, SecretValue, is_secret_field, secret_words};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{Hint, Json, NextStep, Object, Place, closest, reasons};
 use brigade_policy::Blocker;
 use brigade_redact::{Redactor, looks_secret_value};

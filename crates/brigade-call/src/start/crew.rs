@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use brigade_command::Argv;
-use brigade_command::risk::{self, Risk};
+use brigade_cmdline::Argv;
+use brigade_cmdline::risk::{self, Risk};
 use brigade_core::Fingerprint;
 use brigade_policy::Decision;
 use brigade_redact::secret_words;

@@ -3,7 +3,7 @@
 use toml_edit::{Item, Key, RawString, TableLike};
 
 use brigade_core::Object;
-use brigade_discovery::{json_of, to_toml};
+use brigade_harness::{json_of, to_toml};
 
 use super::{EditError, add_tool, apply, place};
 use crate::fields;

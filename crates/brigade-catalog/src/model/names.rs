@@ -1,8 +1,8 @@
 //! The keywords that an entry may use.
 
 use brigade_core::words;
-use brigade_discovery::EntryFamily;
-pub use brigade_discovery::ServerTransport as Transport;
+use brigade_harness::EntryFamily;
+pub use brigade_harness::ServerTransport as Transport;
 
 words! {
     /// The kind of tool.

@@ -115,7 +115,7 @@ impl<E: Entry> SettingsReader<'_, '_, E> {
     }
 
     fn check_harness(&mut self, at: usize, field: &str, harness: &str) {
-        let programs = || brigade_discovery::programs().iter().map(|program| program.label);
+        let programs = || brigade_harness::programs().iter().map(|program| program.label);
         if !KNOWN_HARNESSES.contains(&harness) && !programs().any(|known| known == harness) {
             let hint = did_you_mean(harness, KNOWN_HARNESSES.iter().copied().chain(programs()));
             self.say(Severity::Warning, at, field, "not a harness that Brigade knows", hint);

@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path};
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::codes::{self, registering};
 use brigade_core::text::escape_terminal;
 use brigade_core::{IssueType, Label, Number};
-use brigade_discovery::{
+use brigade_harness::{
     DiscoveredEntry, DiscoveryIssue, EntryOrigin, EntrySource, Launch, Registered, named, shows_words,
 };
 use brigade_redact::{looks_secret_value, shown_command};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brigade_access::{NameClashes, NameStyle, is_reserved, is_taken};
 use brigade_catalog::{Family, Tool};
 use brigade_core::{ConfigIssue, Place, closest};
-use brigade_profile::{NameClashes, NameStyle, is_reserved, is_taken};
 use brigade_redact::shown_name;
 
 use super::config;

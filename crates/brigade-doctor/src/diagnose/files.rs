@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use brigade_call::{DirectoryFact, ProgramFact, no_home, undeclared_code};
 use brigade_catalog::{Availability, Tool, ToolSource};
-use brigade_command::argv::Argv;
-use brigade_command::risk::{self, Risk};
-use brigade_command::{ChosenCode, chooses_code, near_program, path_of_process};
+use brigade_cmdline::argv::Argv;
+use brigade_cmdline::risk::{self, Risk};
+use brigade_cmdline::{ChosenCode, chooses_code, near_program, path_of_process};
 use brigade_core::text::short;
 use brigade_core::{NextStep, Place, Timestamp};
 use brigade_policy::Blocker;

@@ -1,7 +1,7 @@
 //! What is wrong with what an entry says about its registry: labels, versions and installation.
 
 use brigade_catalog::{Presence, Tool, same_label};
-use brigade_command::argv::Argv;
+use brigade_cmdline::argv::Argv;
 use brigade_core::Place;
 use brigade_policy::refuse_inline_code;
 

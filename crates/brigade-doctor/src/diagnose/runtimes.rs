@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brigade_catalog::{Family, Runtime, Runtimes, Tool};
-use brigade_command::argv::Argv;
+use brigade_cmdline::argv::Argv;
 use brigade_core::{NextStep, Place};
 
 use super::{config, files};

@@ -1,6 +1,6 @@
 //! The command line of an attempt.
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! The flags with which a worker program skips its own permissions, in each of their spellings.
 
-use brigade_command::{Argv, risk};
+use brigade_cmdline::{Argv, risk};
 use toml::de::{DeTable, DeValue};
 
 use super::{Adapter, TABLE};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{text, words};
 use brigade_policy::EFFECTS;
 

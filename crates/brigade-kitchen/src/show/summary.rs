@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use brigade_command::Argv;
+use brigade_cmdline::Argv;
 use brigade_core::{Exit, Report, SchemaId};
 use serde::{Deserialize, Serialize};
 

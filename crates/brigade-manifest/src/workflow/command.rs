@@ -1,6 +1,6 @@
 //! Commands of states: words with templates in them, or a tool with arguments.
 
-use brigade_command::{Argv, risk, shell_syntax};
+use brigade_cmdline::{Argv, risk, shell_syntax};
 use brigade_core::Json;
 
 use super::template::{Part, Template};

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use brigade_catalog::{ApprovalMode, Family, Level, Seconds, ToolSource, misspelt_effect};
-use brigade_command::{Argv, is_dangerous_variable};
+use brigade_cmdline::{Argv, is_dangerous_variable};
 use brigade_core::{Label, Place, Severity, closest};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use brigade_command::find_program;
+use brigade_cmdline::find_program;
 
 use crate::regular::first_bytes;
 

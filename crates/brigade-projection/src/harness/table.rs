@@ -1,8 +1,8 @@
 //! The table. Each harness names where the facts come from; paths are those of a workspace, not of a home directory.
-//! Labels and titles are those of `brigade_discovery::Program`.
+//! Labels and titles are those of `brigade_harness::Program`.
 
 use brigade_catalog::Family;
-use brigade_discovery::Program;
+use brigade_harness::Program;
 
 use super::{FieldValue, FrontMatterField, Harness, HarnessPlace, Lossiness, PlaceFormat};
 

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use brigade_call::{
     ApprovedBy, Call, CallSession, CallStatus, Claim, Judged, Plan, Purpose, RuntimeFact, verify,
 };
-use brigade_calls::{Attempt, Error, ErrorKind, Refusal};
 use brigade_core::{CallId, Json, Timestamp};
-use brigade_facts::Config;
+use brigade_ops::{Attempt, Error, ErrorKind, Refusal};
 use brigade_policy::{CallKind, Failure};
 use brigade_queue::{FoundReceipt, LockedQueue, OnDuplicate, Review, View};
-use brigade_upkeep::gather;
-use brigade_upkeep::gather::Planned;
+use brigade_workspace::{Config, gather, gather::Planned};
 
 use super::{AgentCall, AgentCalls, Asked, AskedToRun, Limit, Over};
 use crate::agent_review;
@@ -188,7 +186,7 @@ impl Request<'_> {
         };
         let Some(call) = approved else { return Ok(self.store()?.into()) };
         let runtime = match call.kind() {
-            CallKind::Run | CallKind::Read => brigade_calls::runtime_of(room, &call, &planned.plan, config),
+            CallKind::Run | CallKind::Read => brigade_ops::runtime_of(room, &call, &planned.plan, config),
             CallKind::Install => RuntimeFact::NotNeeded,
         };
         let Ok(verified) = verify(call.clone(), planned.plan.clone(), runtime, Purpose::Run, now) else {
@@ -220,7 +218,7 @@ impl Request<'_> {
             // It is stored like every call that a rule approves, and does not run.
             Attempt::Refused(_, refusal) => match self.store()? {
                 Asked::Stored { call: stored, .. } if stored.status == CallStatus::Approved => {
-                    let error = brigade_calls::refused(room, &stored, *refusal);
+                    let error = brigade_ops::refused(room, &stored, *refusal);
                     AskedToRun::NotRun { id: stored.id, error: Box::new(error) }
                 }
                 asked => asked.into(),

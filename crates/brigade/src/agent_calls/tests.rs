@@ -303,7 +303,7 @@ fn a_rule_that_does_not_cover_a_call_any_more_does_not_let_it_run() {
         let (folder, workspace) = workspace();
         fs::create_dir_all(folder.path().join(".brigade/tools")).unwrap();
         write(RULE)(&folder);
-        let shown = || workspace.agents().tools("local", &[], brigade_profile::NameStyle::Dotted).unwrap();
+        let shown = || workspace.agents().tools("local", &[], brigade_access::NameStyle::Dotted).unwrap();
         let calls = of(&workspace, "local");
         let ask = || match calls.ask(&shown(), "say", args("hello")).unwrap() {
             Asked::Stored { call, .. } => *call,

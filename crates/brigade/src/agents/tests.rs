@@ -1,6 +1,6 @@
+use brigade_access::NameStyle;
 use brigade_core::codes;
 use brigade_policy::{Gate, RiskLevel};
-use brigade_profile::NameStyle;
 
 use crate::{AgentTools, Env, Error, NewFile, Workspace};
 

@@ -3,7 +3,8 @@
 use std::fs;
 
 use brigade_core::Exit;
-use brigade_upkeep::{Existing, Ignore, SourceAction, load};
+use brigade_ops::{Existing, Ignore, SourceAction};
+use brigade_workspace::load;
 use tempfile::TempDir;
 
 use super::*;

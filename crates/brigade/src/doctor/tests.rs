@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use brigade_call::{CALLS, RUNS};
-use brigade_calls::{ArgsSource, Request};
 use brigade_core::json::to_json;
 use brigade_core::{IdPrefix, Json, NeutralWords, NextStep};
 use brigade_fs::RelPath;
+use brigade_ops::{ArgsSource, Request};
 
 use super::*;
 use crate::env::Env;

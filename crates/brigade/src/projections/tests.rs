@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use brigade_calls::ErrorKind;
 use brigade_core::Exit;
+use brigade_ops::ErrorKind;
 use brigade_testkit::TickingClock;
 use tempfile::TempDir;
 

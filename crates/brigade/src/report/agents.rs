@@ -1,8 +1,8 @@
 //! Documents about agents and what they are shown.
 
+use brigade_access::{Action, AgentRow, AgentToolRow, Listing, ListingCosts, OpinionRow, ProfileRow};
 use brigade_core::{AgentName, words};
 use brigade_policy::{RiskLevel, RuleReport};
-use brigade_profile::{Action, AgentRow, AgentToolRow, Listing, ListingCosts, OpinionRow, ProfileRow};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};

@@ -1,8 +1,8 @@
 //! Documents about agent programs.
 
 use brigade_core::{Hint, Object};
-use brigade_discovery::{Scope, Transport};
-use brigade_upkeep::ConnectStatus;
+use brigade_harness::{Scope, Transport};
+use brigade_ops::ConnectStatus;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};

@@ -1,7 +1,7 @@
 //! Documents about fixes.
 
 use brigade_core::Hint;
-pub use brigade_upkeep::{Fix, FixKind};
+pub use brigade_ops::{Fix, FixKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Report, SchemaId};

@@ -1,0 +1,314 @@
+//! The tools that are built into Brigade: one row for each, which is the only source of their listing, schemas, rights
+//! and pages.
+//!
+//! The functions behind the rows are in `brigade-toolset`. The rows are here, because profiles, plans and listings
+//! decide by them, and none of these touches a disk.
+
+mod agent;
+mod argued;
+mod cmd;
+mod fact;
+mod forge;
+mod framework;
+mod fs;
+mod git;
+mod memory;
+mod names;
+mod path;
+mod provided;
+mod schema;
+mod script;
+mod session;
+mod shape;
+mod task;
+mod url;
+mod volume;
+mod web;
+mod workflow;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use brigade_catalog::{ApprovalMode, Tool};
+use brigade_core::{Json, words};
+
+use crate::traits::{AccessLevel, ArgumentKinds, Mode, Tier};
+
+pub use argued::{Refused, is_object_id, is_plain_name, refused_arguments, workflow_scope};
+pub use cmd::{COMMAND, CommandArgs, CommandOutput, Rest, command_argument, command_entry, cut_note};
+pub use fact::Fact;
+pub use forge::{FORGE_LABELS, LaneWork, forge_entry, is_forge, is_of_forge};
+pub use framework::web_frameworks;
+pub use memory::MemoryAdded;
+pub(crate) use names::alias_names;
+pub use names::{Alias, AliasProblem, BuiltinName, NEVER, Never, is_alias, own_name};
+pub use path::{Guards, PathProblem, PathUse, WORKSPACE, relative};
+pub use provided::{SCREENSHOT, SEARCH, may_start_a_program, provided_entry};
+pub use url::{UrlProblem, allowed_url};
+
+/// One built-in tool.
+///
+/// `input` and `output` are written in a short form: `name!:type` is required, `name?:type` is not, `name:type=value`
+/// has a default, and a name without a mark is always there in results. Types are `string`, `integer`, `number`,
+/// `boolean`, `object`, `array` and `any`, `string(a,b)`, `integer(1..50)`, `?string` for what may be null, `[type]`
+/// for lists, and `[name:type …]` for lists of objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The id, under which it is listed.
+    pub id: &'static str,
+    /// The display name.
+    pub title: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// Its arguments, in the short form.
+    pub input: &'static str,
+    /// What arguments mean that do not say so by their name.
+    pub said: &'static [(&'static str, &'static str)],
+    /// The members of its structured result, in the short form. `*` is any object.
+    pub output: &'static str,
+    /// Its effects.
+    pub effects: &'static [&'static str],
+    /// Whose tool it is.
+    pub access: AccessLevel,
+    /// The tiers that it belongs to.
+    pub tiers: &'static [Tier],
+    /// The modes that select it.
+    pub modes: &'static [Mode],
+    /// Its own approval, which profiles and policy only make stricter.
+    pub approval: Approval,
+    /// Whether a judge is asked about its calls first.
+    pub judge: Judge,
+    /// Other names that call it.
+    pub aliases: &'static [Alias],
+    /// What must be there.
+    pub needs: &'static [Fact],
+    /// The stage that it is built in.
+    pub stage: u8,
+    /// Whether it is built.
+    pub is_built: bool,
+    /// Whether its calls are queued, run and receipted like others, although nobody approves them.
+    pub is_recorded: bool,
+    /// Whether it is a control tool of the gateway, which has its schema.
+    pub is_control: bool,
+    /// Which of its arguments a context limits.
+    pub arguments: ArgumentKinds<'static>,
+}
+
+words! {
+    /// The approval that a built-in tool asks for itself.
+    Approval {
+        /// None: no call is queued.
+        None = "none",
+        /// A rule of the policy may approve its calls; without one, a person does.
+        Rule = "rule",
+        /// A person approves each call; in `permission.full-auto`, a rule may.
+        Ask = "ask",
+        /// A person approves each call.
+        Always = "always",
+        /// None for a call that narrows, which the gateway answers; a person approves each other one.
+        ToWiden = "none to narrow, always to widen",
+        /// That of the tool that it names.
+        OfNamedTool = "as the named tool",
+    }
+}
+
+words! {
+    /// Whether a judge is asked about calls first, where there is one.
+    Judge {
+        /// Yes.
+        Run = "run",
+        /// No.
+        Skip = "skip",
+        /// Nobody ever is.
+        NotAsked = "n/a",
+    }
+}
+
+const NO_ARGUMENTS: ArgumentKinds<'static> = ArgumentKinds { paths: &[], urls: &[], contents: &[] };
+
+/// A row with what most rows have.
+const ROW: Definition = Definition {
+    id: "",
+    title: "",
+    description: "",
+    input: "",
+    said: &[],
+    output: "",
+    effects: &[],
+    access: AccessLevel::User,
+    tiers: &[Tier::Universal],
+    modes: &[],
+    approval: Approval::Rule,
+    judge: Judge::NotAsked,
+    aliases: &[],
+    needs: &[],
+    stage: 1,
+    is_built: false,
+    is_recorded: false,
+    is_control: false,
+    arguments: NO_ARGUMENTS,
+};
+
+const ALIAS: Alias = Alias { name: "", arguments: &[], fill: &[], tier: None };
+
+/// The families, in modules.
+const MODULES: &[&[Definition]] = &[
+    agent::ROWS,
+    cmd::ROWS,
+    fs::ROWS,
+    git::ROWS,
+    memory::ROWS,
+    schema::ROWS,
+    script::ROWS,
+    session::ROWS,
+    task::ROWS,
+    volume::ROWS,
+    web::ROWS,
+    workflow::ROWS,
+];
+
+/// Returns all built-in tools, by id.
+pub fn definitions() -> &'static [&'static Definition] {
+    static SORTED: OnceLock<Vec<&'static Definition>> = OnceLock::new();
+    SORTED.get_or_init(|| {
+        let mut all: Vec<&'static Definition> = MODULES.iter().copied().flatten().collect();
+        all.sort_unstable_by_key(|definition| definition.id);
+        all
+    })
+}
+
+/// Returns the built-in tool of an id.
+pub fn definition(id: &str) -> Option<&'static Definition> {
+    let all = definitions();
+    all.binary_search_by(|definition| definition.id.cmp(id)).ok().map(|at| all[at])
+}
+
+/// Who answers calls of `pr.*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forge {
+    /// The rows of this workspace.
+    Rows,
+    /// A program that the policy names.
+    Program,
+}
+
+/// Returns the entries of all built-in tools, by id, where the forge is that of the workspace.
+pub fn entries() -> &'static [Tool] {
+    entries_with(Forge::Rows)
+}
+
+/// Returns the entries of all built-in tools, by id: what plans, lists, profiles and records know of a tool.
+pub fn entries_with(forge: Forge) -> &'static [Tool] {
+    static ROWS: OnceLock<Vec<Tool>> = OnceLock::new();
+    static PROGRAM: OnceLock<Vec<Tool>> = OnceLock::new();
+    let entries = match forge {
+        Forge::Rows => &ROWS,
+        Forge::Program => &PROGRAM,
+    };
+    entries.get_or_init(|| {
+        let of = |row: &&Definition| {
+            let approval = match row.approval {
+                Approval::Always | Approval::ToWiden => ApprovalMode::Always,
+                Approval::None | Approval::Rule | Approval::Ask | Approval::OfNamedTool => {
+                    ApprovalMode::OnRequest
+                }
+            };
+            // Rows of this workspace reach nothing, and a program only reaches another forge.
+            let is_remote = forge == Forge::Program && is_of_forge(row.id);
+            let has = |effect: &&str| {
+                !row.needs.contains(&Fact::Forge) || effect.starts_with("remote-") == is_remote
+            };
+            let effects: Vec<&str> = row.effects.iter().copied().filter(has).collect();
+            let aliases = row.aliases.iter().map(|alias| alias.name.to_owned()).collect();
+            Tool { aliases, ..Tool::built_in(row.id, row.title, row.description, &effects, approval) }
+        };
+        definitions().iter().filter(|row| !row.is_control).map(of).collect()
+    })
+}
+
+/// Returns the entry of a built-in tool where the forge is that of the workspace. The gateway answers control tools, so
+/// they have none.
+pub fn entry(id: &str) -> Option<&'static Tool> {
+    entry_with(id, Forge::Rows)
+}
+
+/// Like [`entry`], with this forge.
+pub fn entry_with(id: &str, forge: Forge) -> Option<&'static Tool> {
+    let all = entries_with(forge);
+    all.binary_search_by(|tool| tool.id.as_str().cmp(id)).ok().map(|at| &all[at])
+}
+
+/// The schemas of a tool.
+struct Schemas {
+    input: Json,
+    output: Json,
+}
+
+fn schemas(id: &str) -> &'static Schemas {
+    static COMPILED: OnceLock<BTreeMap<&'static str, Schemas>> = OnceLock::new();
+    let all = COMPILED.get_or_init(|| {
+        let of = |definition: &&'static Definition| {
+            let control = || crate::control::control_tools().iter().find(|own| own.id == definition.id);
+            let input = match control().filter(|_| definition.is_control) {
+                Some(own) => own.input.clone(),
+                None => shape::input(definition.input, definition.said),
+            };
+            (definition.id, Schemas { input, output: shape::output(definition.output) })
+        };
+        definitions().iter().map(of).collect()
+    });
+    &all[id]
+}
+
+impl Definition {
+    /// Gives arguments that are missing the default of the schema.
+    pub fn with_defaults(&self, input: &Json) -> Json {
+        let mut given = input.as_object().cloned().unwrap_or_default();
+        let properties = self.input_schema().get("properties").and_then(Json::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if let Some(default) = property.get("default").filter(|_| !given.contains_key(name)) {
+                given.insert(name.clone(), default.clone());
+            }
+        }
+        Json::Object(given)
+    }
+
+    /// Returns the default of an argument.
+    pub fn default_of(&self, argument: &str) -> Option<&'static Json> {
+        self.input_schema().get("properties")?.get(argument)?.get("default")
+    }
+
+    /// Returns the JSON Schema of its arguments.
+    pub fn input_schema(&self) -> &'static Json {
+        &schemas(self.id).input
+    }
+
+    /// Returns the JSON Schema of its structured result.
+    pub fn output_schema(&self) -> &'static Json {
+        &schemas(self.id).output
+    }
+
+    /// Returns whether its structured result is a document of its own, which promises no member.
+    pub fn gives_any_document(&self) -> bool {
+        self.output == "*"
+    }
+
+    /// Returns its family: the id up to its last dot.
+    pub fn family(&self) -> &'static str {
+        self.id.rsplit_once('.').map_or(self.id, |(family, _)| family)
+    }
+
+    /// Returns whether it works on files of the workspace, or of the lane that the session of the call has.
+    pub fn uses_files(&self) -> bool {
+        !self.arguments.paths.is_empty() || self.id.starts_with("git.") || self.id == "report.completion"
+    }
+
+    /// Returns whether calls of it are planned, queued and written down. The others are answered by the gateway.
+    pub fn is_queued(&self) -> bool {
+        // A tool that asks for calls of another one leaves their approval to these.
+        self.is_recorded || !matches!(self.approval, Approval::None | Approval::OfNamedTool)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Commands and test suites.
+
+use std::time::Duration;
+
+use brigade_catalog::Seconds;
+use brigade_cmdline::Argv;
+use brigade_core::json::{from_json, to_json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::*;
+
+/// The id of the tool that runs a command.
+pub const COMMAND: &str = "cmd.run";
+
+/// The most seconds that a command may take.
+pub const MOST_SECONDS: f64 = 600.0;
+
+/// What a command is asked for: the arguments of [`COMMAND`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommandArgs {
+    /// Words in POSIX quotes.
+    #[serde(deserialize_with = "or_default")]
+    pub command: String,
+    /// More words, each as it is.
+    #[serde(deserialize_with = "texts")]
+    pub args: Vec<String>,
+    /// The directory that it runs in.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
+    pub cwd: Option<String>,
+    /// How long it may take.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
+    pub timeout_seconds: Option<u64>,
+    /// How much of its output is returned.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_default")]
+    pub max_output_bytes: Option<u64>,
+    /// Variables that the policy binds, each with `true`. Everything else is read as `false`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "flags")]
+    pub env: BTreeMap<String, bool>,
+}
+
+impl CommandArgs {
+    /// Reads the arguments of a call. A member of another type is left out, because the schema refuses it: the other
+    /// reasons against the call are found, too.
+    pub fn read(json: &Json) -> CommandArgs {
+        from_json(json).unwrap_or_default()
+    }
+}
+
+/// Reads a member, or leaves it out if it has another type.
+fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Ok(from_json(&Json::deserialize(from)?).unwrap_or_default())
+}
+
+/// Reads the texts of a list.
+fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let list = Json::deserialize(from)?;
+    let texts = list.as_array().into_iter().flatten().filter_map(Json::as_str);
+    Ok(texts.map(str::to_owned).collect())
+}
+
+/// Reads which members of an object are `true`.
+fn flags<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, bool>, D::Error> {
+    let object = Json::deserialize(from)?;
+    let members = object.as_object().into_iter().flatten();
+    Ok(members.map(|(name, value)| (name.clone(), *value == Json::Bool(true))).collect())
+}
+
+/// What a command printed and how it ended: the structured result of [`COMMAND`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    /// What it printed.
+    pub stdout: Option<String>,
+    /// What it printed to standard error.
+    pub stderr: Option<String>,
+    /// How it ended; negative if a signal ended it.
+    pub exit_code: Option<i64>,
+    /// Whether it was ended at its time limit.
+    #[serde(default)]
+    pub timed_out: bool,
+    /// Whether it printed more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<bool>,
+}
+
+impl CommandOutput {
+    /// Reads the result of any tool as that of a command. Nothing if it has these members with other types.
+    pub fn read(json: &Json) -> CommandOutput {
+        from_json(json).unwrap_or_default()
+    }
+
+    /// Writes the result as a document.
+    pub fn to_json(&self) -> Json {
+        to_json(self).expect("a result is JSON")
+    }
+}
+
+/// Makes the entry of a call that runs a command: a tool whose command the arguments name. `None` for every other tool.
+///
+/// Everything that decides on tools then decides on the command: words and risks, program and files, sandbox and
+/// limits. `granted` are effects besides those of the row, and `most` is the longest time that the policy gives.
+pub fn command_entry(
+    id: &str,
+    args: &Json,
+    root: &str,
+    granted: &[String],
+    most: Option<Seconds>,
+) -> Option<Tool> {
+    let entry = entry(id.trim()).filter(|_| id.trim() == COMMAND)?;
+    let CommandArgs { command, args, cwd, timeout_seconds, env, .. } = CommandArgs::read(args);
+    // Text that is not a command line is refused when it is parsed. Nothing is left out: a word with NUL, which no
+    // command line can have, stays in it.
+    let whole = match Argv::parse(&command) {
+        Ok(mut argv) => match args.iter().try_for_each(|word| argv.push(word)) {
+            Ok(()) => argv.to_string(),
+            Err(_) => format!("{argv} \0"),
+        },
+        Err(_) => command,
+    };
+    let mut effects = entry.effects.clone();
+    effects.extend(granted.iter().cloned());
+    effects.sort();
+    effects.dedup();
+    let most = most.map_or(MOST_SECONDS, |most| most.get().min(MOST_SECONDS));
+    let asked = timeout_seconds.map(|seconds| Duration::from_secs(seconds).as_secs_f64());
+    let timeout = asked.unwrap_or(most).clamp(1.0, MOST_SECONDS);
+    let cwd = cwd.and_then(|path| relative(&path, root));
+    Some(Tool {
+        command: Some(whole),
+        cwd: cwd.filter(|path| !path.is_empty()),
+        timeout: Seconds::new(timeout).ok(),
+        env_labels: env.into_keys().collect(),
+        effects,
+        ..entry.clone()
+    })
+}
+
+/// Returns the argument of a tool that is a command line.
+pub fn command_argument(tool: &str) -> Option<&'static str> {
+    (tool == COMMAND).then_some("command")
+}
+
+/// Where the rest of a text is that is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest<'r> {
+    /// In the output of the run of this id.
+    Kept(&'r str),
+    /// Nowhere: the policy keeps no more of an output.
+    Dropped,
+    /// Nowhere: it is not the output of a run.
+    Unkept,
+}
+
+/// Says after a text that it is cut, and how the output of its run is read on.
+pub fn cut_note(shown: usize, total: usize, rest: Rest<'_>) -> String {
+    let rest = match rest {
+        Rest::Kept(run) => format!("; `output.read` with run_id `{run}` reads on"),
+        Rest::Dropped => "; the policy keeps no more (`max_output_bytes`)".to_owned(),
+        Rest::Unkept => String::new(),
+    };
+    format!("[cut after {shown} of {total} bytes{rest}]")
+}
+
+/// Commands and test suites.
+pub(super) const ROWS: &[Definition] = &[
+    Definition {
+        id: "cmd.run",
+        title: "Run a command",
+        description: "Runs one command without a shell, confined, and returns what it printed and its exit \
+            code.",
+        input: "command!:string args?:[string] cwd:string=\".\" timeout_seconds:integer(1..600)=600 \
+            max_output_bytes:integer(1..)=1048576 env?:object",
+        output: "stdout:string stderr:string exit_code:?integer timed_out:boolean truncated:boolean",
+        effects: &["process-exec"],
+        tiers: &[Tier::Universal, Tier::Control],
+        modes: &[Mode::Operator],
+        approval: Approval::Ask,
+        judge: Judge::Run,
+        stage: 3,
+        is_built: true,
+        said: &[
+            ("command", "Words in POSIX quotes. No shell reads them."),
+            ("args", "More words, each as it is."),
+            ("env", "Variables that the policy binds, each with `true`."),
+        ],
+        aliases: &[
+            Alias { name: "bash", arguments: &[("timeout", "timeout_seconds/1000")], ..ALIAS },
+            Alias { name: "runCommand", ..ALIAS },
+        ],
+        arguments: ArgumentKinds { paths: &["cwd"], ..NO_ARGUMENTS },
+        ..ROW
+    },
+    Definition {
+        id: "test.list",
+        title: "List test suites",
+        description: "Lists the test suites of the catalog.",
+        output: "suites:[string]",
+        effects: &["local-read"],
+        tiers: &[Tier::Control],
+        stage: 3,
+        is_built: true,
+        needs: &[Fact::TestSuites],
+        aliases: &[Alias { name: "listTestSuites", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "test.run",
+        title: "Run a test suite",
+        description: "Calls a test suite of the catalog.",
+        input: "suite!:string",
+        output: "call_id:string",
+        effects: &["process-exec"],
+        tiers: &[Tier::Control],
+        approval: Approval::Ask,
+        stage: 3,
+        is_built: true,
+        needs: &[Fact::TestSuites],
+        aliases: &[Alias { name: "runTestSuite", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "test.runs",
+        title: "List test runs",
+        description: "Lists runs of test suites.",
+        input: "suite!:string",
+        output: "runs:[object]",
+        effects: &["local-read"],
+        tiers: &[Tier::Control],
+        stage: 3,
+        is_built: true,
+        needs: &[Fact::TestSuites],
+        aliases: &[Alias { name: "listTestRuns", ..ALIAS }],
+        ..ROW
+    },
+    Definition {
+        id: "test.stop",
+        is_built: true,
+        title: "Stop a test suite",
+        description: "Ends a test suite that runs.",
+        input: "suite!:string",
+        output: "call_id:string cancelled:boolean",
+        effects: &["process-control"],
+        tiers: &[Tier::Control],
+        approval: Approval::Ask,
+        stage: 3,
+        needs: &[Fact::TestSuites],
+        aliases: &[Alias { name: "stopTestSuite", ..ALIAS }],
+        ..ROW
+    },
+];

@@ -1,0 +1,52 @@
+//! Calls of built-in tools that a program answers which the configuration names.
+
+use brigade_catalog::Tool;
+use brigade_cmdline::Argv;
+
+use super::{COMMAND, entry, is_of_forge};
+
+/// The tool that searches the web.
+pub const SEARCH: &str = "web.search";
+
+/// The tool that keeps an image of the screen.
+pub const SCREENSHOT: &str = "proof.screenshot";
+
+/// Returns whether the entry of a call depends on more than the id: its arguments or the configuration may name a
+/// program.
+pub fn may_start_a_program(id: &str) -> bool {
+    matches!(id.trim(), COMMAND | SEARCH | SCREENSHOT) || is_of_forge(id.trim())
+}
+
+/// Makes the entry of a call that a program answers which the configuration names. `None` for a tool that no program
+/// answers.
+///
+/// Everything that decides on tools then decides on the program: words and risks, bytes and files, sandbox and limits.
+/// The program gets the arguments as words that never begin with what an agent wrote.
+pub fn provided_entry(id: &str, program: &Argv) -> Option<Tool> {
+    let arguments: &[(&str, &str)] = match id.trim() {
+        SEARCH => &[("max_results", "--max-results={max_results}"), ("query", "--query={query}")],
+        SCREENSHOT => &[],
+        _ => return None,
+    };
+    let template = arguments.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned()));
+    let entry = entry(id.trim())?.clone();
+    Some(Tool { command: Some(program.to_string()), argument_template: template.collect(), ..entry })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_gets_the_query_behind_its_name() {
+        let program = Argv::parse("find-pages --site 'a b'").unwrap();
+        let tool = provided_entry(SEARCH, &program).unwrap();
+        assert_eq!(tool.command.as_deref(), Some("find-pages --site 'a b'"));
+        assert!(!tool.acts_inside() && tool.is_built_in());
+        assert!(tool.argument_template.values().all(|word| word.starts_with("--")), "{tool:?}");
+        assert_eq!(tool.effects, ["remote-read"]);
+        assert_eq!(provided_entry(SCREENSHOT, &program).unwrap().argument_template.len(), 0);
+        assert!(provided_entry("fs.read", &program).is_none());
+        assert!(may_start_a_program(" web.search ") && !may_start_a_program("web.fetch"));
+    }
+}

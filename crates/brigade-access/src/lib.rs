@@ -1,0 +1,77 @@
+//! Decides which tools an agent is shown, and which of its calls a person has to approve.
+//!
+//! Owns the profiles ([`Profiles`], six [`Slot`]s, the language in [`Matcher`]), gateway.toml ([`GatewayConfig`]), the
+//! [`Rights`] of an agent, which tools are [`visible`] to it, and the names and texts of their listing. Knows nothing
+//! about arguments beyond the limits of a context, the queue, files on disk or protocols.
+//!
+//! All profiles of an agent must show a tool, and the strictest opinion about its calls wins. Nothing else enters:
+//! neither a message nor an argument changes the rights.
+//!
+//! ```
+//! use brigade_catalog::{Family, Tool};
+//! use brigade_policy::Gate;
+//! use brigade_access::{GatewayConfig, Profiles, Rights, ToolTraits};
+//!
+//! let text = b"[[agent]]\nname = 'reader'\nprofiles = ['permission.plan']\n";
+//! let profiles = Profiles::shipped();
+//! let config = GatewayConfig::parse("gateway.toml", Some(text), profiles).unwrap();
+//! let rights = Rights::of(profiles, config.agent("reader").unwrap(), &[])?;
+//!
+//! let mut tool = Tool::new("deploy", Family::Script)?;
+//! assert!(rights.shows(&ToolTraits::of(&tool)) && rights.gate(&ToolTraits::of(&tool)) == Gate::Allow);
+//! tool.effects = vec!["local-write".to_owned()];
+//! assert!(!rights.shows(&ToolTraits::of(&tool)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod builtin;
+mod control;
+mod cost;
+pub mod gateway;
+mod limits;
+mod listed;
+mod matcher;
+mod names;
+mod offers;
+mod profiles;
+mod report;
+mod rights;
+mod session;
+mod slot;
+mod spending;
+mod told;
+mod traits;
+mod visible;
+
+pub use control::{ControlTool, FAMILY as GATEWAY_FAMILY, control_tool, control_tools};
+pub use cost::{
+    CheapestListing, CostedTool, ListingCost, ListingCosts, TextSize, ToolCost, estimated_tokens,
+    listing_costs,
+};
+pub use gateway::{
+    Agent, AgentLimits, BuiltinSettings, Confirm, GatewayConfig, Http, JudgeSettings, Listing,
+    PlanMemoryWrite, SearchProvider, SearchSource, Share, SyncTime, Token, Upstream, Worker, WorkerPrompt,
+    WorkerResult,
+};
+pub use limits::{CallLimits, Outside, SameWords};
+pub use listed::{
+    Annotations, ListedMeta, ListedTool, Shown, ToolMark, is_of_object, listed_text, of_object,
+};
+pub use matcher::{InvalidMatcher, Matcher};
+pub use names::{CONTROL_TOOLS, NameClashes, NameStyle, builtin_ids, is_reserved, is_taken, listed_name};
+pub use offers::Offer;
+pub use profiles::{Action, Constrain, Profile, Profiles, Rule, SHIPPED, Stand};
+pub use report::{AgentRow, AgentToolRow, ConstrainRow, OpinionRow, ProfileRow, RuleRow};
+pub use rights::{Opinion, Rights, UnknownProfile, Verdict};
+pub use session::{
+    FlowRights, LANES, LiveSession, SessionProfiles, TaskLimits, files_root, is_of_execution,
+    lane_entry_lock, lane_lock, lane_of,
+};
+pub use slot::{InvalidProfileName, ProfileName, Slot};
+pub use spending::{Counted, Limit, MINUTE, Over, Spent};
+pub use told::{FoundTools, ToolDescription, ToolRow, gate_in_words};
+pub use traits::{AccessLevel, ArgumentKinds, Mode, Source, Tier, ToolTraits};
+pub use visible::{Facts, Hidden, gate, is_judged, visible};

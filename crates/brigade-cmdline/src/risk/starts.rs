@@ -1,0 +1,35 @@
+//! The commands that a command line starts, for those who compare them with what is allowed.
+
+use super::{Reading, Standing, Started};
+use crate::Argv;
+
+/// Lists the words of the commands that certainly start, outermost first: the command line itself, then commands after
+/// wrappers and in the text of a shell.
+///
+/// ```
+/// use brigade_cmdline::{Argv, risk};
+///
+/// let argv = Argv::parse("sh -c 'cd src && timeout 5 make test'")?;
+/// let commands = risk::started_commands(&argv);
+/// assert_eq!(commands.last().unwrap().words, ["make", "test"]);
+/// # Ok::<(), brigade_cmdline::argv::InvalidCommand>(())
+/// ```
+pub fn started_commands(argv: &Argv) -> Vec<StartedCommand> {
+    let started = Reading::of(argv.words()).started.into_iter();
+    let certain = started.filter(|started| started.standing != Standing::Guessed);
+    let shown = |started: Started| StartedCommand {
+        is_elsewhere: started.standing == Standing::Moved || !started.directory.as_os_str().is_empty(),
+        words: started.words,
+    };
+    certain.map(shown).collect()
+}
+
+/// A command that certainly starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedCommand {
+    /// Its words.
+    pub words: Vec<String>,
+    /// It starts in another working directory than the command line, or may have another root: its words name other
+    /// files there.
+    pub is_elsewhere: bool,
+}

@@ -1,0 +1,92 @@
+//! Agent programs: what they can use, as their files say, and edits of one entry in place.
+//!
+//! Owns the tables of [programs](Program), [harnesses](Harness) and [clients](Client): files per platform, format,
+//! container and spelling. Reads [servers](read_config), [skills](read_skill) and [commands](read_command) of these
+//! files: bytes in, [entries](DiscoveredEntry) and [issues](DiscoveryIssue) out, without any secret value. [Edits](put)
+//! add, change or remove the entry `brigade` and keep every other byte. Knows no disk, no tools and no calls.
+//!
+//! ```
+//! use brigade_harness::{Source, harness, read_config};
+//!
+//! let cursor = harness("cursor").expect("it is in the table");
+//! let config = cursor.configs()[0];
+//! let source =
+//!     Source { harness: cursor, extent: config.extent, path: "/home/me/.cursor/mcp.json", workspace: "/work" };
+//! let file = br#"{"mcpServers": {"github": {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "ghp_x"}}}}"#;
+//! let reading = read_config(&source, &config, file);
+//! let entry = &reading.entries[0];
+//! assert_eq!((entry.id.as_str(), entry.env_labels.as_slice()), ("mcp:github", ["TOKEN".to_owned()].as_slice()));
+//! assert_eq!(entry.origins[0].reference, "mcp:github@cursor/user");
+//! assert_eq!(entry.literal_secrets, ["env.TOKEN"]);
+//! ```
+//!
+//! An entry is written into a file, and taken out again:
+//!
+//! ```
+//! use brigade_harness::{Connection, Traces, client, put, take};
+//!
+//! let cursor = client("cursor").expect("it is in the table");
+//! let file = b"{\n  // mine\n  \"mcpServers\": {}\n}\n";
+//! let connection = Connection::stdio("brigade", "local", "/work");
+//! let entry = cursor.entry(&connection).expect("every client starts programs");
+//! let put = put(cursor, Some(file), &entry, None)?;
+//! assert!(put.text.contains("\"brigade\": {\n      \"command\": \"brigade\","));
+//! assert!(put.text.starts_with("{\n  // mine\n"));
+//!
+//! let taken = take(cursor, put.text.as_bytes(), &put.traces, None)?.expect("the entry is there");
+//! assert_eq!(taken.text.as_deref(), Some("{\n  // mine\n  \"mcpServers\": {}\n}\n"));
+//! # Ok::<(), brigade_harness::Refused>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod beside;
+mod client;
+mod connected;
+mod container;
+mod curl;
+mod edit;
+mod entry;
+mod found;
+mod harness;
+mod hooks;
+mod inventory;
+mod json;
+mod launch;
+mod program;
+mod read;
+mod registered;
+mod remembered;
+mod servers;
+mod skill;
+mod spelling;
+mod switches;
+mod toml;
+mod urls;
+mod values;
+mod variables;
+
+pub use brigade_core::yaml::At;
+pub use client::{Client, Files, Format, Grade, Platform, Scope, Transport, client, clients};
+pub use connected::{Connected, ConnectedEntry, NotRead};
+pub use edit::{Put, Refused, Taken, Traces, put, take};
+pub use entry::{Connection, Entry, NAME, TOKEN_VARIABLE, holds, token_variable};
+pub use found::{
+    DiscoveredEntry, DiscoveryIssue, EntryFamily, EntryOrigin, EntrySource, FileState, FileStatus,
+    HarnessFiles, ServerTransport,
+};
+pub use harness::{Config, Extent, Harness, Holds, Place, Shelf, Syntax, harness, harnesses};
+pub use hooks::{HOOK_FILES, HookFile, OldHooks, old_hooks};
+pub use inventory::{Inventory, NotOne, name_entries, named, natives};
+pub use launch::{Launch, Launches, NotKept, shows_words};
+pub use program::{Program, program, programs};
+pub use read::{MOST_ENTRIES, Reading, Source, read_config};
+pub use registered::Registered;
+pub use remembered::{ChangedEntry, Difference, NotRemembered, Remembered};
+pub use servers::{Server, servers};
+pub use skill::{COMMAND_LIMIT, SkillFile, read_command, read_skill};
+pub use switches::{SwitchFile, SwitchedOff, read_switches};
+pub use toml::{json_of, to_toml};
+pub use urls::is_address;
+pub use values::ValueKind;

@@ -1,0 +1,487 @@
+//! One start of a worker: what it gets, and what it leaves behind.
+//!
+//! A worker gets its prompt on standard input or in a file, never as an argument; a nonce, and the place of a result
+//! file that does not exist; a clean environment with the labels of its tier. Its files are in the private directory of
+//! the run, which goes with it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use brigade_call::StartPurpose;
+use brigade_cmdline::Argv;
+use brigade_core::{Fingerprint, RunId};
+use brigade_exec::WorkFolder;
+use brigade_fs::{DiskFs, FileKind, FileMode, Fs, FsErrorKind, RelPath};
+use brigade_kitchen::adapter::{
+    self, Adapter, Answer, Limit, Output, Permissions, PromptWay, Tokens, Wanted,
+};
+use brigade_kitchen::config::Settings;
+use brigade_kitchen::signal::{Evidence, Exit, Fences, ResultFile, Role};
+use brigade_kitchen::{PrdName, TaskId, Tier};
+use brigade_policy::{CrewWork, CrewWorker, KitchenGrants, PolicyState};
+use brigade_process::{Input, PrivateFolder, current_program, random_bytes};
+
+use crate::receipts::{RunEnd, RunKind};
+use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
+
+/// How much of each half of an output is searched for the answer. A log has no more than its cap.
+const ANSWER_HALF: u64 = 1 << 20;
+
+/// One more byte than a result file may have.
+const RESULT_LIMIT: u64 = (1 << 20) + 1;
+
+/// The names of the files of an attempt in its private directory.
+const PROMPT: &str = "prompt.md";
+const RESULT: &str = "result.json";
+const ANSWER: &str = "answer.txt";
+
+/// A program that does not know a flag ends before so many seconds.
+const AT_ONCE: f64 = 10.0;
+
+/// One answer is read at a time, so that many large ones do not fill the memory.
+static READING: Mutex<()> = Mutex::new(());
+
+/// The worker of a tier.
+#[derive(Clone, Debug)]
+pub struct Cook {
+    /// The tier.
+    pub tier: Tier,
+    /// Its command, without what the adapter adds.
+    pub command: Argv,
+    /// Its adapter.
+    pub adapter: Adapter,
+    /// Which permissions are asked for.
+    pub wanted: Wanted,
+    /// Whether the policy lets workers skip their own.
+    pub may_skip: bool,
+    /// The server that it attaches to.
+    pub server: Option<String>,
+    /// The variables that it gets.
+    pub env_labels: Vec<String>,
+    /// The program that was approved; `None` for one that nobody looked for.
+    pub program: Option<PathBuf>,
+    /// The bytes that were approved, with `bind_workers`.
+    pub bytes: Option<Fingerprint>,
+}
+
+impl Cook {
+    /// Returns the worker of a tier as the settings have it.
+    ///
+    /// # Errors
+    /// Fails with the name of an adapter that is not there.
+    pub fn of(
+        tier: Tier,
+        settings: &Settings,
+        adapters: &[Adapter],
+        grants: Option<&KitchenGrants>,
+    ) -> Result<Cook, String> {
+        let command = settings.command(tier).argv().clone();
+        let adapter = adapter::choose(adapters, settings.adapter_name(tier), &command)?.clone();
+        let labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
+        Ok(Cook {
+            tier,
+            command,
+            env_labels: labels,
+            adapter,
+            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            may_skip: grants.is_some_and(|grants| grants.skip_permissions),
+            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
+            program: None,
+            bytes: None,
+        })
+    }
+}
+
+/// Returns how long a worker may take: what the settings say, and at most what the policy gives.
+pub(crate) fn within(timeout: Option<Duration>, grants: &KitchenGrants) -> Option<Duration> {
+    let ceiling = grants.max_minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+    match (timeout, ceiling) {
+        (Some(timeout), Some(ceiling)) => Some(timeout.min(ceiling)),
+        (timeout, ceiling) => timeout.or(ceiling),
+    }
+}
+
+/// An attempt to make.
+pub struct Attempt<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The policy.
+    pub policy: &'a PolicyState,
+    /// What a person approved, if that is what is executed.
+    pub approved: Option<Fingerprint>,
+    /// The run.
+    pub run: &'a RunId,
+    /// Who.
+    pub cook: &'a Cook,
+    /// What for.
+    pub role: Role,
+    /// The PRD; `None` while there is none.
+    pub prd: Option<&'a PrdName>,
+    /// The task.
+    pub task: Option<&'a TaskId>,
+    /// The number of the attempt, over all tiers.
+    pub number: u64,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// Where it starts.
+    pub directory: &'a Path,
+    /// The root of the worktree; `None` in place.
+    pub own: Option<&'a Path>,
+    /// Files that stay closed in place.
+    pub closed: &'a [PathBuf],
+    /// The cap of each log.
+    pub max_log_bytes: u64,
+    /// A log of both streams, under a name for people.
+    pub named_log: Option<RelPath>,
+    /// The difference between local time and UTC.
+    pub local_offset_minutes: i32,
+    /// The directory of the pipes by which it calls tools.
+    pub gateway: Option<&'a Path>,
+    /// Follows it.
+    pub watch: &'a Watch,
+}
+
+/// What stood where the worker may write its result file.
+#[derive(Clone, Debug)]
+enum Left {
+    Absent,
+    Bytes(Vec<u8>),
+    NotRegular,
+    Unreadable,
+}
+
+/// What an attempt left behind.
+#[derive(Clone, Debug)]
+pub struct Attempted {
+    /// The run, which has its receipt.
+    pub run: RunId,
+    /// How its process ended.
+    pub exit: Exit,
+    /// How long it took.
+    pub seconds: f64,
+    /// Its answer, as the adapter found it, masked.
+    pub answer: Option<String>,
+    /// The cost that the program reported.
+    pub cost_usd: Option<f64>,
+    /// The tokens that it reported.
+    pub tokens: Option<Tokens>,
+    /// Why it ended early, or its logs are not whole.
+    pub problem: Option<String>,
+    limit: Option<Limit>,
+    nonce: String,
+    result: Left,
+}
+
+impl Attempted {
+    /// Returns what decides how it ended.
+    pub fn evidence(&self) -> Evidence<'_> {
+        let result = match &self.result {
+            Left::Absent => ResultFile::Absent,
+            Left::Bytes(bytes) => ResultFile::Bytes(bytes),
+            Left::NotRegular => ResultFile::NotRegular,
+            Left::Unreadable => ResultFile::Unreadable,
+        };
+        Evidence {
+            exit: self.exit,
+            result,
+            nonce: &self.nonce,
+            answer: self.answer.as_deref(),
+            limit: self.limit,
+        }
+    }
+}
+
+fn role_kind(role: Role) -> RunKind {
+    match role {
+        Role::Work | Role::Task => RunKind::Attempt,
+        Role::Review => RunKind::Review,
+        Role::Decide => RunKind::Decision,
+        Role::Scope => RunKind::Scope,
+        Role::Phase => RunKind::Phase,
+        Role::Gate => RunKind::Gate,
+        Role::Plan => RunKind::Plan,
+        Role::Map => RunKind::Map,
+    }
+}
+
+/// Starts a worker, and waits until everything that it started has ended. `prompt` makes the prompt for the nonce.
+///
+/// # Errors
+/// Fails if nothing was started, or a log could not be written.
+pub fn attempt(attempt: &Attempt<'_>, prompt: &dyn Fn(&str) -> String) -> Result<Attempted, NotStarted> {
+    let (host, cook) = (attempt.host, attempt.cook);
+    let nonce: String = random_bytes::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let temporary = PrivateFolder::create()?;
+    let private = DiskFs::open(temporary.path())?;
+    let inside = |name: &str| temporary.path().join(name);
+    let text = host.redactor().redact_str(&prompt(&nonce));
+    private.write_atomic(&RelPath::of(PROMPT), text.as_bytes(), FileMode::Private)?;
+    let (prompt_file, answer_file) = (inside(PROMPT), inside(ANSWER));
+    let server = cook.server.as_deref();
+    let (prompt_word, answer_word) = (prompt_file.to_string_lossy(), answer_file.to_string_lossy());
+    let started = cook
+        .adapter
+        .start(&cook.command, cook.wanted, cook.may_skip, &prompt_word, &answer_word, server)
+        .map_err(|fault| NotStarted::Command(fault.to_string()))?;
+    let input = match started.prompt {
+        PromptWay::Stdin => Input::Bytes(text.into_bytes()),
+        PromptWay::File => Input::Null,
+    };
+    let variables = variables(attempt, &nonce, &prompt_file, &inside(RESULT));
+    let skips_permissions = started.permissions == Permissions::Skipped;
+    let program = cook.command.program();
+    let (adapter, write_paths, env_labels) =
+        (cook.adapter.id.as_str(), cook.adapter.write_paths.as_slice(), cook.env_labels.as_slice());
+    let may_change = matches!(attempt.role, Role::Work | Role::Task);
+    let work = CrewWork::Worker(CrewWorker {
+        program,
+        adapter,
+        skips_permissions,
+        write_paths,
+        env_labels,
+        may_change,
+    });
+    let objects = task_objects(host, attempt.prd, attempt.task);
+    let ran = run_order(Order {
+        host,
+        policy: attempt.policy,
+        approved: attempt.approved,
+        run: attempt.run,
+        kind: role_kind(attempt.role),
+        purpose: StartPurpose::Worker,
+        prd: attempt.prd,
+        task: attempt.task,
+        tier: Some(cook.tier),
+        attempt: Some(attempt.number),
+        argv: started.argv,
+        program: cook.program.clone(),
+        bytes: cook.bytes,
+        work,
+        timeout: attempt.timeout,
+        directory: attempt.directory,
+        own: attempt.own.map(|path| WorkFolder {
+            path,
+            is_writable: may_change,
+            objects: objects.as_deref(),
+            pipes: attempt.gateway,
+        }),
+        closed: attempt.closed,
+        // By Brigade itself it calls tools.
+        also: attempt.gateway.and_then(|_| current_program().ok()),
+        variables,
+        temporary: &temporary,
+        input,
+        max_log_bytes: attempt.max_log_bytes,
+        named_log: attempt.named_log.clone(),
+        watch: attempt.watch,
+    })?;
+    let Ran { end, exit_code, seconds, problem, .. } = ran;
+    let exit = match (end, exit_code) {
+        (RunEnd::TimedOut, _) => Exit::TimeLimit,
+        (RunEnd::Stalled, _) => Exit::Stalled,
+        (RunEnd::Interrupted, _) => Exit::Interrupted,
+        (RunEnd::NotStarted, _) => return Err(NotStarted::Command(problem.unwrap_or_default())),
+        (_, Some(code)) if code < 0 => Exit::Signal(i32::try_from(-code).unwrap_or_default()),
+        (_, Some(code)) => Exit::Code(i32::try_from(code).unwrap_or(i32::MAX)),
+        (_, None) => Exit::Signal(9),
+    };
+    let answer = read_answer(attempt, &private, exit == Exit::Code(0));
+    let result = read_regular(&private, &RelPath::of(RESULT), RESULT_LIMIT);
+    if let (Some(flag), Left::Absent, Exit::Code(_)) = (&answer.unknown_flag, &result, exit)
+        && seconds < AT_ONCE
+    {
+        return Err(NotStarted::UnknownFlag { program: program.to_owned(), flag: flag.clone() });
+    }
+    Ok(Attempted {
+        run: attempt.run.clone(),
+        exit,
+        seconds,
+        answer: answer.text,
+        cost_usd: answer.cost_usd,
+        tokens: answer.tokens,
+        problem,
+        limit: answer.limit,
+        nonce,
+        result,
+    })
+}
+
+/// Reads what a worker answered, one answer at a time. Each is read on a thread of its own: the allocator keeps freed
+/// memory for each thread that once needed much, and short-lived threads share theirs.
+fn read_answer(attempt: &Attempt<'_>, private: &DiskFs, succeeded: bool) -> Answer {
+    let (host, adapter) = (attempt.host, &attempt.cook.adapter);
+    let read = || {
+        let (stdout, stderr) = host.receipts.logs(attempt.run);
+        // What is cut is no document any more.
+        let half = if adapter.is_document() { 4 * ANSWER_HALF } else { ANSWER_HALF };
+        let (stdout, stderr) = (both_ends(&*host.fs, &stdout, half), both_ends(&*host.fs, &stderr, half));
+        let is_file =
+            private.link_metadata(&RelPath::of(ANSWER)).is_ok_and(|found| found.kind == FileKind::File);
+        let answer_file = is_file.then(|| both_ends(private, &RelPath::of(ANSWER), half));
+        let answer_file = answer_file
+            .map(|bytes| host.redactor().redact_str(&String::from_utf8_lossy(&bytes)).into_bytes());
+        let answer_file = answer_file.as_deref();
+        let output = Output { stdout: &stdout, stderr: &stderr, answer_file, succeeded };
+        adapter.answer(&output, host.clock.now(), attempt.local_offset_minutes)
+    };
+    let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, read) {
+        Ok(reader) => reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => read(),
+    })
+}
+
+fn variables(
+    attempt: &Attempt<'_>,
+    nonce: &str,
+    prompt_file: &Path,
+    result_file: &Path,
+) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("BRIGADE_RUN_ID".into(), attempt.run.as_str().into()),
+        ("BRIGADE_ROLE".into(), attempt.role.as_str().into()),
+        ("BRIGADE_TIER".into(), attempt.cook.tier.as_str().into()),
+        ("BRIGADE_ATTEMPT".into(), attempt.number.to_string().into()),
+        ("BRIGADE_PROMPT_FILE".into(), prompt_file.into()),
+        ("BRIGADE_RESULT_FILE".into(), result_file.into()),
+        ("BRIGADE_NONCE".into(), nonce.into()),
+    ];
+    variables.extend(attempt.prd.map(|prd| ("BRIGADE_PRD".into(), prd.as_str().into())));
+    variables.extend(attempt.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
+    variables.extend(attempt.gateway.map(|gateway| ("BRIGADE_GATEWAY".into(), gateway.into())));
+    variables
+}
+
+/// Reads a file that a worker may have written. A link or something else is no file.
+fn read_regular(private: &dyn Fs, path: &RelPath, limit: u64) -> Left {
+    match private.link_metadata(path) {
+        Err(error) if error.is_not_found() => return Left::Absent,
+        Err(_) => return Left::Unreadable,
+        Ok(found) if found.kind != FileKind::File => return Left::NotRegular,
+        Ok(_) => {}
+    }
+    match private.read(path, limit) {
+        Ok(bytes) => Left::Bytes(bytes),
+        // Longer than any that counts, so its bytes do not matter.
+        Err(error) if matches!(error.kind, FsErrorKind::TooLarge { .. }) => {
+            Left::Bytes(vec![b' '; usize::try_from(RESULT_LIMIT).unwrap_or(usize::MAX)])
+        }
+        Err(_) => Left::Unreadable,
+    }
+}
+
+/// Reads the beginning and the end of a file, in whole lines. Where a code fence is open there, it is closed before the
+/// cut or opened behind it, so that each line is still within a fence or not.
+fn both_ends(fs: &dyn Fs, path: &RelPath, half: u64) -> Vec<u8> {
+    let read = || {
+        let file = fs.open(path)?;
+        let length = file.len()?;
+        let size = usize::try_from(half).unwrap_or(usize::MAX);
+        if length <= 2 * half {
+            return file.read_range(0, size.saturating_mul(2));
+        }
+        let mut bytes = file.read_range(0, size)?;
+        bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        let last = file.read_range(length - half, size)?;
+        let skipped = last.iter().position(|byte| *byte == b'\n').map_or(last.len(), |end| end + 1);
+        let mut lines = FenceLines::default();
+        lines.take(&bytes);
+        let before = lines.fences.line();
+        let (mut at, end) = (bytes.len() as u64, length - half + skipped as u64);
+        while at < end {
+            let part = file.read_range(at, usize::try_from((end - at).min(SLICE)).unwrap_or(1))?;
+            if part.is_empty() {
+                break;
+            }
+            lines.take(&part);
+            at += part.len() as u64;
+        }
+        for line in before.into_iter().chain(lines.fences.line()) {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(&last[skipped..]);
+        Ok::<_, brigade_fs::FsError>(bytes)
+    };
+    read().unwrap_or_default()
+}
+
+/// How much of the part that is left out is read at once.
+const SLICE: u64 = 64 << 10;
+
+/// The part of a line that tells whether it opens or closes a fence.
+const LINE_START: usize = 4 << 10;
+
+/// Follows the code fences of a long text in slices.
+#[derive(Default)]
+struct FenceLines {
+    fences: Fences,
+    line: Vec<u8>,
+}
+
+impl FenceLines {
+    fn take(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_START.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                let text = String::from_utf8_lossy(&self.line);
+                // The cap of the log left something out here, and nobody knows what was open behind it.
+                if text.starts_with('[') && text.trim_end().ends_with(" bytes are left out]") {
+                    self.fences = Fences::default();
+                } else {
+                    self.fences.is_plain(text.trim_end_matches(['\n', '\r']));
+                }
+                self.line.clear();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_kitchen::signal::{Signal, Tags};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, promises: &[Signal]) {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        let path = RelPath::of("log");
+        fs.write_cache(&path, text.as_bytes()).unwrap();
+        let bytes = both_ends(&fs, &path, 1_000);
+        assert!(bytes.len() <= 2_020 && bytes.len() <= text.len() + 20, "{}", bytes.len());
+        let found = Tags::find(std::str::from_utf8(&bytes).unwrap()).promises;
+        assert_eq!(found, promises, "{}", &text[..text.len().min(80)]);
+    }
+
+    #[test]
+    fn a_cut_opens_and_closes_no_fence_and_makes_no_line() {
+        let done = "<promise>COMPLETE</promise>";
+        let lines = |count: usize| "a line\n".repeat(count);
+        check(&format!("{}{done}\n", lines(100)), &[Signal::Complete]);
+        check(&format!("{}{done}\n", lines(1_000)), &[Signal::Complete]);
+        // Closed in what is left out.
+        check(&format!("```\n{}```\n{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
+        // Opened there, and closed behind the promise.
+        check(&format!("{}~~~~ text\n{}{done}\n~~~~\nno.\n", lines(300), lines(300)), &[]);
+        check(&format!("{}- ```\n{}{done}\n  ```\nno.\n", lines(300), lines(300)), &[]);
+        // Open all the way.
+        check(&format!("```\n{}{done}\n", lines(600)), &[]);
+        // In the middle of a line, at each place around a cut.
+        for offset in 0..120 {
+            let quoted = format!("I say {done} is what I would say\n");
+            check(&format!("{}{}{quoted}{}", lines(100), "x".repeat(240 + offset), lines(600)), &[]);
+            check(
+                &format!("{}{}{quoted}{}{}\n", lines(600), "x".repeat(50), "y".repeat(860 + offset), ""),
+                &[],
+            );
+        }
+        // Behind the cap of the log.
+        let cap = "\n[123456 bytes are left out]\n";
+        check(&format!("```\n{}{cap}{}{done}\n", lines(300), lines(300)), &[Signal::Complete]);
+    }
+}

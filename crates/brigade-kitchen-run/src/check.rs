@@ -1,0 +1,159 @@
+//! Runs a command that a person approved by its text: verification, tests, setup, notification.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brigade_call::{Objection, StartPurpose};
+use brigade_cmdline::Argv;
+use brigade_core::{Fingerprint, RunId};
+use brigade_exec::WorkFolder;
+use brigade_kitchen::life::CommandResult;
+use brigade_kitchen::{Command, PrdName, TaskId};
+use brigade_policy::{CrewWork, PolicyState};
+use brigade_process::{Input, PrivateFolder};
+
+use crate::receipts::{RunEnd, RunKind};
+use crate::run::{Host, NotStarted, Order, Ran, Watch, run_order, task_objects};
+
+/// How many lines of an output the next attempt is told.
+const LAST_LINES: usize = 40;
+
+/// A command to run.
+pub struct Check<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The policy.
+    pub policy: &'a PolicyState,
+    /// What a person approved, if that is what is executed.
+    pub approved: Option<Fingerprint>,
+    /// What it is.
+    pub kind: RunKind,
+    /// The PRD.
+    pub prd: &'a PrdName,
+    /// The task.
+    pub task: Option<&'a TaskId>,
+    /// The command.
+    pub command: &'a Command,
+    /// The effects that the configuration gives it.
+    pub effects: Option<&'a [String]>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Where it starts.
+    pub directory: &'a Path,
+    /// The root of the worktree; `None` in place.
+    pub own: Option<&'a Path>,
+    /// Files that stay closed in place.
+    pub closed: &'a [PathBuf],
+    /// Its standard input.
+    pub input: Vec<u8>,
+    /// The cap of each log.
+    pub max_log_bytes: u64,
+    /// Follows it.
+    pub watch: &'a Watch,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The run.
+    pub run: RunId,
+    /// How, in a word.
+    pub result: CommandResult,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// The last lines of its output, masked.
+    pub output: String,
+    /// Whether it ended because the service was interrupted.
+    pub interrupted: bool,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Runs a command to its end. One whose program is not there, or cannot be started, ends as
+/// [`CommandResult::NotStarted`]: it is a failure as every other, because the work may have to make that program.
+///
+/// # Errors
+/// Fails if the gate refuses it for another reason, or on a disk error.
+pub fn check(check: &Check<'_>) -> Result<Checked, NotStarted> {
+    let run = check.host.new_run()?;
+    let argv =
+        Argv::new(check.command.argv().to_vec()).map_err(|error| NotStarted::Command(error.to_string()))?;
+    let temporary = PrivateFolder::create()?;
+    let purpose = match check.kind {
+        RunKind::Test => StartPurpose::Test,
+        RunKind::Setup => StartPurpose::Setup,
+        RunKind::Notification => StartPurpose::Notification,
+        _ => StartPurpose::Verification,
+    };
+    let mut variables = vec![
+        ("BRIGADE_RUN_ID".into(), run.as_str().into()),
+        ("BRIGADE_PRD".into(), check.prd.as_str().into()),
+    ];
+    variables.extend(check.task.map(|task| ("BRIGADE_TASK".into(), task.as_str().into())));
+    let input = if check.input.is_empty() { Input::Null } else { Input::Bytes(check.input.clone()) };
+    let objects = task_objects(check.host, Some(check.prd), check.task);
+    let ran = match run_order(Order {
+        host: check.host,
+        policy: check.policy,
+        approved: check.approved,
+        run: &run,
+        kind: check.kind,
+        purpose,
+        prd: Some(check.prd),
+        task: check.task,
+        tier: None,
+        attempt: None,
+        argv,
+        program: None,
+        bytes: None,
+        work: CrewWork::Command { needs_shell: check.command.needs_shell(), effects: check.effects },
+        timeout: Some(check.timeout),
+        directory: check.directory,
+        own: check.own.map(|path| WorkFolder {
+            path,
+            is_writable: true,
+            objects: objects.as_deref(),
+            pipes: None,
+        }),
+        closed: check.closed,
+        also: None,
+        variables,
+        temporary: &temporary,
+        input,
+        max_log_bytes: check.max_log_bytes,
+        named_log: None,
+        watch: check.watch,
+    }) {
+        Err(NotStarted::Refused(objections))
+            if !objections.is_empty() && objections.iter().all(Objection::is_missing_program) =>
+        {
+            let problem = objections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            let end = RunEnd::NotStarted;
+            Ran { end, exit_code: None, seconds: 0.0, last: String::new(), problem: Some(problem) }
+        }
+        ran => ran?,
+    };
+    let Ran { end, exit_code, last, seconds, problem } = ran;
+    let result = match end {
+        RunEnd::Completed => CommandResult::Passed,
+        RunEnd::TimedOut => CommandResult::TimedOut,
+        RunEnd::NotStarted => CommandResult::NotStarted,
+        RunEnd::Failed | RunEnd::Stalled | RunEnd::Interrupted => CommandResult::Failed,
+    };
+    let mut output = last_lines(&last);
+    if let Some(problem) = problem {
+        output.push_str(&problem);
+    }
+    let exit_code = exit_code.and_then(|code| i32::try_from(code).ok()).filter(|code| 0 <= *code);
+    Ok(Checked { run, result, exit_code, output, interrupted: end == RunEnd::Interrupted, seconds })
+}
+
+/// Returns the last lines of a text.
+pub(crate) fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    if !shown.is_empty() {
+        shown.push('\n');
+    }
+    shown
+}

@@ -1,0 +1,365 @@
+//! The worker of each tier, as it would be started, and why one would not be.
+
+use std::path::Path;
+
+use brigade_cmdline::find_program;
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{Fingerprint, Place, Severity, reasons};
+use brigade_exec::OpenedProgram;
+use brigade_fs::FileKind;
+use brigade_kitchen::adapter::{self, Adapter, Permissions, Wanted};
+use brigade_kitchen::approval::{Execution, Tiers, WhyMissing, WorkerPlan};
+use brigade_kitchen::config::{Flags, Settings, WorkerCommand};
+use brigade_kitchen::prd::ValidPrd;
+use brigade_kitchen::{Command, Tier};
+use brigade_policy::{
+    Blocker, CrewFacts, CrewWork, CrewWorker, ErrorLine, KitchenGrants, Policy, SandboxMode, decide_crew,
+};
+use brigade_workspace::is_program;
+
+use super::Configuration;
+use crate::attempt::Cook;
+use crate::kitchen::Kitchen;
+
+/// Stand for the files of an attempt in what is approved.
+const PROMPT_FILE: &str = "{prompt_file}";
+const ANSWER_FILE: &str = "{answer_file}";
+
+/// The worker of a tier.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// The tier.
+    pub tier: Tier,
+    /// Its command.
+    pub command: WorkerCommand,
+    /// Its adapter; `None` if there is none of the configured name.
+    pub adapter: Option<Adapter>,
+    /// The words that are started; `None` if command, adapter and policy do not fit.
+    pub argv: Option<Vec<String>>,
+    /// The resolved program, relative to the workspace if it is inside.
+    pub program: Option<String>,
+    /// The sha256 of the program, if programs are bound.
+    pub bytes: Option<Fingerprint>,
+    /// Which permissions of its own it has.
+    pub permissions: Option<Permissions>,
+    /// The variables that it gets.
+    pub env_labels: Vec<String>,
+    /// Why its program cannot be started, if it cannot.
+    pub missing: Option<WhyMissing>,
+}
+
+/// The crew of a workspace: who works, with which settings, under which policy.
+pub struct Crew {
+    /// The settings of the files, and of the PRD if there is one.
+    pub settings: Settings,
+    /// What the policy gives; `None` if it is invalid.
+    pub grants: Option<KitchenGrants>,
+    /// The mode of the sandbox.
+    pub sandbox: &'static str,
+    /// The worker of each tier, the lowest first.
+    pub workers: Vec<Worker>,
+    /// The role texts of the workspace, by file name.
+    pub role_texts: Vec<(&'static str, String)>,
+    /// Why nothing may be started.
+    pub refusals: Vec<Blocker>,
+}
+
+/// Everything of a crew that can be started, as the approval takes it.
+pub struct Ready<'a> {
+    workers: Vec<WorkerPlan<'a>>,
+    role_texts: Vec<(&'a str, &'a str)>,
+    crew: &'a Crew,
+    grants: &'a KitchenGrants,
+}
+
+impl Ready<'_> {
+    /// Returns the tiers.
+    pub fn tiers(&self) -> Tiers<'_> {
+        Tiers {
+            settings: &self.crew.settings,
+            workers: &self.workers,
+            grants: self.grants,
+            sandbox: self.crew.sandbox,
+            role_texts: &self.role_texts,
+        }
+    }
+
+    /// Returns everything that is executed for a PRD.
+    pub fn execution<'a>(&'a self, prd: &'a ValidPrd) -> Execution<'a> {
+        Execution { prd, tiers: self.tiers() }
+    }
+}
+
+impl Crew {
+    /// Returns the settings with what a person typed, and no more attempts at once than the policy allows.
+    pub(crate) fn settings_with(&self, flags: &Flags) -> Settings {
+        let most = self.grants.as_ref().and_then(|grants| grants.max_parallel);
+        self.settings.with_flags(flags).within(most)
+    }
+
+    /// Returns what would be started, unless something refuses to.
+    pub fn ready(&self) -> Option<Ready<'_>> {
+        let grants = self.grants.as_ref().filter(|_| self.refusals.is_empty())?;
+        let plan = |worker: &'_ Worker| {
+            Some(WorkerPlan {
+                tier: worker.tier,
+                argv: worker.argv.clone()?,
+                adapter: self.workers.iter().find(|own| own.tier == worker.tier)?.adapter.as_ref()?,
+                program: worker.program.clone(),
+                bytes: worker.bytes,
+                permissions: worker.permissions?,
+                env_labels: worker.env_labels.clone(),
+            })
+        };
+        let workers = self.workers.iter().map(plan).collect::<Option<Vec<_>>>()?;
+        let role_texts = self.role_texts.iter().map(|(file, text)| (*file, text.as_str())).collect();
+        Some(Ready { workers, role_texts, crew: self, grants })
+    }
+
+    /// Returns the worker of a tier as it is started; `None` if its program is not there.
+    pub(crate) fn cook(&self, tier: Tier, workspace: &Path) -> Option<Cook> {
+        let worker = self.workers.iter().find(|worker| worker.tier == tier)?;
+        let settings = &self.settings;
+        Some(Cook {
+            tier,
+            command: worker.command.argv().clone(),
+            adapter: worker.adapter.clone()?,
+            wanted: if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow },
+            may_skip: self.grants.as_ref().is_some_and(|grants| grants.skip_permissions),
+            server: Some(settings.opencode_server.clone()).filter(|server| !server.is_empty()),
+            env_labels: worker.env_labels.clone(),
+            program: Some(workspace.join(worker.program.as_ref()?)),
+            bytes: worker.bytes,
+        })
+    }
+
+    /// Returns why nothing would be started, for reports.
+    pub fn refusal_lines(&self) -> Vec<ErrorLine> {
+        let line = |blocker: &Blocker| {
+            let place = blocker.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+            ErrorLine::with(format!("{place}{}", blocker.message), blocker.into())
+        };
+        self.refusals.iter().map(line).collect()
+    }
+
+    /// Says what a person should know about permissions before approving.
+    pub fn notes(&self) -> Vec<String> {
+        let wants_skip = self.settings.skip_permissions;
+        let mut notes = Vec::new();
+        for worker in self.workers.iter().filter(|_| wants_skip) {
+            let Some(adapter) = worker.adapter.as_ref().filter(|adapter| !adapter.skip.is_empty()) else {
+                continue;
+            };
+            if worker.permissions == Some(Permissions::Narrow) {
+                notes.push(format!(
+                    "the {} tier asks to skip the permissions of `{}`, and the policy does not allow it, so `{}` \
+                     is used instead",
+                    worker.tier,
+                    adapter.id,
+                    adapter.narrow.join(" ")
+                ));
+            } else if worker.permissions == Some(Permissions::Skipped) {
+                notes.push(format!("the {} tier skips the permissions of `{}`", worker.tier, adapter.id));
+            }
+        }
+        for worker in self.workers.iter().filter(|worker| worker.program.is_none()) {
+            let (tier, program) = (worker.tier, worker.command.argv().program());
+            let why = worker.missing.unwrap_or(WhyMissing::NotFound);
+            notes.push(format!("the program of the {tier} tier, `{program}`: {why}"));
+        }
+        notes
+    }
+}
+
+impl Kitchen<'_> {
+    /// Finds out who would work with these settings, and what refuses it.
+    pub fn crew(&self, configuration: &Configuration, prd: Option<&ValidPrd>) -> Crew {
+        let config = &configuration.config;
+        let settings = prd.map_or_else(|| config.settings.clone(), |prd| config.for_prd(prd));
+        let grants = configuration.policy.kitchen();
+        let mut refusals: Vec<Blocker> = Vec::new();
+        for issue in config.issues.iter().filter(|issue| issue.severity == Severity::Error) {
+            let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+            let blocker = Blocker::new(reasons::KITCHEN_CONFIG_INVALID, format!("{field}{}", issue.message));
+            refusals.push(blocker.at(issue.place.clone()));
+        }
+        if grants.is_none() {
+            let invalid = configuration.policy.issues().iter();
+            let invalid = invalid.filter(|issue| issue.severity == Severity::Error);
+            refusals.extend(invalid.map(|issue| {
+                let field = issue.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
+                Blocker::new(reasons::POLICY_INVALID, format!("{field}{}", issue.message))
+                    .at(issue.place.clone())
+            }));
+        }
+        let workers = Tier::ALL
+            .iter()
+            .map(|tier| self.worker(*tier, configuration, &settings, grants.as_ref(), &mut refusals))
+            .collect();
+        if let Some(grants) = &grants {
+            self.commands_refused(configuration, &settings, prd, grants, &mut refusals);
+        }
+        let mode = |policy: &Policy| policy.sandbox.mode.as_ref().map(|mode| mode.value);
+        let sandbox = configuration.policy.policy().and_then(mode);
+        Crew {
+            settings,
+            grants,
+            sandbox: sandbox.unwrap_or(SandboxMode::Off).as_str(),
+            workers,
+            role_texts: configuration.role_texts.clone(),
+            refusals,
+        }
+    }
+
+    fn worker(
+        &self,
+        tier: Tier,
+        configuration: &Configuration,
+        settings: &Settings,
+        grants: Option<&KitchenGrants>,
+        refusals: &mut Vec<Blocker>,
+    ) -> Worker {
+        let config = &configuration.config;
+        let command = settings.command(tier);
+        let place = |key: &str| config.places.get(format!("tier.{tier}.{key}").as_str()).cloned();
+        let mut refuse = |code: ErrorCode, message: String, place: Option<Place>| {
+            refusals.push(Blocker::new(code, message).at(place));
+        };
+        let program = self.find_worker(command.argv().program());
+        let adapter = match adapter::choose(&config.adapters, settings.adapter_name(tier), command.argv()) {
+            Ok(adapter) => Some(adapter.clone()),
+            Err(name) => {
+                let message = format!("unknown adapter `{name}` in the {tier} tier");
+                refuse(reasons::ADAPTER_UNKNOWN, message, place("adapter"));
+                None
+            }
+        };
+        let bytes = program.as_deref().filter(|_| settings.bind_workers).and_then(|path| {
+            let opened = OpenedProgram::open(self.fs.root().join(path));
+            opened.ok().map(|program| program.fingerprint())
+        });
+        let missing = program.is_none().then(|| self.why_missing(command.argv().program()));
+        let mut worker = Worker {
+            missing,
+            tier,
+            argv: None,
+            program,
+            bytes,
+            permissions: None,
+            env_labels: Vec::new(),
+            adapter,
+            command,
+        };
+        let Some(adapter) = &worker.adapter else { return worker };
+        worker.env_labels = settings.env_labels(tier).unwrap_or(&adapter.env_labels).to_vec();
+        let Some(grants) = grants else { return worker };
+        let wanted = if settings.skip_permissions { Wanted::Skip } else { Wanted::Narrow };
+        let server = Some(settings.opencode_server.as_str());
+        let may_skip = grants.skip_permissions;
+        match adapter.start(worker.command.argv(), wanted, may_skip, PROMPT_FILE, ANSWER_FILE, server) {
+            Ok(started) => {
+                worker.argv = Some(started.argv.words().to_vec());
+                worker.permissions = Some(started.permissions);
+            }
+            Err(fault) => {
+                refuse(reasons::WORKER_COMMAND_INVALID, format!("{tier} tier: {fault}"), place("command"))
+            }
+        }
+        let work = CrewWork::Worker(CrewWorker {
+            program: worker.command.argv().program(),
+            adapter: &adapter.id,
+            skips_permissions: worker.permissions == Some(Permissions::Skipped),
+            write_paths: &adapter.write_paths,
+            env_labels: &worker.env_labels,
+            may_change: true,
+        });
+        refusals.extend(self.against(configuration, work).into_iter().map(|blocker| {
+            let message = format!("{tier} tier: {}", blocker.message);
+            Blocker { message, ..blocker }
+        }));
+        worker
+    }
+
+    /// Returns what the policy has against a start.
+    fn against(&self, configuration: &Configuration, work: CrewWork<'_>) -> Vec<Blocker> {
+        let facts = CrewFacts { work, timeout: None, in_workspace: false };
+        let is_set = |name: &str| self.environment.is_set(name);
+        decide_crew(&configuration.policy, &facts, &is_set).blockers
+    }
+
+    /// Returns what the policy has against commands: those without a shell, and those with one. It judges shell and
+    /// effects, and not the words, so one answer holds for all commands of a kind.
+    pub(crate) fn against_commands(
+        &self,
+        configuration: &Configuration,
+        settings: &Settings,
+    ) -> [Vec<Blocker>; 2] {
+        let effects = settings.verification_effects.as_deref();
+        [false, true]
+            .map(|needs_shell| self.against(configuration, CrewWork::Command { needs_shell, effects }))
+    }
+
+    /// Finds the program of a worker. One of the workspace is relative to it.
+    fn find_worker(&self, word: &str) -> Option<String> {
+        let path_variable = self.environment.get("PATH");
+        let found =
+            find_program(word, self.fs.root(), path_variable, |path: &Path| is_program(&*self.fs, path))?;
+        Some(self.shown_path(&found))
+    }
+
+    fn why_missing(&self, word: &str) -> WhyMissing {
+        let is_file =
+            |path: &Path| self.fs.metadata_outside(path).is_ok_and(|found| found.kind == FileKind::File);
+        match find_program(word, self.fs.root(), self.environment.get("PATH"), is_file) {
+            Some(_) => WhyMissing::NotExecutable,
+            None => WhyMissing::NotFound,
+        }
+    }
+
+    /// Lists what the settings and the PRD ask for and the policy does not give.
+    fn commands_refused(
+        &self,
+        configuration: &Configuration,
+        settings: &Settings,
+        prd: Option<&ValidPrd>,
+        grants: &KitchenGrants,
+        refusals: &mut Vec<Blocker>,
+    ) {
+        let place = |key: &str| configuration.config.places.get(key).cloned();
+        let refused = self.against_commands(configuration, settings);
+        let mut judge = |what: String, command: &Command, at: Option<Place>| {
+            refusals.extend(refused[usize::from(command.needs_shell())].iter().map(|blocker| {
+                let message = format!("{what}: {}", blocker.message);
+                let place = at.clone().or_else(|| blocker.place.clone());
+                Blocker { message, place, ..blocker.clone() }
+            }));
+        };
+        let is_of_prd = prd.is_some_and(|prd| prd.test_command.is_some());
+        let test_place = if is_of_prd { None } else { place("test_cmd") };
+        let keys = [
+            ("setup of worktrees", &settings.worktree_setup, place("worktree.setup")),
+            ("test command", &settings.test_cmd, test_place),
+            ("notification", &settings.notify_command, place("notify.command")),
+        ];
+        for (what, command, at) in keys {
+            if let Some(command) = command {
+                judge(what.to_owned(), command, at);
+            }
+        }
+        let tasks = prd.into_iter().filter(|_| settings.verification_enabled).flat_map(|prd| &prd.tasks);
+        for task in tasks {
+            for entry in &task.verification {
+                judge(task.id.to_string(), &entry.command, Some(entry.place.clone()));
+            }
+        }
+        for (asked, allowed, key) in
+            [(settings.merge, grants.merge, "merge"), (settings.push, grants.push, "push")]
+        {
+            if asked && !allowed {
+                let message = format!("`{key}` is on, and the policy does not allow it");
+                let blocker = Blocker::new(codes::KITCHEN_REFUSED, message).at(place(key));
+                refusals.push(if key == "push" { blocker.hint(KitchenGrants::PUSH_NEEDS) } else { blocker });
+            }
+        }
+    }
+}

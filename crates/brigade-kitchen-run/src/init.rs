@@ -1,0 +1,304 @@
+//! `init`: the files of a kitchen.
+
+use brigade_catalog::edit::{self, EditError};
+use brigade_catalog::starter::{IgnoreChange, SKILLS, StarterTools, merge_ignore, skills};
+use brigade_catalog::{Catalog, Level};
+use brigade_core::{ConfigIssue, ErrorKind, Exit, Hint, NextStep, Report, SchemaId, Severity, Spell, codes};
+use brigade_fs::{FileMode, FsError, RelPath};
+use brigade_kitchen::config::{ConfigFile, import, starter};
+use brigade_policy::{ErrorLine, Failure};
+use brigade_workspace::CATALOG;
+use serde::{Deserialize, Serialize};
+
+use crate::gather::{KITCHEN_TOML, SHELL_CONFIGS};
+use crate::kitchen::Kitchen;
+
+/// The directory of PRDs.
+pub(crate) const TASKS: &str = "brigade/tasks";
+
+/// The ignore file of the workspace, and what the kitchen writes beside what people write.
+const GITIGNORE: &str = ".gitignore";
+const IGNORED: [&str; 5] = [
+    "/.brigade/kitchen/",
+    "/brigade/tasks/*.state.json",
+    "/brigade/tasks/latest.json",
+    "/brigade/tasks/archive/",
+    "/brigade/tasks/activity.log",
+];
+
+/// The largest `brigade.config` that is translated.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// What `kitchen init` writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitRequest {
+    /// Whether to translate a `brigade.config`.
+    pub import: bool,
+    /// Whether to replace a `kitchen.toml`.
+    pub force: bool,
+    /// Whether to leave `.gitignore` alone.
+    pub keep_ignore: bool,
+    /// Whether to add the skills that write PRDs to the catalog. Then a `kitchen.toml` that is there stays.
+    pub skills: bool,
+}
+
+/// What became of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Written {
+    /// It is new.
+    Added,
+    /// It was there, and stays as it was.
+    Kept,
+}
+
+/// A skill of the kitchen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SkillRow {
+    /// The id of its entry in the catalog.
+    pub id: String,
+    /// What became of the entry.
+    pub entry: Written,
+    /// The file of its text, relative to the workspace.
+    pub source_path: String,
+    /// What became of the file.
+    pub source: Written,
+}
+
+/// What `kitchen init` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct KitchenInitReport {
+    /// The schema id.
+    #[serde(deserialize_with = "KitchenInitReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The configuration, relative to the workspace.
+    pub config_path: String,
+    /// What became of it.
+    pub config: Written,
+    /// The directory of PRDs, relative to the workspace.
+    pub tasks_path: String,
+    /// The file that was translated, relative to the workspace.
+    pub imported: Option<String>,
+    /// How many keys it sets.
+    pub imported_keys: usize,
+    /// What could not be taken over, and what is not used.
+    pub issues: Vec<ErrorLine>,
+    /// The skills, if they were asked for.
+    pub skills: Vec<SkillRow>,
+    /// The result for the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for KitchenInitReport {
+    const SCHEMA: SchemaId = "brigade.kitchen-init.v1";
+
+    fn exit(&self) -> Exit {
+        Exit::Done
+    }
+}
+
+impl KitchenInitReport {
+    /// Spells the next command in the words of a face.
+    #[must_use]
+    pub fn spelled(self, speller: &dyn Spell) -> KitchenInitReport {
+        KitchenInitReport { next_command: self.next_command.spelled(speller, None), ..self }
+    }
+}
+
+impl Kitchen<'_> {
+    /// Writes `kitchen.toml`, with every key explained, the directory of PRDs and the ignore lines.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] if there is a `kitchen.toml` that may not be replaced, or no `brigade.config` to
+    /// translate. Also fails on a disk error.
+    pub fn init(&self, request: InitRequest) -> Result<KitchenInitReport, Failure> {
+        let path = RelPath::of(KITCHEN_TOML);
+        let is_there = self.fs.exists(&path)?;
+        let keeps_config = is_there && request.skills && !request.force && !request.import;
+        if is_there && !request.force && !keeps_config {
+            let failure = Failure::new(ErrorKind::Usage, format!("`{KITCHEN_TOML}` exists already"));
+            return Err(failure.coded(codes::FILE_EXISTS).hint(NextStep::Replace));
+        }
+        let mut imported = None;
+        let (mut text, mut imported_keys, mut issues) = (starter(), 0, Vec::new());
+        if request.import {
+            let (name, bytes) = self.shell_config()?;
+            let translated = import(ConfigFile { name, bytes: &bytes });
+            (text, imported_keys) = (translated.text, translated.keys);
+            issues = translated.issues.iter().map(ErrorLine::from).collect();
+            imported = Some(name.to_owned());
+        }
+        // What could fail comes before the first write.
+        let ignore = if request.keep_ignore { None } else { self.ignore_lines(request.skills)? };
+        let catalog = if request.skills { Some(self.catalog_with_skills()?) } else { None };
+        self.create_shared_dir(TASKS)?;
+        self.fs.create_dir_all(&path.parent())?;
+        if !keeps_config {
+            self.fs.write_atomic(&path, text.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        let skills = catalog.map(|catalog| self.write_skills(catalog)).transpose()?.unwrap_or_default();
+        let gitignore = match ignore {
+            None => "skipped".to_owned(),
+            Some((bytes, word)) => {
+                self.fs.write_atomic(&RelPath::of(GITIGNORE), &bytes, FileMode::KeepOr(0o644))?;
+                format!("{word} ({GITIGNORE})")
+            }
+        };
+        Ok(KitchenInitReport {
+            schema: KitchenInitReport::SCHEMA,
+            target: self.target(),
+            config_path: KITCHEN_TOML.to_owned(),
+            config: if keeps_config { Written::Kept } else { Written::Added },
+            tasks_path: TASKS.to_owned(),
+            imported,
+            imported_keys,
+            issues,
+            gitignore,
+            next_command: match skills.iter().any(|row| row.entry == Written::Added) {
+                true => NextStep::ApplyAll.into(),
+                false => NextStep::ListWorkers.into(),
+            },
+            skills,
+        })
+    }
+
+    /// Returns the text of the catalog with the entries of the skills that it lacks, and what becomes of each.
+    fn catalog_with_skills(&self) -> Result<(Option<String>, Vec<SkillRow>), Failure> {
+        let path = RelPath::of(CATALOG);
+        let before = match self.fs.read(&path, CONFIG_LIMIT) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let invalid = |message: String| {
+            Failure::new(ErrorKind::InvalidConfig, format!("`{CATALOG}`: {message}"))
+                .coded(codes::CONFIG_INVALID)
+        };
+        let text = match &before {
+            Some(bytes) => {
+                let text = std::str::from_utf8(bytes)
+                    .map_err(|_| invalid("the file is not UTF-8 text".to_owned()))?;
+                text.to_owned()
+            }
+            None => {
+                let empty = StarterTools::Empty.starter(&|_| false);
+                empty.map_err(|error| invalid(error.to_string()))?.text
+            }
+        };
+        let catalog = Catalog::parse(CATALOG, Level::Project, text.as_bytes());
+        // An entry with errors is left to its author; a file that is no TOML is not written to.
+        let of_file = |issue: &&ConfigIssue| issue.severity == Severity::Error && issue.entry.is_none();
+        if let Some(issue) = catalog.issues().iter().find(of_file) {
+            let failure = Failure::new(ErrorKind::InvalidConfig, issue.to_string());
+            return Err(failure.coded(codes::CONFIG_INVALID));
+        }
+        let mut changed = text.clone();
+        let mut rows = Vec::new();
+        for (tool, source) in skills(&catalog).iter().zip(SKILLS) {
+            let entry = match edit::add_tool(&changed, tool) {
+                Ok(text) => {
+                    changed = text;
+                    Written::Added
+                }
+                Err(EditError::Exists) => Written::Kept,
+                Err(error) => return Err(invalid(error.to_string())),
+            };
+            let is_there = self.fs.exists(&RelPath::composed(source.path))?;
+            let found = if is_there { Written::Kept } else { Written::Added };
+            let (id, source_path) = (source.tool_id.to_owned(), source.path.to_owned());
+            rows.push(SkillRow { id, entry, source_path, source: found });
+        }
+        let is_new = before.is_none() || changed != text;
+        Ok((is_new.then_some(changed), rows))
+    }
+
+    /// Writes the texts of the skills that are missing, and the catalog.
+    fn write_skills(&self, (text, rows): (Option<String>, Vec<SkillRow>)) -> Result<Vec<SkillRow>, Failure> {
+        for (row, source) in rows.iter().zip(SKILLS).filter(|(row, _)| row.source == Written::Added) {
+            let path = RelPath::composed(&row.source_path);
+            self.create_shared_dir(path.parent().as_str())?;
+            self.fs.write_atomic(&path, source.text.as_bytes(), FileMode::KeepOr(0o644))?;
+        }
+        if let Some(text) = text {
+            self.fs.write_atomic(&RelPath::of(CATALOG), text.as_bytes(), FileMode::KeepOr(0o600))?;
+        }
+        Ok(rows)
+    }
+
+    fn shell_config(&self) -> Result<(&'static str, Vec<u8>), Failure> {
+        for name in SHELL_CONFIGS {
+            match self.fs.read(&RelPath::composed(name), CONFIG_LIMIT) {
+                Ok(bytes) => return Ok((name, bytes)),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let message = format!("there is neither `{}` nor `{}`", SHELL_CONFIGS[0], SHELL_CONFIGS[1]);
+        Err(Failure::new(ErrorKind::Usage, message).coded(codes::FILE_MISSING))
+    }
+
+    /// Creates a directory that other users may read, unlike the state.
+    pub(crate) fn create_shared_dir(&self, path: &str) -> Result<(), FsError> {
+        let path = RelPath::composed(path);
+        if path.is_root() || self.fs.exists(&path)? {
+            return Ok(());
+        }
+        self.create_shared_dir(path.parent().as_str())?;
+        self.fs.create_dir_all(&path)?;
+        self.fs.set_mode(&path, 0o755)
+    }
+
+    /// Returns the new `.gitignore` if lines are missing, and whether it is new. With a catalog, it has the lines of
+    /// the tools, too.
+    fn ignore_lines(&self, with_tools: bool) -> Result<Option<(Vec<u8>, &'static str)>, FsError> {
+        let (mut bytes, word) = match self.fs.read(&RelPath::of(GITIGNORE), CONFIG_LIMIT) {
+            Ok(bytes) => (bytes, "updated"),
+            Err(error) if error.is_not_found() => (Vec::new(), "created"),
+            Err(error) => return Err(error),
+        };
+        let has = |wanted: &str| {
+            let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+            let plain = wanted.trim_start_matches('/').as_bytes();
+            lines.any(|line| line == plain || line == wanted.as_bytes())
+        };
+        // The whole directory is ignored, as it was with the shell program.
+        let covers = |line: &&&str| line.starts_with("/brigade/") && has("/brigade/") || has(line);
+        let missing: Vec<&str> = IGNORED.iter().filter(|line| !covers(line)).copied().collect();
+        let has_own = missing.is_empty();
+        if !has_own {
+            add_lines(&mut bytes, &missing);
+        }
+        let text = if with_tools { std::str::from_utf8(&bytes).ok() } else { None };
+        match text.map(|text| merge_ignore(Some(text))) {
+            Some(IgnoreChange::Created(text) | IgnoreChange::Updated(text)) => {
+                Ok(Some((text.into_bytes(), word)))
+            }
+            Some(IgnoreChange::Skipped) | None => Ok((!has_own).then_some((bytes, word))),
+        }
+    }
+}
+
+/// Adds lines to the end of an ignore file, after an empty one.
+fn add_lines(bytes: &mut Vec<u8>, missing: &[&str]) {
+    let is_windows = bytes.windows(2).any(|pair| pair == b"\r\n");
+    let end: &[u8] = if is_windows { b"\r\n" } else { b"\n" };
+    if !bytes.is_empty() {
+        if !bytes.ends_with(b"\n") {
+            bytes.extend_from_slice(end);
+        }
+        bytes.extend_from_slice(end);
+    }
+    for line in std::iter::once(&"# What the kitchen of Brigade writes").chain(missing) {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.extend_from_slice(end);
+    }
+}

@@ -1,0 +1,127 @@
+//! The kitchen of a workspace: its files and the context of its host.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brigade_core::{Clock, Timestamp};
+use brigade_exec::HostEnvironment;
+use brigade_fs::Fs;
+use brigade_kitchen::Tier;
+use brigade_redact::{Redactor, SecretValue, is_secret_name, looks_secret_value};
+use brigade_workspace::{WorkspaceContext, bound_values};
+
+use crate::gather::Configuration;
+
+/// The kitchen of a workspace. Its operations read the files they need, once.
+#[derive(Clone)]
+pub struct Kitchen<'a> {
+    /// The files of the workspace.
+    pub fs: Arc<dyn Fs>,
+    /// The present.
+    pub clock: Arc<dyn Clock>,
+    /// The variables of this process.
+    pub environment: &'a HostEnvironment,
+    /// How long to wait for a lock.
+    pub lock_timeout: Duration,
+}
+
+impl<'a> Kitchen<'a> {
+    /// Opens the kitchen of a context.
+    pub fn new(context: &'a WorkspaceContext) -> Kitchen<'a> {
+        Kitchen {
+            fs: context.fs.clone(),
+            clock: context.clock.clone(),
+            environment: &context.environment,
+            lock_timeout: context.timeout,
+        }
+    }
+}
+
+impl Kitchen<'_> {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the workspace path for reports.
+    pub(crate) fn target(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    /// Returns what masks text that is shown, with every value that a worker may get.
+    pub(crate) fn redactor(&self, configuration: &Configuration) -> Redactor {
+        Redactor::new(&self.secrets(configuration))
+    }
+
+    /// Lists the values that nothing may show: those that the policy binds, and the variables that workers of any tier
+    /// get by their own names. What every program inherits, such as `PATH`, is no secret because a worker lists it, and
+    /// words, numbers and paths of variables such as `CI` and `LOG` are none, either.
+    pub(crate) fn secrets(&self, configuration: &Configuration) -> Vec<SecretValue> {
+        let mut secrets = bound_values(self.environment, &configuration.policy);
+        let usual = self.environment.usual();
+        let labels = Tier::ALL.into_iter().flat_map(|tier| configuration.env_labels(tier));
+        for label in labels.filter(|label| !usual.is_set(label)) {
+            let value =
+                self.environment.get(label).filter(|value| may_be_secret(label, &value.to_string_lossy()));
+            let value = value.map(|value| SecretValue::new(value.as_encoded_bytes()));
+            secrets.extend(value.filter(|value| !secrets.contains(value)));
+        }
+        secrets
+    }
+
+    /// Returns a path below the workspace as it is shown and fingerprinted: relative if it is inside.
+    pub(crate) fn shown_path(&self, path: &Path) -> String {
+        path.strip_prefix(self.fs.root()).unwrap_or(path).display().to_string()
+    }
+}
+
+/// Returns whether the value of a variable may be a secret. Masked everywhere, a word such as `true` would hide what
+/// Brigade itself says.
+fn may_be_secret(name: &str, value: &str) -> bool {
+    const LEAST: usize = 4;
+    const LEAST_OF_OTHERS: usize = 8;
+    const LONGER_THAN_WORDS: usize = 16;
+    let is_word = value.chars().all(|c| c.is_ascii_alphabetic());
+    let is_number = value.chars().all(|c| c.is_ascii_digit());
+    if is_secret_name(name) {
+        return LEAST <= value.len() && !["true", "false", "none", "null"].contains(&value);
+    }
+    looks_secret_value(value).is_some()
+        || LEAST_OF_OTHERS <= value.len()
+            && !is_number
+            && !value.starts_with('/')
+            && (!is_word || LONGER_THAN_WORDS <= value.len())
+}
+
+/// Masks the words of a command, each for itself and as an argument of the others.
+pub(crate) fn masked(redactor: &Redactor, words: &[String]) -> Vec<String> {
+    redactor.redact_command(words).iter().map(|word| word.as_str().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers_of_variables_are_no_secrets() {
+        for (name, value) in [
+            ("CI", "true"),
+            ("DEBUG", "0"),
+            ("MODE", "complete"),
+            ("LOG", "task"),
+            ("PORT", "12345678"),
+            ("CONFIG_DIR", "/home/me/.config"),
+            ("API_TOKEN", "1"),
+            ("API_TOKEN", "true"),
+        ] {
+            assert!(!may_be_secret(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("API_TOKEN", "zebra"),
+            ("WORKER_LABEL", "canary-value-4711"),
+            ("WORKER_LABEL", "zebraquartzpineapple"),
+        ] {
+            assert!(may_be_secret(name, value), "{name}={value}");
+        }
+    }
+}

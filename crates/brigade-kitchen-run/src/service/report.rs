@@ -1,0 +1,126 @@
+//! The report of a service.
+
+use brigade_cmdline::Argv;
+use brigade_core::{Hint, NextStep};
+use brigade_kitchen::TaskId;
+use brigade_kitchen::life::{Progress, TaskOutcome};
+use brigade_kitchen::prd::Lints;
+use brigade_kitchen::service::{Outcome, ServiceReport};
+use brigade_kitchen::show::{counted, decision_row, retry};
+
+use super::floor::Floor;
+use crate::gather::PrdSearch;
+use crate::journal::set_aside_notes;
+use crate::paths::PrdFiles;
+
+impl Floor<'_> {
+    /// Lists what is wrong besides the tasks themselves.
+    pub(super) fn issues(&self) -> Vec<String> {
+        let mut found = self.menu.warnings.clone();
+        found.extend(self.workplace.notes());
+        found.extend(self.set_aside.clone());
+        found.extend(set_aside_notes(&*self.host.fs, &PrdFiles::of(&self.menu.name)));
+        found.extend(self.projections.issues());
+        found.extend(self.without_passes());
+        found
+    }
+
+    /// Says which tasks are done here, and not in the file.
+    fn without_passes(&self) -> Option<String> {
+        let life = self.journal.life();
+        let done: Vec<&TaskId> =
+            self.menu.prd.tasks.iter().map(|task| &task.id).filter(|id| life.is_done(id)).collect();
+        if done.is_empty() {
+            return None;
+        }
+        let why = match self.kitchen.prd(&PrdSearch::At(self.menu.path.clone()), Lints::ALL) {
+            Err(failure) => failure.to_string(),
+            Ok(found) => {
+                let has =
+                    |id: &&TaskId| found.reading.prd.tasks.iter().any(|task| task.id == **id && task.passes);
+                if done.iter().all(has) {
+                    return None;
+                }
+                match found.reading.errors.len() {
+                    0 => "the file was changed meanwhile".to_owned(),
+                    count => format!("the file has {} now", counted(count as u64, "error")),
+                }
+            }
+        };
+        let path = &self.menu.path;
+        Some(format!("`passes` of tasks that are done is not set in `{path}`: {why}; the journal has them"))
+    }
+
+    /// Makes the report of what was done.
+    pub(super) fn report(
+        &self,
+        progress: &Progress,
+        outcome: Outcome,
+        reason: Option<String>,
+    ) -> ServiceReport {
+        let (life, prd) = (self.journal.life(), &self.menu.prd);
+        let ids =
+            |list: &[usize]| -> Vec<TaskId> { list.iter().map(|at| prd.tasks[*at].id.clone()).collect() };
+        let with = |wanted: TaskOutcome| -> Vec<TaskId> {
+            let is_it = |(at, task): &(usize, &brigade_kitchen::prd::Task)| {
+                self.set.has(*at) && life.outcome(&task.id) == Some(wanted)
+            };
+            prd.tasks.iter().enumerate().filter(is_it).map(|(_, task)| task.id.clone()).collect()
+        };
+        let last = prd.tasks.iter().filter_map(|task| {
+            let own = life.tasks.get(&task.id)?;
+            Some((own.ended_at?, own.commit.clone()?))
+        });
+        let waiting = life.decisions.iter().filter(|decided| decided.answer.is_none());
+        let (target, path) = (self.kitchen.target(), self.menu.path.to_string());
+        let mut report = ServiceReport::new(target, path, outcome);
+        report.reason = reason;
+        report.done = progress.done.len() as u64;
+        report.total = (0..prd.tasks.len()).filter(|at| self.set.has(*at)).count() as u64;
+        report.completed = ids(&progress.done);
+        report.failed = with(TaskOutcome::Failed);
+        report.blocked = with(TaskOutcome::Blocked);
+        report.skipped = ids(&progress.skipped);
+        report.unreachable = ids(&progress.unreachable);
+        report.decisions = waiting.map(|decided| decision_row(&self.menu.name, decided)).collect();
+        report.branch = self.workplace.branch().map(str::to_owned);
+        report.commit = last.max().map(|(_, commit)| commit);
+        report.duration_seconds = self.begun.elapsed().as_secs_f64();
+        report.cost_usd = life.spent.cost_usd(&self.settings) - self.spent_before.cost_usd(&self.settings);
+        report.attempts = life.spent.attempts() - self.spent_before.attempts();
+        report
+    }
+}
+
+/// Says what to do next. A branch that is checked out needs no merge.
+pub(super) fn next_steps(report: &ServiceReport, is_approved: bool, is_checked_out: bool) -> Vec<Hint> {
+    let path = || report.prd_path.clone();
+    let mut next = Vec::new();
+    if !is_approved {
+        next.push(Hint::to("see what changed and approve it", NextStep::ApprovePrd(path())));
+    }
+    if let Some(row) = report.decisions.first() {
+        next.push(Hint::to("answer", NextStep::AnswerDecision(row.id.to_string())));
+    }
+    match report.outcome {
+        Outcome::Complete => {
+            let is_apart = !report.merged && !is_checked_out && report.commit.is_some();
+            let branch = report.branch.as_ref().filter(|_| is_apart);
+            let merge =
+                branch.and_then(|branch| Argv::new(vec!["git".into(), "merge".into(), branch.clone()]).ok());
+            next.extend(merge.map(|merge| Hint::from(format!("to take the work into your branch: {merge}"))));
+        }
+        Outcome::Interrupted => next.push(Hint::to("go on", NextStep::ResumePrd(path()))),
+        Outcome::Paused | Outcome::Aborted => {
+            next.push(Hint::to("go on then", NextStep::ResumePrd(path())));
+        }
+        Outcome::Incomplete if !report.skipped.is_empty() && report.failed.is_empty() => {
+            next.extend(retry(&report.prd_path).map(|retry| {
+                Hint::from(format!("to take up a skipped task again, and what depends on it: {retry}"))
+            }));
+        }
+        Outcome::Incomplete => next.push(Hint::to("see why", NextStep::KitchenStatus(path()))),
+        Outcome::DryRun => {}
+    }
+    next
+}

@@ -1,0 +1,560 @@
+//! Operations on calls: plan, queue, show, decide.
+
+pub(crate) mod args;
+pub(crate) mod batch;
+pub(crate) mod ending;
+pub(crate) mod live;
+pub(crate) mod replan;
+pub(crate) mod request;
+pub(crate) mod running;
+pub(crate) mod waiting;
+pub(crate) mod watching;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::{InstallReport, InstallRequest};
+use brigade_call::{
+    ApprovedBy, BoundCode, CALLS, Call, CallStatus, Caller, Plan, Preview, Step, shown_policy,
+    shown_projections,
+};
+use brigade_catalog::Reads;
+use brigade_core::{Hint, IdPrefix, NextStep, Severity, codes};
+use brigade_policy::{BlockerDetail, Failure, invalid};
+use brigade_projection::blocking;
+use brigade_queue::{OnDuplicate, QueueError, Review, StoredCall, View, check_status};
+use brigade_workspace::{
+    CATALOG, Config, WorkspaceContext, gather,
+    gather::{Again, Planned},
+    load,
+    load::shown_id,
+};
+
+use crate::calls::request::Request;
+use crate::calls::running::Runner;
+use crate::checkpoints;
+use crate::error::{Error, ErrorKind, if_any};
+use crate::pins;
+use crate::refusal::Refusal;
+use crate::report::{
+    CallReport, PlanReport, ProjectionReport, QueueReport, Report as _, ReviewReport, Unfilled,
+};
+
+pub use brigade_queue::CallFilter;
+
+/// Plans, queues, shows, decides and runs calls.
+#[derive(Clone)]
+pub struct Calls {
+    pub(crate) context: Arc<WorkspaceContext>,
+    pub(crate) runner: Arc<dyn Runner>,
+}
+
+impl Calls {
+    /// Works over a workspace. What may run is run by `runner`.
+    pub fn new(context: Arc<WorkspaceContext>, runner: Arc<dyn Runner>) -> Calls {
+        Calls { context, runner }
+    }
+}
+
+/// A list of calls, read while it is passed on, because there may be many.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CallList {
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// Number of calls by status, listed or not.
+    pub counts: BTreeMap<String, u64>,
+    filter: CallFilter,
+    view: Arc<View<'static>>,
+    context: Arc<WorkspaceContext>,
+}
+
+impl Calls {
+    /// Plans a call: validates and renders the arguments, and finds every reason against the call. Runs nothing.
+    ///
+    /// A blocked call is a report with its reasons, not an error.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Plan`] if the tool does not exist, and file errors.
+    pub fn plan(&self, request: Request) -> Result<PlanReport, Error> {
+        let Request { tool, args, .. } = &request;
+        let context = &*self.context;
+        let config = gather::config(context)?;
+        let (planned, missing) = gather::plan_request(context, &config, tool, args::args(context, args))?;
+        let report = plan_report(context, &config, &planned)?;
+        match missing {
+            None => Ok(report),
+            Some(error) => {
+                let error = invalid_policy(&config).unwrap_or_else(|| error.into());
+                Err(error.refusing(context, Refusal::Plan(Box::new(report))))
+            }
+        }
+    }
+
+    /// Plans a call and stores it for review, unless the queue has an equal call.
+    ///
+    /// A call with an argument that looks like a secret is never stored.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Queue`] if the call is refused, and file errors.
+    pub fn queue(&self, request: Request) -> Result<QueueReport, Error> {
+        let Request { tool, args, blocked } = &request;
+        let config = gather::config(&self.context)?;
+        let (planned, missing) =
+            gather::plan_request(&self.context, &config, tool, args::args(&self.context, args))?;
+        let plan = &planned.plan;
+        let refused = || plan.not_to_be_queued(*blocked).map(|why| Failure::new(ErrorKind::Refused, why));
+        if let Some(error) = missing.or_else(refused) {
+            let call = Box::new(plan.shown_call(self.context.now()).shown(&*self.context));
+            // Under an invalid policy, nothing else is certain.
+            let error = invalid_policy(&config)
+                .unwrap_or_else(|| error.because(plan.blockers().iter().cloned()).into());
+            return Err(error.refusing(&self.context, Refusal::Queue { call }));
+        }
+        self.context.digests.keep(&*self.context.fs);
+        let now = self.context.now();
+        let queue = self.context.queue();
+        let mut locked = queue.lock(now)?;
+        let mut stored =
+            locked.enqueue_all(1, OnDuplicate::Skip, &mut |_, is_taken| plan.to_call(now, None, is_taken))?;
+        let stored = stored.pop().expect("one call was handed in, so one comes back");
+        let (call, reason) = stored.into_call();
+        Ok(queue_report(&self.context, plan, call.call.shown(&*self.context), reason))
+    }
+
+    /// Lists calls, oldest first. The returned list reads them while it passes them on.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Usage`] for an unknown status, and file errors.
+    pub fn list(&self, mut filter: CallFilter) -> Result<CallList, Error> {
+        if let Some(tool) = &filter.tool {
+            filter.tool = Some(load::id_of(&self.context, tool)?);
+        }
+        let view = Arc::new(self.context.queue().read()?);
+        let counts = view.call_counts()?;
+        if let Some(status) = &filter.status {
+            let found = counts.keys().map(String::as_str);
+            check_status(status.as_str(), CallStatus::ALL.iter().map(CallStatus::as_str).chain(found))?;
+        }
+        let (target, calls_path) = (self.context.target(), calls_path(&self.context));
+        Ok(CallList { target, calls_path, counts, filter, view, context: self.context.clone() })
+    }
+
+    /// Shows one call.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Call`] if no call matches, or if the call is open and the policy is invalid, and file errors.
+    pub fn show(&self, call: impl Into<IdPrefix>) -> Result<CallReport, Error> {
+        let context = &*self.context;
+        let stored = find_call(context, &call.into(), None)
+            .map_err(|error| error.missing(context, Refusal::Call { call: None }))?;
+        let call = stored.call;
+        let planned = if call.is_open() { if_any(plan_again(context, &call))? } else { None };
+        if let Some((config, _)) = &planned
+            && let Some(error) = invalid_policy(config)
+        {
+            return Err(error.refusing(context, Refusal::Call { call: Some(Box::new(call.shown(context))) }));
+        }
+        let (plan, now) = (planned.as_ref().map(|(_, planned)| &planned.plan), context.now());
+        let moved = call.moved_program(plan, now).as_ref().map(BlockerDetail::from);
+        let waits = matches!(call.status, CallStatus::Pending | CallStatus::Held);
+        let mut blocker_details = match plan {
+            // What an approval would say.
+            Some(plan) if waits => match plan.approvable(&call) {
+                Ok(_) => plan.reason_details(),
+                Err(blockers) => blockers.iter().map(BlockerDetail::from).collect(),
+            },
+            Some(plan) => plan.reason_details(),
+            None => Vec::new(),
+        };
+        blocker_details.retain(|detail| moved.as_ref().is_none_or(|moved| moved.code != detail.code));
+        blocker_details.extend(moved);
+        Ok(CallReport {
+            schema: CallReport::SCHEMA,
+            target: self.context.target(),
+            calls_path: calls_path(&self.context),
+            pin: pins::pin_beside(context, &call)?.map(|pin| pins::pin_summary(context, &pin)),
+            changed: call.changes_since_approved(plan, now),
+            next: next_of(context, &call, plan)?,
+            blocker_details,
+            preview: planned
+                .as_ref()
+                .map(|(config, planned)| preview(context, config, &call, &planned.plan))
+                .transpose()?
+                .map(Box::new),
+            call: call.shown(context),
+            error: Unfilled::default(),
+            candidates: Unfilled::default(),
+        })
+    }
+
+    /// Queues the installations of tools. Runs nothing: neither a check nor a command.
+    ///
+    /// # Errors
+    /// Fails if a named tool does not exist, inside a run, and on file errors. Then nothing is queued.
+    pub fn install(&self, request: &InstallRequest) -> Result<InstallReport, Error> {
+        if !request.dry_run {
+            self.context.decides()?;
+        }
+        Ok(crate::install(&self.context, request)?)
+    }
+
+    /// Approves a pending or held call, and binds everything that decides what runs, in its current state. Runs
+    /// nothing.
+    ///
+    /// If an MCP server listed the tool differently than pinned, the approval accepts the change, and the report
+    /// describes it. The pin is renewed to the bound listing. Another change by the server is refused again.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call cannot be approved now, and file errors.
+    pub fn approve(&self, call: impl Into<IdPrefix>) -> Result<ReviewReport, Error> {
+        let context = &*self.context;
+        context.decides()?;
+        let stored = find_call_to_review(context, &call.into(), Step::Approve)?;
+        let call = &stored.call;
+        let refused = |error| review_refused(context, Some(call), error);
+        if let Err(wrong) = call.status.check(Step::Approve) {
+            return Err(refused(hinted(context, Error::from(wrong), call)));
+        }
+        let of_call = || Refusal::Review { call: Some(Box::new(call.clone().shown(context))), pin: None };
+        let (config, planned) =
+            plan_again(context, call).map_err(|error| error.missing(context, of_call()))?;
+        let binding = planned.plan.approvable(call).map_err(|blockers| {
+            let error = Error::new(ErrorKind::Refused, format!("call {} cannot be approved", call.id))
+                .coded(codes::CALL_BLOCKED);
+            refused(error.because(blockers))
+        })?;
+        if !planned.plan.to_be_told(call).is_empty() {
+            return Err(tell_changes(context, &stored, &planned.plan)?);
+        }
+        let pin = binding.pin;
+        let shown = preview(context, &config, call, &planned.plan)?;
+        let report =
+            record_review(context, &stored, Review::Approve(Box::new(binding), ApprovedBy::command_line()))?;
+        let report = ReviewReport { preview: Some(Box::new(shown)), ..report };
+        // The approval is stored. After a crash here, the run renews the pin.
+        let Some(bound) = pin else { return Ok(report) };
+        let (pin, accepted_changes) = pins::renew_pin(context, call, bound)?;
+        Ok(ReviewReport { pin: pin.map(|pin| pins::pin_summary(context, &pin)), accepted_changes, ..report })
+    }
+
+    /// Rejects a call with a reason.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call cannot be rejected now, and file errors.
+    pub fn reject(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
+        decline(
+            &self.context,
+            &call.into(),
+            Step::Reject,
+            Review::Reject(gather::clean_reason(&self.context, reason)?),
+        )
+    }
+
+    /// Holds a call with a reason.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Review`] if the call cannot be held now, and file errors.
+    pub fn hold(&self, call: impl Into<IdPrefix>, reason: &str) -> Result<ReviewReport, Error> {
+        decline(
+            &self.context,
+            &call.into(),
+            Step::Hold,
+            Review::Hold(gather::clean_reason(&self.context, reason)?),
+        )
+    }
+}
+
+impl CallList {
+    /// Passes on the calls, oldest first, until `found` breaks. Paths are relative to the workspace.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn for_each(&self, found: &mut dyn FnMut(&Call) -> ControlFlow<()>) -> Result<(), Error> {
+        Ok(self.view.list_calls(&self.filter, &mut |stored| found(&stored.call))?)
+    }
+
+    /// Passes on the JSON of the calls with absolute paths, oldest first, indented as elements of a list at depth 1 of
+    /// a document. For very long lists: stored text is copied without parsing it into values.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn for_each_text(&self, found: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), Error> {
+        Ok(self.view.for_each_text(&self.filter, &*self.context, found)?)
+    }
+
+    /// Returns why the list may be empty, such as an unknown tool.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn notes(&self) -> Result<Vec<String>, Error> {
+        let note = self.filter.tool.as_ref().map(|tool| note_on_tool(&self.context, tool));
+        Ok(note.transpose()?.flatten().into_iter().collect())
+    }
+}
+
+/// Returns a note if the catalog has no tool with this id.
+///
+/// # Errors
+/// Returns file errors.
+pub(crate) fn note_on_tool(context: &WorkspaceContext, id: &str) -> Result<Option<String>, Error> {
+    let catalog = load::catalog(context)?;
+    if load::named(&catalog, id).is_some() || Reads::of_tool_id(id).is_some() {
+        return Ok(None);
+    }
+    let failure = Failure::new(ErrorKind::NotFound, format!("no tool has the id `{}`", shown_id(id)));
+    Ok(Some(failure.near(id, catalog.ids()).with_hints(&context.speller())))
+}
+
+/// Returns the next step for a call that would be accepted now.
+fn next_of(context: &WorkspaceContext, call: &Call, plan: Option<&Plan>) -> Result<Option<NextStep>, Error> {
+    match call.checkpoint_ids.first().filter(|_| call.status == CallStatus::ResumePending) {
+        Some(id) => {
+            Ok(checkpoints::next_for(context, id, call)?.or_else(|| call.next_step(plan, context.now())))
+        }
+        None => Ok(call.next_step(plan, context.now())),
+    }
+}
+
+/// Returns the error of an invalid policy, under which it is not known what a call may do.
+pub fn invalid_policy(config: &Config) -> Option<Error> {
+    let errors = invalid(&config.policy);
+    let first = errors.first()?.message.clone();
+    Some(Error::new(ErrorKind::Refused, first).because(errors))
+}
+
+/// Returns the path of the queue file for reports.
+pub fn calls_path(context: &WorkspaceContext) -> String {
+    context.absolute(CALLS)
+}
+
+/// Shows what a call would run now, beside the last approved call of its tool.
+fn preview(context: &WorkspaceContext, config: &Config, call: &Call, plan: &Plan) -> Result<Preview, Error> {
+    let earlier = context.queue().read()?.last_approved(&call.tool_id, &call.id)?;
+    Ok(Preview::of(
+        plan,
+        call,
+        earlier.as_ref().map(|stored| &stored.call),
+        watching::unbound(context, config, plan)?,
+    ))
+}
+
+/// Reports the changes since the call was queued, and stores them in the call. The next approval accepts exactly
+/// these changes.
+fn tell_changes(context: &WorkspaceContext, stored: &StoredCall, plan: &Plan) -> Result<Error, Error> {
+    let call = &stored.call;
+    let report = record_review(context, stored, Review::Replan(Box::new(plan.replan())))?;
+    let message = format!("call {} is not approved yet: it would not run what was queued", call.id);
+    let error = Error::new(ErrorKind::Refused, message)
+        .because(plan.told(call))
+        .hint(Hint::to("take it as it is now", NextStep::Approve(call.id.clone())));
+    Ok(error.refusing(context, Refusal::Review { call: Some(Box::new(report.call)), pin: report.pin }))
+}
+
+fn decline(
+    context: &WorkspaceContext,
+    prefix: &IdPrefix,
+    step: Step,
+    review: Review,
+) -> Result<ReviewReport, Error> {
+    context.decides()?;
+    let stored = find_call_to_review(context, prefix, step)?;
+    record_review(context, &stored, review)
+}
+
+fn find_call_to_review(
+    context: &WorkspaceContext,
+    prefix: &IdPrefix,
+    step: Step,
+) -> Result<StoredCall, Error> {
+    let found = find_call_to_change(context, prefix, step);
+    found.map_err(|error| error.missing(context, Refusal::Review { call: None, pin: None }))
+}
+
+/// Adds the next step that is possible for a call.
+fn hinted(context: &WorkspaceContext, error: Error, call: &Call) -> Error {
+    match brigade_call::way_on(call) {
+        Some(hint) => error.hint(context.spelled(hint)),
+        None => error,
+    }
+}
+
+/// Withdraws a call that a rule approved and that was not run, and records why. Any other call stays, and is returned.
+///
+/// # Errors
+/// Returns [`Refusal::Review`] if the call runs or has ended, and file errors.
+pub fn give_up(context: &WorkspaceContext, stored: StoredCall, why: &str) -> Result<Option<Call>, Error> {
+    if stored.call.status != CallStatus::Approved || stored.call.rule().is_none() {
+        return Ok(Some(stored.call));
+    }
+    let review = Review::Withdraw(format!("a rule approved it, and it was not run: {why}"));
+    record_review(context, &stored, review).map(|_| None)
+}
+
+/// Records a decision on the revision that was shown.
+///
+/// # Errors
+/// Returns [`Refusal::Review`] if the call does not allow it now, and file errors.
+pub fn record_review(
+    context: &WorkspaceContext,
+    stored: &StoredCall,
+    review: Review,
+) -> Result<ReviewReport, Error> {
+    context.digests.keep(&*context.fs);
+    let now = context.now();
+    let queue = context.queue();
+    let mut locked = queue.lock(now)?;
+    match locked.review(&stored.call.id, stored.revision, review, now) {
+        Ok(stored) => Ok(ReviewReport {
+            schema: ReviewReport::SCHEMA,
+            target: context.target(),
+            calls_path: calls_path(context),
+            pin: pins::pin_beside(context, &stored.call)?.map(|pin| pins::pin_summary(context, &pin)),
+            call: stored.call.shown(context),
+            preview: None,
+            accepted_changes: Vec::new(),
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            candidates: Unfilled::default(),
+        }),
+        Err(error @ (QueueError::WrongStep { .. } | QueueError::Changed { .. } | QueueError::Newer(_))) => {
+            let wrong_step = matches!(error, QueueError::WrongStep { .. });
+            let error = Error::from(error);
+            let error = if wrong_step { hinted(context, error, &stored.call) } else { error };
+            Err(review_refused(context, Some(&stored.call), error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn review_refused(context: &WorkspaceContext, call: Option<&Call>, error: Error) -> Error {
+    error.refusing(
+        context,
+        Refusal::Review { call: call.map(|call| Box::new(call.clone().shown(context))), pin: None },
+    )
+}
+
+/// Finds a call for a step. If its runner is gone, the end of its run is recorded first.
+///
+/// # Errors
+/// Fails unless exactly one call is meant, and on file errors.
+pub fn find_call_to_change(
+    context: &WorkspaceContext,
+    prefix: &IdPrefix,
+    step: Step,
+) -> Result<StoredCall, Error> {
+    let stored = find_call(context, prefix, Some(step))?;
+    if !stored.call.is_unrecorded() {
+        return Ok(stored);
+    }
+    record_interrupted(context)?;
+    find_call(context, &IdPrefix::new(stored.call.id.as_str()), None)
+}
+
+/// Records runs whose runner is gone, with receipts, as every writer does first.
+///
+/// # Errors
+/// Returns file errors.
+pub fn record_interrupted(context: &WorkspaceContext) -> Result<(), Error> {
+    let now = context.now();
+    drop(context.queue().lock(now)?);
+    Ok(())
+}
+
+/// Finds a call by id or prefix. Of several calls, only those that allow the step are meant.
+pub(crate) fn find_call(
+    context: &WorkspaceContext,
+    prefix: &IdPrefix,
+    step: Option<Step>,
+) -> Result<StoredCall, Error> {
+    Ok(context.queue().read()?.the_call(prefix, step)?)
+}
+
+/// Returns whom the call is planned for: a person at the command line reviews the calls of agents as theirs.
+fn asker(context: &WorkspaceContext, call: &Call) -> Caller {
+    match (&context.caller, &call.caller) {
+        (Caller::CommandLine, Caller::Agent(_)) => call.caller.clone(),
+        (here, _) => here.clone(),
+    }
+}
+
+/// Plans a stored call again with its arguments and current facts.
+///
+/// # Errors
+/// Fails if the tool does not exist any more, and on file errors.
+pub fn plan_again(context: &WorkspaceContext, call: &Call) -> Result<(Arc<Config>, Planned), Error> {
+    let config = gather::config(context)?;
+    let planned = gather::plan_again(context, &config, &Again::call(call), asker(context, call))?;
+    Ok((config, planned))
+}
+
+pub(crate) fn plan_report(
+    context: &WorkspaceContext,
+    config: &Config,
+    planned: &Planned,
+) -> Result<PlanReport, Error> {
+    let plan = &planned.plan;
+    let absolute = |path: &str| context.absolute(path);
+    let unbound = watching::unbound(context, config, plan)?;
+    Ok(PlanReport {
+        schema: PlanReport::SCHEMA,
+        target: context.target(),
+        config_path: context.absolute(CATALOG),
+        valid: plan.blockers().is_empty(),
+        tool_id: plan.tool_id().to_owned(),
+        plan: plan.summary().clone(),
+        blockers: plan.reasons(),
+        blocker_details: plan.reason_details(),
+        policy: shown_policy(context, plan.policy().clone()),
+        warnings: config
+            .policy
+            .issues()
+            .iter()
+            .filter(|issue| issue.severity == Severity::Warning)
+            .map(ToString::to_string)
+            .chain(plan.unchecked().map(str::to_owned))
+            .chain(crate::doubts(context, config, plan.tool_id()))
+            .chain(shell_words(context, config, plan))
+            .collect(),
+        validation_errors: plan.violations().to_vec(),
+        projection_blockers: blocking(&planned.projections)
+            .into_iter()
+            .map(|item| ProjectionReport::of(item.clone(), absolute))
+            .collect(),
+        projection_summary: shown_projections(context, plan.projection_summary().clone()),
+        contract_fingerprint: plan.contract_fingerprint(),
+        source_fingerprint: plan.source_fingerprint(),
+        call_fingerprint: Some(plan.call_fingerprint().to_hex()).filter(|_| !plan.is_missing()),
+        argv: plan.shown_argv(),
+        bound_code: BoundCode { unbound, ..plan.code().clone() },
+    })
+}
+
+/// Returns that a word of a tool's command means something only to a shell, unless a blocker says so.
+fn shell_words(context: &WorkspaceContext, config: &Config, plan: &Plan) -> Option<String> {
+    let tool = config.catalog.tool(plan.tool_id())?;
+    brigade_doctor::shell_words(tool, plan.blockers(), context.host().home())
+}
+
+pub(crate) fn queue_report(
+    context: &WorkspaceContext,
+    plan: &Plan,
+    call: Call,
+    reason: Option<String>,
+) -> QueueReport {
+    QueueReport {
+        schema: QueueReport::SCHEMA,
+        target: context.target(),
+        calls_path: calls_path(context),
+        created: u8::from(reason.is_none()),
+        skipped: u8::from(reason.is_some()),
+        blocked: u8::from(!plan.blockers().is_empty()),
+        call,
+        reason,
+        blockers: plan.reasons(),
+        blocker_details: plan.reason_details(),
+    }
+}

@@ -1,0 +1,115 @@
+//! Compares what MCP servers list now with what is stored, on explicit request only.
+//!
+//! A server starts as in a call: the command of its tool, without a shell, in its directory, under the policy's
+//! decision, sandbox and limits. It lists its tools and is ended. No tool is called. Tools with the same server and
+//! command share one start.
+
+use brigade_call::{VerifiedStart, plan_start};
+use brigade_catalog::Tool;
+use brigade_core::text::escape_terminal;
+use brigade_exec::OpenedProgram;
+use brigade_mcp::{Against, Asking, Comparison, Exchange, McpTool, Silence};
+use brigade_workspace::{
+    Config, FactReader, StartInput, ToolReader, WorkspaceContext, gather, load, parse_json,
+};
+
+use crate::error::{Error, ErrorKind};
+use crate::pins;
+use crate::pins::Pins;
+use crate::report::{LiveReport, PinListReport};
+
+/// Compares the contract of a tool with the current list of its server.
+///
+/// # Errors
+/// Fails if the tool is not an MCP tool, or on a file error.
+pub fn tool_live(context: &WorkspaceContext, id: &str) -> Result<LiveReport, Error> {
+    let config = gather::config(context)?;
+    let tool = load::named_tool(&config.catalog, id)?;
+    if McpTool::of_tool(tool).is_none() {
+        let shown = escape_terminal(id);
+        let message = format!("tool `{shown}` names no MCP server and tool, so nothing can be asked");
+        return Err(Error::new(ErrorKind::Refused, message).hint("set `runtime_id` and `mcp_tool_name`"));
+    }
+    compare(context, &config, &[tool], Against::ContractsAndPins)
+}
+
+/// Compares the contracts of the enabled MCP tools with the current lists of their servers.
+///
+/// # Errors
+/// Returns file errors.
+pub fn contracts_live(context: &WorkspaceContext) -> Result<LiveReport, Error> {
+    live(context, Against::ContractsAndPins)
+}
+
+impl Pins {
+    /// Lists the pins, and compares them with the current lists of the servers of enabled tools. A change is stored
+    /// beside its pin, to be shown and accepted. The pin itself stays.
+    ///
+    /// # Errors
+    /// Returns file errors.
+    pub fn list_live(&self) -> Result<PinListReport, Error> {
+        let live = live(&self.context, Against::Pins)?;
+        Ok(PinListReport {
+            is_live: true,
+            issue_count: live.issues.len(),
+            issues: live.issues,
+            ..self.list()?
+        })
+    }
+}
+
+fn live(context: &WorkspaceContext, against: Against) -> Result<LiveReport, Error> {
+    let config = gather::config(context)?;
+    compare(context, &config, &load::enabled(&config.catalog), against)
+}
+
+fn compare(
+    context: &WorkspaceContext,
+    config: &Config,
+    tools: &[&Tool],
+    against: Against,
+) -> Result<LiveReport, Error> {
+    let schema = |tool: &Tool| {
+        let reader = ToolReader { host: context.host(), tool, outside: &[] };
+        parse_json(reader.document(tool.input_schema_path.as_deref()).bytes()?).ok()
+    };
+    let comparison = Comparison {
+        store: pins::pin_store(context),
+        catalog: &config.catalog,
+        against,
+        ask: &|tool: &Tool| ask(context, config, tool),
+        schema: &schema,
+    };
+    let mut report = comparison.of(tools)?;
+    report.issues.iter_mut().for_each(|issue| issue.spell(&context.speller()));
+    Ok(report)
+}
+
+/// Asks the server of one tool for its tools.
+///
+/// # Errors
+/// Returns why the server was not asked or did not answer.
+pub(crate) fn ask(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Result<Exchange, Silence> {
+    let (start, program) = plan_list(context, config, tool)?;
+    let secrets = gather::bound_secrets(context, &config.policy);
+    let asking = Asking {
+        workspace: context.fs.root(),
+        environment: &context.environment,
+        secrets: &secrets,
+        cancel: context.cancel.clone(),
+    };
+    asking.list(tool, &start, &program)
+}
+
+/// Checks the start of a tool's server, and opens its program.
+fn plan_list(
+    context: &WorkspaceContext,
+    config: &Config,
+    tool: &Tool,
+) -> Result<(VerifiedStart, OpenedProgram), Silence> {
+    let read = FactReader::new(context.host(), config).start(tool);
+    let StartInput { facts, program } = read.map_err(|error| Silence::Failed(error.to_string()))?;
+    let start = plan_start(facts).map_err(Silence::NotStarted)?;
+    let program = program.expect("a verified start has its program open");
+    Ok((start, program))
+}

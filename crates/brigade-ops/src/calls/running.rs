@@ -1,0 +1,198 @@
+//! Compares stored calls with their approval again, and lets those run that verify.
+
+use std::sync::Arc;
+
+use brigade_call::{
+    Call, Change, Checkpoint, Purpose, Refusal as NotVerified, RuntimeFact, VerifiedCall, verify,
+};
+use brigade_core::{IdPrefix, Json, NextStep, codes};
+use brigade_policy::{Blocker, CallKind};
+use brigade_queue::StoredCall;
+use brigade_workspace::{Config, WorkspaceContext, gather, gather::Planned};
+
+use crate::calls;
+use crate::calls::Calls;
+use crate::error::{Error, ErrorKind};
+use crate::refusal::{Refusal, RunRefusal};
+use crate::report::{PassedOver, RunReport};
+use crate::runtimes;
+
+/// Selects the call to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunTarget {
+    /// The call with this id or prefix.
+    Call(IdPrefix),
+    /// The oldest approved call that still verifies.
+    Next,
+}
+
+impl<I: Into<IdPrefix>> From<I> for RunTarget {
+    fn from(call: I) -> RunTarget {
+        RunTarget::Call(call.into())
+    }
+}
+
+/// Runs verified calls in the environment of a host.
+pub trait Runner: Send + Sync {
+    /// Claims a stored call, runs it, and records how it ended.
+    ///
+    /// # Errors
+    /// Fails if the end of the run cannot be recorded, and on file errors.
+    fn attempt(&self, ready: Ready) -> Result<Attempt, Error>;
+}
+
+/// A stored call that verified, and what was opened for it.
+pub struct Ready {
+    /// The call.
+    pub call: VerifiedCall,
+    /// The revision that was verified. Another one is not run.
+    pub revision: u64,
+    /// What was planned.
+    pub planned: Planned,
+    /// The configuration that decided.
+    pub config: Arc<Config>,
+}
+
+/// What came of running a verified call.
+pub enum Attempt {
+    /// The call ran, and its server answered so.
+    Ran(Box<RunReport>, Option<Json>),
+    /// Another process claimed or changed the call meanwhile.
+    Taken(Box<Call>, Error),
+    /// The call may not run after all.
+    Refused(Box<Call>, Box<NotVerified>),
+}
+
+impl Calls {
+    /// Runs one approved call exactly as approved, and writes its receipt.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Run`] if the call may not run, and file errors. A failed run is a report, not an error.
+    pub fn run(&self, target: impl Into<RunTarget>) -> Result<RunReport, Error> {
+        self.context.decides()?;
+        match target.into() {
+            RunTarget::Call(prefix) => {
+                let none = || Refusal::Run(RunRefusal::default());
+                let stored = calls::find_call_to_change(&self.context, &prefix, brigade_call::Step::Claim);
+                let stored = stored.map_err(|error| error.missing(&self.context, none()))?;
+                run_stored(&self.context, &*self.runner, stored, &[]).map(|(report, _)| report)
+            }
+            RunTarget::Next => run_next(&self.context, &*self.runner),
+        }
+    }
+}
+
+/// Runs the oldest approved call that still verifies. Skips calls that another process claims meanwhile.
+fn run_next(context: &WorkspaceContext, runner: &dyn Runner) -> Result<RunReport, Error> {
+    let queue = context.queue();
+    let view = queue.read()?;
+    if let Some(journal) = context.journal() {
+        journal.require_calls()?;
+    }
+    if let Some(error) = calls::invalid_policy(&*gather::config(context)?) {
+        return Err(not_run(context, None, error, RunRefusal::default()));
+    }
+    let mut approved = view.approved_by_age()?;
+    approved.retain(|stored| of_agent(context, &stored.call.caller).is_none());
+    let mut passed_over = Vec::new();
+    for stored in approved {
+        match verified(context, runner, stored, &[])? {
+            Attempt::Ran(report, _) => return Ok(RunReport { passed_over, ..*report }),
+            Attempt::Taken(..) => {}
+            Attempt::Refused(call, refusal) => passed_over.push(PassedOver::of(&call, &refusal.blockers)),
+        }
+    }
+    let error =
+        Error::new(ErrorKind::NotFound, "no approved call is ready to run").coded(codes::NOTHING_APPROVED);
+    let error = error.hint(NextStep::ListApprovedCalls);
+    Err(not_run(context, None, error, RunRefusal { passed_over, ..RunRefusal::default() }))
+}
+
+/// Returns why nobody else runs a call of an agent: only the agent goes on with it.
+pub(crate) fn of_agent(context: &WorkspaceContext, caller: &brigade_call::Caller) -> Option<Error> {
+    let agent = caller.agent().filter(|_| *caller != context.caller)?;
+    let message = format!("the call belongs to the agent `{agent}`, which goes on with it");
+    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_OF_AGENT);
+    Some(error.hint("approve, hold or reject it here; the agent runs it and gets the result"))
+}
+
+/// Verifies and runs one call, or resumes it after these checkpoints. Also returns the answer of a server that is kept,
+/// with its text masked, if it gave one.
+///
+/// # Errors
+/// Returns [`Refusal::Run`] if the call may not run, and file errors.
+pub fn run_stored(
+    context: &WorkspaceContext,
+    runner: &dyn Runner,
+    stored: StoredCall,
+    checkpoints: &[Checkpoint],
+) -> Result<(RunReport, Option<Json>), Error> {
+    if let Some(error) = of_agent(context, &stored.call.caller) {
+        return Err(not_run(context, Some(&stored.call), error, RunRefusal::default()));
+    }
+    match verified(context, runner, stored, checkpoints)? {
+        Attempt::Ran(report, answer) => Ok((*report, answer)),
+        Attempt::Taken(call, error) => Err(not_run(context, Some(&call), error, RunRefusal::default())),
+        Attempt::Refused(call, refusal) => Err(refused(context, &call, *refusal)),
+    }
+}
+
+/// Plans a call again, compares it with its approval, and runs it if it verifies.
+fn verified(
+    context: &WorkspaceContext,
+    runner: &dyn Runner,
+    stored: StoredCall,
+    checkpoints: &[Checkpoint],
+) -> Result<Attempt, Error> {
+    let StoredCall { call, revision, .. } = stored;
+    let (config, mut planned) = match calls::plan_again(context, &call) {
+        Ok(planned) => planned,
+        Err(error) if !error.is_about_request() => return Err(error),
+        Err(error) => {
+            let blocker = Blocker::new(codes::TOOL_MISSING, error.to_string());
+            let refusal = NotVerified { blockers: vec![blocker], changes: Vec::new(), moved: None };
+            return Ok(Attempt::Refused(Box::new(call), Box::new(refusal)));
+        }
+    };
+    let purpose = if checkpoints.is_empty() { Purpose::Run } else { Purpose::Resume(checkpoints) };
+    let plan = planned.plan.clone();
+    let runtime = match call.kind() {
+        CallKind::Run | CallKind::Read => runtimes::runtime_of(context, &call, &plan, &config),
+        CallKind::Install => RuntimeFact::NotNeeded,
+    };
+    match verify(call.clone(), plan, runtime, purpose, context.now()) {
+        Ok(verified) => {
+            planned.plan = verified.plan().clone();
+            runner.attempt(Ready { call: verified, revision, planned, config })
+        }
+        Err(refusal) => Ok(Attempt::Refused(Box::new(call), Box::new(refusal.spelled(&context.speller())))),
+    }
+}
+
+/// Returns the error of a call that may not run after all.
+pub fn refused(context: &WorkspaceContext, call: &Call, refusal: NotVerified) -> Error {
+    let changed: Vec<String> = refusal.changes.iter().map(ToString::to_string).collect();
+    let codes = refusal.blockers.iter().map(|blocker| &*blocker.code);
+    tracing::debug!(call = %call.id, codes = ?codes.collect::<Vec<_>>(), ?changed, "the call may not run");
+    let is_uncertain = refusal.blockers.iter().any(Blocker::is_of_invalid_policy);
+    let message = match changed.as_slice() {
+        _ if is_uncertain => format!("call {} cannot run", call.id),
+        [reason] if refusal.changes == [Change::NothingBound] => {
+            format!("call {} cannot run: {reason}", call.id)
+        }
+        // The only reason says more than the names of the changes.
+        [_, _, ..] if refusal.blockers.len() == 1 => format!("call {} cannot run", call.id),
+        [] => format!("call {} cannot run", call.id),
+        changed => {
+            format!("call {} cannot run: changed since it was approved: {}", call.id, changed.join(", "))
+        }
+    };
+    let error = Error::new(ErrorKind::Refused, message).coded(codes::CALL_BLOCKED).because(refusal.blockers);
+    not_run(context, Some(call), error, RunRefusal { changed, ..RunRefusal::default() })
+}
+
+fn not_run(context: &WorkspaceContext, call: Option<&Call>, error: Error, known: RunRefusal) -> Error {
+    let call = call.map(|call| Box::new(call.clone().shown(context)));
+    error.refusing(context, Refusal::Run(RunRefusal { call, ..known }))
+}

@@ -1,0 +1,185 @@
+//! Decides which runs to observe, and remembers observed runs.
+//!
+//! Observing costs a few microseconds per opened file. By default, a call is observed after each change of what its
+//! approval binds, until a run does not fail. `.brigade/tools/observed.json` maps the fingerprint of the binding to the
+//! observed run, and each tool to its last observed run. The file is a cache: if it is missing or invalid, runs are
+//! observed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{seen_run, seen_runs};
+use brigade_call::{
+    Binding, Plan, Receipt, RunObserved, RunStatus, ToolUse, VerifiedCall, binds, group_inputs,
+};
+use brigade_catalog::Family;
+use brigade_core::json::{from_json, matching, pretty_text};
+use brigade_core::{Dialect, Fingerprint, Glob, Json, RunId};
+use brigade_exec::Watch;
+use brigade_fs::{FsError, RelPath};
+use brigade_policy::{Observe, Reads, SandboxMode};
+use brigade_queue::FoundReceipt;
+use brigade_workspace::{Config, Learned, WorkspaceContext, is_code_file, is_code_of_run, read_catalog};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// The file of observed runs.
+const OBSERVED: &str = ".brigade/tools/observed.json";
+
+/// The schema id of the file.
+const SCHEMA: &str = "brigade.observed.v1";
+
+/// The largest file that is read, and the maximum number of runs in it.
+const LIMIT: u64 = 256 << 10;
+const KEPT: usize = 1_000;
+
+/// Decides whether to observe a run of a call.
+pub fn watch(context: &WorkspaceContext, call: &VerifiedCall) -> Watch {
+    let request = &call.decision().sandbox;
+    match (request.mode, request.observe) {
+        (SandboxMode::Off, _) | (_, Observe::Never) => Watch::Nothing,
+        (_, Observe::Always) => Watch::Observe,
+        // What a closed workspace keeps from a run is seen by observing.
+        (_, Observe::Changed) if request.reads == Reads::Closed => Watch::Observe,
+        (_, Observe::Changed) => {
+            let before = read(context).runs.remove(&key(&call.call().tool_id, call.binding()).to_hex());
+            before.map_or(Watch::Observe, Watch::Unchanged)
+        }
+    }
+}
+
+/// Remembers an observed run. A write error is ignored: the next run is observed again.
+pub fn remember_observed(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) {
+    let is_observed = receipt.observed.as_ref().is_some_and(RunObserved::is_observed);
+    let Ok(run_id) = receipt.id.parse::<RunId>() else { return };
+    if !is_observed {
+        return;
+    }
+    let mut known = read(context);
+    for runs in [&mut known.runs, &mut known.tools].into_iter().filter(|runs| KEPT <= runs.len()) {
+        runs.clear();
+    }
+    let tool_id = &call.call().tool_id;
+    // Of a run that failed, what the sandbox refused is told each time.
+    let has_failed = match call.plan().runs_command() {
+        true => receipt.exit_code != Some(0),
+        false => receipt.status == RunStatus::Failed,
+    };
+    if call.decision().sandbox.observe == Observe::Changed && !has_failed {
+        known.runs.insert(key(tool_id, call.binding()).to_hex(), run_id.clone());
+    }
+    known.tools.insert(tool_id.clone(), run_id);
+    known.schema = SCHEMA.to_owned();
+    let text = pretty_text(&known).expect("ids are JSON");
+    let _ = context.fs.write_cache(&RelPath::of(OBSERVED), text.as_bytes());
+    if let Err(error) = learn(context, call, receipt) {
+        tracing::warn!("what the run used as code is not kept: {error}");
+    }
+}
+
+/// Keeps the files that an observed run of an entry used as code and that neither its approval nor its arguments and
+/// data cover. What the run wrote itself is left out: each run would end the next approval.
+fn learn(context: &WorkspaceContext, call: &VerifiedCall, receipt: &Receipt) -> Result<(), FsError> {
+    let Some(observed) = &receipt.observed else { return Ok(()) };
+    let fs = &*context.fs;
+    let data: Vec<Glob> = call.plan().data().iter().map(|pattern| Glob::beneath(pattern)).collect();
+    let is_data = |path: &str| data.iter().any(|pattern| pattern.matches(path));
+    let written: BTreeSet<&str> = observed.written.iter().flatten().map(|file| file.path.as_str()).collect();
+    let inputs = group_inputs(receipt, observed, fs.root(), is_data).nobody.into_iter();
+    let is_code = |path: &str, executed: bool| {
+        is_code_of_run(path, executed) && !path.starts_with(".brigade/") && !path.starts_with(".git/")
+    };
+    let code = inputs.filter(|input| is_code(&input.path, input.executed));
+    let code: BTreeSet<String> =
+        code.map(|input| input.path).filter(|path| !written.contains(path.as_str())).collect();
+    if code.is_empty() {
+        return Ok(());
+    }
+    // The entry may have changed while the run lasted.
+    let catalog = read_catalog(fs)?;
+    let Some(tool) = catalog.tool(&call.call().tool_id) else { return Ok(()) };
+    if tool.command.as_deref() != call.plan().command() {
+        return Ok(());
+    }
+    let mut learned = Learned::read(fs);
+    if learned.learn(fs, tool, &receipt.id, &code) { learned.write(fs) } else { Ok(()) }
+}
+
+/// Lists the files that the last observed run of a tool used, and that nothing covers: neither its approval nor what a
+/// plan would bind now. Reads one receipt, and for a tool
+/// of a server that is kept the record of its start.
+pub(crate) fn unbound(
+    context: &WorkspaceContext,
+    config: &Config,
+    plan: &Plan,
+) -> Result<Vec<String>, Error> {
+    let tool_id = plan.tool_id();
+    let Some(tool) = config.catalog.tool(tool_id) else { return Ok(Vec::new()) };
+    let queue = context.queue();
+    let view = queue.read()?;
+    let seen = match read(context).tools.remove(tool_id) {
+        Some(run) => match view.receipt(run.as_str())? {
+            Some(FoundReceipt::Good(stored)) => seen_run(&*context.fs, &view, &stored.receipt)?.run(),
+            Some(FoundReceipt::Bad(_)) | None => None,
+        },
+        // Calls of kept servers are observed with their process, and not remembered one by one.
+        None if tool.family == Some(Family::Mcp) => seen_runs(&*context.fs, &view, tool_id, 1)?.runs.pop(),
+        None => None,
+    };
+    let used = ToolUse::of(tool, &seen, context.fs.root(), &|path| is_code_file(&*context.fs, path));
+    let files = used.unbound.into_iter().map(|file| file.path);
+    Ok(files.filter(|path| !binds(plan.binding(), path)).collect())
+}
+
+/// The file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Known {
+    schema: String,
+    /// Observed runs, by the fingerprint of their binding.
+    #[serde(default, deserialize_with = "matching")]
+    runs: BTreeMap<String, RunId>,
+    /// The last observed run of each tool.
+    #[serde(default, deserialize_with = "matching")]
+    tools: BTreeMap<String, RunId>,
+}
+
+/// Returns the fingerprint of a binding, without caller and pin.
+fn key(tool_id: &str, binding: &Binding) -> Fingerprint {
+    let mut bound = binding.clone();
+    bound.caller = brigade_call::Caller::CommandLine;
+    bound.pin = None;
+    Fingerprint::builder("brigade.observed.v1")
+        .text("tool", tool_id)
+        .fingerprint("bound", bound.fingerprint())
+        .finish()
+}
+
+fn read(context: &WorkspaceContext) -> Known {
+    context.fs.read(&RelPath::of(OBSERVED), LIMIT).map(|bytes| parse(&bytes)).unwrap_or_default()
+}
+
+/// Parses the file; empty if it is invalid.
+fn parse(bytes: &[u8]) -> Known {
+    let known =
+        Json::parse_bytes(bytes, Dialect::Strict).ok().and_then(|json| from_json::<Known>(&json).ok());
+    known.filter(|known| known.schema == SCHEMA).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_no_such_file_remembers_nothing() {
+        let good = format!(
+            r#"{{"schema": "{SCHEMA}", "runs": {{"ab": "run-1", "odd": 7}},
+            "tools": {{"a": "run-2"}}}}"#
+        );
+        let run = |key: &str, run: &str| BTreeMap::from([(key.to_owned(), run.parse().unwrap())]);
+        let expect = Known { schema: SCHEMA.to_owned(), runs: run("ab", "run-1"), tools: run("a", "run-2") };
+        assert_eq!(parse(good.as_bytes()), expect);
+        for bad in ["", "[]", "{}", &good.replace(".v1", ".v2"), &good[..40]] {
+            assert_eq!(parse(bad.as_bytes()), Known::default(), "{bad}");
+        }
+    }
+}

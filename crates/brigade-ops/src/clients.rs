@@ -1,0 +1,423 @@
+//! Connects clients: writes and removes our entry in their files, and notes where it stands.
+
+pub(crate) mod agents;
+mod file;
+mod states;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brigade_cmdline::find_program;
+use brigade_core::text::escape_terminal;
+use brigade_core::{Clock, ErrorKind, Explained as _, Json, NextStep, Object, Place, codes, words};
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DiskFs, FileMode, Fs, FsError, Lock, RelPath};
+use brigade_harness::{
+    Client, Connected, ConnectedEntry, Connection, Entry, NAME, NotRead, Put, Refused, Scope, put, servers,
+    take,
+};
+use brigade_policy::Failure;
+use brigade_projection::unified;
+use brigade_redact::Redactor;
+use brigade_workspace::{is_program, no_home};
+
+use file::ClientFile;
+
+pub(crate) use states::client_states;
+
+/// The list of written entries.
+const CONNECTED: &str = ".brigade/tools/connected.json";
+
+/// The lock for changing it.
+const LOCK: &str = ".brigade/tools/connected.lock";
+
+/// The lock for changing files of the user, in the directory of what belongs to this host.
+const HOST_LOCK: &str = "connect.lock";
+
+/// The largest list that is read.
+const LIMIT: u64 = 16 << 20;
+
+/// How often a file that changes meanwhile is read again.
+const ATTEMPTS: usize = 5;
+
+/// The files of clients, seen from a workspace.
+#[derive(Clone, Copy)]
+pub struct Clients<'a> {
+    /// The workspace.
+    pub fs: &'a dyn Fs,
+    /// The variables, which say where files of the user are.
+    pub environment: &'a HostEnvironment,
+    /// The present.
+    pub clock: &'a dyn Clock,
+    /// How long to wait for a lock.
+    pub timeout: Duration,
+}
+
+/// What to do with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectStep {
+    /// Show what would stand in the file.
+    Show,
+    /// Write it.
+    Write,
+    /// Remove it.
+    Remove,
+}
+
+/// An entry for a client.
+pub struct Wanted<'w> {
+    /// The client.
+    pub client: &'static Client,
+    /// Whose file it goes to.
+    pub scope: Scope,
+    /// The agent that the client is.
+    pub agent: &'w str,
+    /// How the client reaches the gateway.
+    pub connection: Connection,
+}
+
+words! {
+    /// What became of an entry, or would become of it.
+    ConnectStatus {
+        /// It would be written.
+        WouldWrite = "would-write",
+        /// It was written.
+        Written = "written",
+        /// It was there already.
+        Unchanged = "unchanged",
+        /// It was removed.
+        Removed = "removed",
+        /// There was nothing to remove.
+        Absent = "absent",
+    }
+}
+
+/// What became of an entry, or would become of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectOutcome {
+    /// The file, absolute.
+    pub path: String,
+    /// The entry; for a removal, the one that was there.
+    pub entry: Option<Object>,
+    /// What became of it.
+    pub status: ConnectStatus,
+    /// The change of the file, without secrets.
+    pub diff: String,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Clients<'_> {
+    /// Shows, writes or removes an entry.
+    ///
+    /// # Errors
+    /// Fails if the client cannot be connected this way, its file cannot be edited or has another entry of our name, or
+    /// on a disk error. The file is then as it was.
+    pub fn connect(
+        &self,
+        wanted: &Wanted<'_>,
+        step: ConnectStep,
+        redactor: &Redactor,
+    ) -> Result<ConnectOutcome, Failure> {
+        let client = wanted.client;
+        let entry = client.entry(&wanted.connection).map_err(|reason| {
+            unsupported(format!("{} cannot be connected over HTTP: {reason}", client.title))
+        })?;
+        let Some(files) = client.files(wanted.scope) else {
+            let message = format!("{} has no {} file", client.title, wanted.scope.as_str());
+            return Err(unsupported(message));
+        };
+        if step != ConnectStep::Show && !files.are_confirmed() {
+            let message =
+                format!("whether {} reads its {} file is not confirmed", client.title, wanted.scope.as_str());
+            return Err(unsupported(message).hint(NextStep::UseFileOfUser));
+        }
+        let _locks = if step == ConnectStep::Show { None } else { Some(self.lock(wanted.scope)?) };
+        let file = self.file(client, wanted.scope)?;
+        let connected = match (self.connected(), step) {
+            (Err(_), ConnectStep::Show) => Connected::default(),
+            (connected, _) => connected?,
+        };
+        let task = Task { clients: self, wanted, entry, file, connected, redactor };
+        let mut outcome = match step {
+            ConnectStep::Show => task.show(),
+            ConnectStep::Write => task.write(),
+            ConnectStep::Remove => task.remove(),
+        }?;
+        if !files.are_confirmed() {
+            let note =
+                format!("it is not confirmed that {} reads this file, so it is never written", client.title);
+            outcome.notes.push(note);
+        }
+        Ok(outcome)
+    }
+
+    /// Returns how a client starts this program: by its name where `PATH` has this program under it, by its path
+    /// otherwise.
+    pub fn own_program(&self) -> String {
+        let Ok(own) = brigade_process::current_program() else { return NAME.to_owned() };
+        let is_program = |path: &Path| is_program(self.fs, path);
+        let named = find_program(NAME, self.fs.root(), self.environment.get("PATH"), is_program);
+        let id = |path: &Path| self.fs.open_outside(path).and_then(|file| file.id()).ok();
+        match named {
+            Some(named) if id(&named).is_some() && id(&named) == id(&own) => NAME.to_owned(),
+            Some(_) | None => own.display().to_string(),
+        }
+    }
+
+    fn home(&self) -> Option<&Path> {
+        self.environment.home()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name)?.to_str().map(str::to_owned)
+    }
+
+    /// Makes a noted path absolute.
+    fn absolute(&self, noted: &str) -> PathBuf {
+        match noted.strip_prefix("~/").zip(self.home()) {
+            Some((rest, home)) => home.join(rest),
+            None => self.fs.root().join(noted),
+        }
+    }
+
+    /// Takes the locks of the list, and of the user's files.
+    fn lock(&self, scope: Scope) -> Result<(Lock, Option<Lock>), Failure> {
+        let path = RelPath::of(LOCK);
+        self.fs.create_dir_all(&path.parent())?;
+        let holder = format!("process {} (connect), since {}", std::process::id(), self.clock.now());
+        let own = self.fs.lock(&path, &holder, self.timeout)?;
+        if scope == Scope::Project {
+            return Ok((own, None));
+        }
+        let folder =
+            self.environment.config_folder().ok_or_else(|| no_home(self.environment))?.join("brigade");
+        let host = DiskFs::make(&folder)?.lock(&RelPath::of(HOST_LOCK), &holder, self.timeout);
+        let host = host.map_err(|error| error.below(&folder))?;
+        Ok((own, Some(host)))
+    }
+
+    /// Reads the list of written entries.
+    fn connected(&self) -> Result<Connected, Failure> {
+        let bytes = match self.fs.read(&RelPath::of(CONNECTED), LIMIT) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(Connected::default()),
+            Err(error) => return Err(error.into()),
+        };
+        Connected::parse(&bytes).map_err(|why| {
+            let (kind, code) = match why {
+                NotRead::Newer => (ErrorKind::Refused, codes::NEWER_VERSION),
+                NotRead::Broken => (ErrorKind::Environment, codes::RECORD_INVALID),
+            };
+            Failure::new(kind, format!("`{CONNECTED}`: {why}")).coded(code).hint("move the file away")
+        })
+    }
+
+    fn store(&self, connected: &Connected) -> Result<(), FsError> {
+        self.fs.write_atomic(&RelPath::of(CONNECTED), &connected.to_text(), FileMode::Private)
+    }
+
+    /// Chooses the file of a client: the one with an entry of ours, else the first that exists, else the first.
+    fn file(&self, client: &Client, scope: Scope) -> Result<ClientFile, Failure> {
+        let files = client.files(scope).into_iter();
+        let paths = files.flat_map(|files| {
+            files.paths(brigade_harness::Platform::of_this_build(), |name| self.variable(name))
+        });
+        let mut chosen: Option<(u8, ClientFile)> = None;
+        for path in paths {
+            let file = ClientFile::find(self, &path, scope)?;
+            let rank = match file.read(self)? {
+                Some(bytes) => match servers(client, &bytes) {
+                    Ok(servers) if servers.iter().any(|server| server.name == NAME) => 2,
+                    _ => 1,
+                },
+                None => 0,
+            };
+            if chosen.as_ref().is_none_or(|(best, _)| *best < rank) {
+                chosen = Some((rank, file));
+            }
+        }
+        chosen.map(|(_, file)| file).ok_or_else(|| unsupported(format!("{} has no file here", client.title)))
+    }
+}
+
+/// One entry on its way into a file, or out of it.
+struct Task<'t> {
+    clients: &'t Clients<'t>,
+    wanted: &'t Wanted<'t>,
+    entry: Entry,
+    file: ClientFile,
+    connected: Connected,
+    redactor: &'t Redactor,
+}
+
+impl Task<'_> {
+    fn noted(&self) -> Option<&ConnectedEntry> {
+        self.connected.of(self.wanted.client.label, &self.file.noted)
+    }
+
+    fn show(&self) -> Result<ConnectOutcome, Failure> {
+        let before = self.file.read(self.clients)?;
+        let put = self.put(before.as_deref())?;
+        let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::WouldWrite };
+        Ok(self.of_put(before.as_deref(), &put, status))
+    }
+
+    fn write(mut self) -> Result<ConnectOutcome, Failure> {
+        for _ in 0..ATTEMPTS {
+            let before = self.file.read(self.clients)?;
+            let mut put = self.put(before.as_deref())?;
+            put.traces.folders = self.file.missing_folders(self.clients);
+            if !put.is_unchanged && !self.file.replace(self.clients, before.as_deref(), Some(&put.text))? {
+                continue;
+            }
+            let status = if put.is_unchanged { ConnectStatus::Unchanged } else { ConnectStatus::Written };
+            let outcome = self.of_put(before.as_deref(), &put, status);
+            self.note(&put)?;
+            return Ok(outcome);
+        }
+        Err(self.changes())
+    }
+
+    fn remove(mut self) -> Result<ConnectOutcome, Failure> {
+        let client = self.wanted.client;
+        for _ in 0..ATTEMPTS {
+            let before = self.file.read(self.clients)?;
+            let (traces, noted) = self.noted().map(|noted| (noted.traces, noted.entry.clone())).unzip();
+            let taken =
+                before.as_deref().map(|file| take(client, file, &traces.unwrap_or_default(), noted.as_ref()));
+            let taken = taken.transpose().map_err(|why| self.refused(&why))?.flatten();
+            let (Some(before), Some(taken)) = (before, taken) else {
+                if self.connected.forget(client.label, &self.file.noted) {
+                    self.clients.store(&self.connected)?;
+                }
+                return Ok(self.outcome(ConnectStatus::Absent, None, String::new()));
+            };
+            if !self.file.replace(self.clients, Some(&before), taken.text.as_deref())? {
+                continue;
+            }
+            if taken.text.is_none() {
+                self.file.remove_folders(self.clients, traces.unwrap_or_default().folders);
+            }
+            if self.connected.forget(client.label, &self.file.noted) {
+                self.clients.store(&self.connected)?;
+            }
+            let server =
+                servers(client, &before).ok().into_iter().flatten().find(|server| server.name == NAME);
+            let is_plain = server.as_ref().is_some_and(|server| !server.has_additions());
+            let old = self.masked(&String::from_utf8_lossy(&before), taken.entry_at, is_plain);
+            let new = taken.text.map(|text| self.redactor.redact_str(&text));
+            let diff = unified(&self.file.noted, Some(old.as_bytes()), new.as_deref().map(str::as_bytes));
+            let entry =
+                server.map(
+                    |server| if is_plain { server.value } else { self.redactor.redact_fields(&server.value) },
+                );
+            return Ok(self.outcome(ConnectStatus::Removed, entry, diff));
+        }
+        Err(self.changes())
+    }
+
+    fn put(&self, before: Option<&[u8]>) -> Result<Put, Failure> {
+        let noted = self.noted().map(|noted| &noted.entry);
+        put(self.wanted.client, before, &self.entry, noted).map_err(|why| self.refused(&why))
+    }
+
+    /// Notes a written entry. What was written around it is what the first write made.
+    fn note(&mut self, put: &Put) -> Result<(), Failure> {
+        let wanted = self.wanted;
+        let noted = self.noted();
+        let entry = ConnectedEntry {
+            client: wanted.client.label.to_owned(),
+            scope: wanted.scope.as_str().to_owned(),
+            transport: wanted.connection.transport().as_str().to_owned(),
+            agent: wanted.agent.to_owned(),
+            path: self.file.noted.clone(),
+            entry: self.entry.to_json(),
+            traces: match noted {
+                Some(noted) if !put.is_new => noted.traces,
+                Some(_) | None => put.traces,
+            },
+            written_at: match noted {
+                Some(noted) if put.is_unchanged => noted.written_at,
+                Some(_) | None => self.clients.clock.now(),
+            },
+        };
+        if noted == Some(&entry) {
+            return Ok(());
+        }
+        self.connected.note(entry);
+        self.clients
+            .store(&self.connected)
+            .map_err(|error| Failure::from(error).hint("the entry is written; connect again to note it"))
+    }
+
+    fn of_put(&self, before: Option<&[u8]>, put: &Put, status: ConnectStatus) -> ConnectOutcome {
+        let client = self.wanted.client;
+        let noted = self.noted().map(|noted| &noted.entry);
+        let old = before.map(|before| {
+            let text = String::from_utf8_lossy(before);
+            let taken =
+                take(client, before, &self.noted().map(|noted| noted.traces).unwrap_or_default(), noted);
+            match taken {
+                Ok(Some(taken)) => self.masked(&text, taken.entry_at, !put.has_additions),
+                _ => self.redactor.redact_str(&text),
+            }
+        });
+        let new = self.masked(&put.text, put.entry_at.clone(), !put.has_additions);
+        let diff = if put.is_unchanged {
+            String::new()
+        } else {
+            unified(&self.file.noted, old.as_deref().map(str::as_bytes), Some(new.as_bytes()))
+        };
+        let mut outcome = self.outcome(status, Some(self.entry.to_json()), diff);
+        if let Some(what) = put.loose {
+            outcome.notes.push(format!("the file has {what}, which {} may not read", client.title));
+        }
+        if let Connection::Http { variable, .. } = &self.wanted.connection {
+            outcome.notes.push(format!("{} takes the token from the variable {variable}", client.title));
+        }
+        outcome
+    }
+
+    fn outcome(&self, status: ConnectStatus, entry: Option<Json>, diff: String) -> ConnectOutcome {
+        let path = self.clients.absolute(&self.file.noted).display().to_string();
+        let entry = entry.and_then(|entry| entry.as_object().cloned());
+        ConnectOutcome { path, entry, status, diff, notes: Vec::new() }
+    }
+
+    /// Masks secrets of a file. Our own entry has none, so it is shown as it is.
+    fn masked(&self, text: &str, entry_at: std::ops::Range<usize>, is_plain: bool) -> String {
+        if !is_plain {
+            return self.redactor.redact_str(text);
+        }
+        let (before, rest) = text.split_at(entry_at.start);
+        let (entry, behind) = rest.split_at(entry_at.end - entry_at.start);
+        format!("{}{entry}{}", self.redactor.redact_str(before), self.redactor.redact_str(behind))
+    }
+
+    fn refused(&self, why: &Refused) -> Failure {
+        let path = match self.wanted.scope {
+            Scope::Project => self.file.noted.clone(),
+            Scope::User => self.clients.absolute(&self.file.noted).display().to_string(),
+        };
+        let shown = escape_terminal(&path);
+        let (message, place) = match why.at() {
+            Some(at) => {
+                (format!("{shown}:{}:{}: {why}", at.line, at.column), Place::at(&path, at.line, at.column))
+            }
+            None => (format!("{shown}: {why}"), Place::file(&path)),
+        };
+        let failure = Failure::new(why.kind(), message);
+        let failure = why.code().into_iter().fold(failure, Failure::coded);
+        failure.hint(NextStep::Edit(place))
+    }
+
+    fn changes(&self) -> Failure {
+        let message = format!("`{}` changes all the time", escape_terminal(&self.file.noted));
+        Failure::new(ErrorKind::Refused, message).coded(codes::CHANGED_MEANWHILE).hint("try again")
+    }
+}
+
+fn unsupported(message: String) -> Failure {
+    Failure::new(ErrorKind::Refused, message).coded(codes::CLIENT_UNSUPPORTED)
+}

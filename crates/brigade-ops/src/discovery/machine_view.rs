@@ -1,0 +1,419 @@
+//! Looks at the files of agent programs, and reads what they can use. Starts nothing, and writes nothing.
+
+mod folders;
+mod machine;
+
+use brigade_core::IssueType;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use brigade_catalog::Masks;
+use brigade_harness::{
+    At, Config, DiscoveredEntry, DiscoveryIssue, EntrySource, Extent, FileState, FileStatus, Harness,
+    HarnessFiles, Inventory, Launch, Launches, Place, Platform, Reading, Scope, Source, SwitchFile,
+    harnesses, natives, read_config, read_switches,
+};
+
+pub use machine::Machine;
+use machine::{Looked, Spot};
+
+/// What to look for. `None` and an empty list mean everything; of several, one must fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The labels of harnesses.
+    pub harnesses: Option<Vec<String>>,
+    /// The sources of entries.
+    pub sources: Vec<EntrySource>,
+    /// Whose files.
+    pub scopes: Vec<Scope>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Discovered {
+    /// The harnesses that were looked at.
+    pub harnesses: Vec<HarnessFiles>,
+    /// The entries.
+    pub entries: Vec<DiscoveredEntry>,
+    /// What people should know.
+    pub issues: Vec<DiscoveryIssue>,
+    /// What starts the servers, by `ref`.
+    pub launches: Launches,
+    /// Whether files of the user were not looked at, because no home directory is known.
+    pub lacks_home: bool,
+}
+
+/// Looks at the files of harnesses, at several at the same time. The order of what is found is that of the harnesses.
+/// Bound values are masked in what is shown of it, and not in what starts the servers.
+pub fn look_at_machine(machine: &Machine<'_>, look: &Look) -> Discovered {
+    let is_wanted = |harness: &&Harness| {
+        look.harnesses.as_ref().is_none_or(|labels| labels.iter().any(|label| label == harness.label()))
+    };
+    let wanted: Vec<&'static Harness> = harnesses().iter().filter(is_wanted).collect();
+    let wants_user = look.scopes.is_empty() || look.scopes.contains(&Scope::User);
+    let mut found = Discovered { lacks_home: !machine.has_home() && wants_user, ..Discovered::default() };
+    if found.lacks_home {
+        let message = match machine.variable("HOME").is_some_and(|home| !home.is_empty()) {
+            true => "HOME is not an absolute path, so the files of the user are not read; set HOME to one",
+            false => "HOME is not set, so the files of the user are not read; set HOME",
+        };
+        found.issues.push(DiscoveryIssue::new(IssueType::ClientFileUnreadable, message));
+    }
+    let mut inventory = Inventory::default();
+    // One file may be that of several harnesses.
+    let mut told: HashSet<DiscoveryIssue> = HashSet::new();
+    let hunts: Vec<Part> =
+        each(&wanted, |harness| Hunt::of(machine, look, harness)).into_iter().flatten().collect();
+    inventory.reserve(hunts.iter().flat_map(|hunt| &hunt.read).map(|(entries, _)| entries.len()).sum());
+    for hunt in hunts {
+        for (entries, launches) in hunt.read {
+            inventory.add_all(entries, launches);
+        }
+        for issue in hunt.issues {
+            if told.insert(DiscoveryIssue { harness: None, ..issue.clone() }) {
+                found.issues.push(issue);
+            }
+        }
+        found.harnesses.push(hunt.files);
+    }
+    found.launches = inventory.take_launches();
+    let (entries, differing) = inventory.finish();
+    brigade_harness::name_entries(&entries, &mut found.issues);
+    found.issues.extend(differing);
+    found.entries = entries;
+    hide_in(&machine.masks, &mut found.entries, &mut found.issues);
+    found
+}
+
+/// Masks bound values in what was found.
+pub(crate) fn hide_in(masks: &Masks, entries: &mut [DiscoveredEntry], issues: &mut [DiscoveryIssue]) {
+    if masks.is_empty() {
+        return;
+    }
+    entries.iter_mut().flat_map(DiscoveredEntry::texts_mut).for_each(|text| masks.hide(text));
+    issues.iter_mut().for_each(|issue| masks.hide(&mut issue.message));
+}
+
+/// Does something with each, on a few threads, and returns what came of it in order.
+fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    const MOST: usize = 4;
+    let next = AtomicUsize::new(0);
+    let work = || -> Vec<(usize, R)> {
+        let one = || Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, of(all.get(at)?))));
+        std::iter::from_fn(one).collect()
+    };
+    let helpers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST).min(all.len());
+    let mut results = std::thread::scope(|scope| {
+        // Where no thread can be made, there is one fewer.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..helpers).filter_map(spawn).collect();
+        let mut results = work();
+        for thread in threads {
+            results.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// What was found of one harness.
+struct Part {
+    files: HarnessFiles,
+    /// Entries, and what starts the servers among them.
+    read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
+    issues: Vec<DiscoveryIssue>,
+}
+
+/// One look at the files of a harness.
+struct Hunt<'h> {
+    machine: &'h Machine<'h>,
+    look: &'h Look,
+    read: Vec<(Vec<DiscoveredEntry>, Vec<Launch>)>,
+    issues: Vec<DiscoveryIssue>,
+    rows: Vec<FileState>,
+    /// The file that was read last: some have parts for two scopes.
+    last: Option<(PathBuf, Looked)>,
+    /// The servers that the harness does not start, by name.
+    switched_off: HashSet<String>,
+    /// What may still be read of the user's files, and of those of the workspace.
+    rooms: [Room; 2],
+}
+
+/// The most bytes that are read of all files of a harness, and the most entries. What the user has and what the
+/// workspace has are counted apart, so that a repository hides nothing of the user.
+const MOST_BYTES: u64 = 32 << 20;
+const MOST_OF_HARNESS: usize = 5_000;
+
+/// What may still be read of some files.
+#[derive(Clone, Copy)]
+struct Room {
+    bytes: u64,
+    entries: usize,
+    /// How many files are not read.
+    left_out: u64,
+}
+
+impl Room {
+    const ALL: Room = Room { bytes: MOST_BYTES, entries: MOST_OF_HARNESS, left_out: 0 };
+
+    fn is_used_up(&self) -> bool {
+        self.bytes == 0 || self.entries == 0
+    }
+}
+
+impl<'h> Hunt<'h> {
+    /// Looks at the files of a harness; `None` for one that is named only where it is.
+    fn of(machine: &'h Machine<'h>, look: &'h Look, harness: &'static Harness) -> Option<Part> {
+        let mut hunt = Hunt {
+            machine,
+            look,
+            read: Vec::new(),
+            issues: Vec::new(),
+            rows: Vec::new(),
+            last: None,
+            switched_off: HashSet::new(),
+            rooms: [Room::ALL; 2],
+        };
+        let shown_by = hunt.shown_by(harness);
+        if harness.is_guest && shown_by.is_none() && look.harnesses.is_none() {
+            return None;
+        }
+        hunt.harness(harness, shown_by.as_deref());
+        hunt.tell_full(harness);
+        let files = HarnessFiles {
+            harness: harness.label().to_owned(),
+            title: harness.program.title.to_owned(),
+            found: shown_by.is_some(),
+            files: hunt.rows,
+        };
+        Some(Part { files, read: hunt.read, issues: hunt.issues })
+    }
+}
+
+impl Hunt<'_> {
+    /// Returns what shows that a harness is here: its program, or a directory of it.
+    fn shown_by(&self, harness: &Harness) -> Option<PathBuf> {
+        let program = harness.program.commands.iter().find_map(|name| self.machine.program(name));
+        program.or_else(|| {
+            let folders = harness.folders(|name| self.machine.variable(name));
+            let folders = folders.iter().filter_map(|folder| self.machine.absolute(folder));
+            folders.into_iter().find(|folder| self.machine.is_folder(folder))
+        })
+    }
+
+    fn is_wanted(&self, source: EntrySource, extent: Extent) -> bool {
+        let scopes = &self.look.scopes;
+        self.is_source_wanted(source)
+            && (scopes.is_empty() || scopes.iter().any(|scope| extent.is_of(*scope)))
+    }
+
+    fn is_source_wanted(&self, source: EntrySource) -> bool {
+        self.look.sources.is_empty() || self.look.sources.contains(&source)
+    }
+
+    fn harness(&mut self, harness: &'static Harness, shown_by: Option<&Path>) {
+        let mut seen: HashSet<(PathBuf, Extent)> = HashSet::new();
+        if self.is_source_wanted(EntrySource::Mcp) {
+            harness.switches.iter().for_each(|file| self.switches(harness, file));
+        }
+        for config in harness.configs() {
+            if self.is_wanted(EntrySource::Mcp, config.extent) {
+                self.config(harness, &config, &mut seen);
+            }
+        }
+        self.folders(harness);
+        if let Some(path) = shown_by.filter(|_| self.is_wanted(EntrySource::Harness, Extent::User)) {
+            self.read.push((natives(harness, &path.display().to_string()), Vec::new()));
+        }
+    }
+
+    fn room(&mut self, extent: Extent) -> &mut Room {
+        let [user, workspace] = &mut self.rooms;
+        match extent {
+            Extent::User | Extent::System => user,
+            Extent::Local | Extent::Project => workspace,
+        }
+    }
+
+    /// Reads a file, if there is room for it among those of its harness.
+    fn look_at(&mut self, spot: &Spot, extent: Extent, limit: u64) -> Looked {
+        if self.room(extent).is_used_up() {
+            let is_there = self.machine.exists(&spot.path);
+            self.room(extent).left_out += u64::from(is_there);
+            return if is_there { Looked::Full } else { Looked::Absent };
+        }
+        let looked = self.machine.read(spot, limit);
+        if let Looked::Read { bytes, .. } = &looked {
+            let room = self.room(extent);
+            room.bytes = room.bytes.saturating_sub(bytes.len() as u64);
+        }
+        looked
+    }
+
+    /// Tells how many files are not read, because those before them hold too much together.
+    fn tell_full(&mut self, harness: &'static Harness) {
+        for (room, whose) in self.rooms.into_iter().zip(["the user", "the workspace"]) {
+            if room.left_out == 0 {
+                continue;
+            }
+            let files = match room.left_out {
+                1 => format!("1 file of {whose} is"),
+                count => format!("{count} files of {whose} are"),
+            };
+            let message = format!(
+                "{files} not read: those before hold {} MiB or {MOST_OF_HARNESS} entries together",
+                MOST_BYTES >> 20
+            );
+            let issue = DiscoveryIssue::new(IssueType::TooManyEntries, message);
+            self.tell(DiscoveryIssue { harness: Some(harness.label().to_owned()), ..issue });
+        }
+    }
+
+    fn config(&mut self, harness: &'static Harness, config: &Config, seen: &mut HashSet<(PathBuf, Extent)>) {
+        let paths = config.files.paths(Platform::of_this_build(), |name| self.machine.variable(name));
+        for path in paths {
+            let Some(spot) = self.machine.spot(&path, config.extent) else { continue };
+            // Where the home directory is the workspace, its files are those of the user.
+            let is_of_user = seen.contains(&(spot.path.clone(), Extent::User));
+            if config.extent == Extent::Project && is_of_user {
+                continue;
+            }
+            match config.place {
+                Place::File => {
+                    if seen.insert((spot.path.clone(), config.extent)) {
+                        self.file(harness, config, &spot);
+                    }
+                }
+                Place::Program => self.program(config, &spot),
+                Place::Directory(endings) => {
+                    let is_new = seen.insert((spot.path.clone(), config.extent));
+                    self.directory(harness, config, &spot, endings, is_new);
+                }
+            }
+        }
+    }
+
+    fn directory(
+        &mut self,
+        harness: &'static Harness,
+        config: &Config,
+        spot: &Spot,
+        endings: &[&str],
+        is_new: bool,
+    ) {
+        let listed = match self.machine.list(spot) {
+            Ok(Some(listed)) => listed,
+            Ok(None) if is_new => {
+                return self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None);
+            }
+            Err(why) if is_new => {
+                let source = source(harness, config.extent, &spot.shown, &self.machine.workspace);
+                return self.unreadable(&source, &spot.path, EntrySource::Mcp, why);
+            }
+            Ok(None) | Err(_) => return,
+        };
+        for name in listed.names.iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))) {
+            if let Some(file) = spot.inner(name) {
+                self.file(harness, config, &file);
+            }
+        }
+        let workspace = self.machine.workspace.clone();
+        let source = source(harness, config.extent, &spot.shown, &workspace);
+        self.tell_left_out(&source, listed.unnamed, listed.others);
+    }
+
+    /// Notes a file that would have to run to say something.
+    fn program(&mut self, config: &Config, spot: &Spot) {
+        let status =
+            if self.machine.exists(&spot.path) { FileStatus::NotEvaluated } else { FileStatus::Absent };
+        self.row(&spot.path, config.extent, EntrySource::Mcp, status, 0, None);
+    }
+
+    fn file(&mut self, harness: &'static Harness, config: &Config, spot: &Spot) {
+        let workspace = self.machine.workspace.clone();
+        let source = source(harness, config.extent, &spot.shown, &workspace);
+        let looked = match self.last.take() {
+            Some((path, looked)) if path == spot.path => looked,
+            _ => self.look_at(spot, config.extent, config.limit()),
+        };
+        match &looked {
+            Looked::Absent => {
+                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Absent, 0, None)
+            }
+            Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why.clone()),
+            Looked::Full => {
+                self.row(&spot.path, config.extent, EntrySource::Mcp, FileStatus::Unreadable, 0, None)
+            }
+            Looked::Read { bytes, .. } => {
+                let mut reading = read_config(&source, config, bytes);
+                reading.switch_off(&self.switched_off);
+                let (count, broken) = (reading.entries.len(), reading.broken);
+                let status = if broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
+                self.row(&spot.path, config.extent, EntrySource::Mcp, status, count, broken);
+                self.take(config.extent, reading);
+            }
+        }
+        self.last = Some((spot.path.clone(), looked));
+    }
+
+    /// Reads which servers a harness does not start. A file that is not there has no row: it defines nothing.
+    fn switches(&mut self, harness: &'static Harness, file: &SwitchFile) {
+        for path in file.files.paths(Platform::of_this_build(), |name| self.machine.variable(name)) {
+            let Some(spot) = self.machine.spot(&path, file.extent) else { continue };
+            let source = source(harness, file.extent, &spot.shown, &self.machine.workspace);
+            match self.look_at(&spot, file.extent, SwitchFile::LIMIT) {
+                Looked::Absent | Looked::Full => {}
+                Looked::Unreadable(why) => self.unreadable(&source, &spot.path, EntrySource::Mcp, why),
+                Looked::Read { bytes, .. } => {
+                    let read = read_switches(&source, file, &bytes);
+                    let status = if read.broken.is_some() { FileStatus::Broken } else { FileStatus::Read };
+                    self.row(&spot.path, file.extent, EntrySource::Mcp, status, 0, read.broken);
+                    self.switched_off.extend(read.names);
+                    read.issues.into_iter().for_each(|issue| self.tell(issue));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, extent: Extent, reading: Reading) {
+        let room = self.room(extent);
+        room.entries = room.entries.saturating_sub(reading.entries.len());
+        self.read.push((reading.entries, reading.launches));
+        self.issues.extend(reading.issues);
+    }
+
+    fn tell(&mut self, issue: DiscoveryIssue) {
+        self.issues.push(issue);
+    }
+
+    fn unreadable(&mut self, source: &Source<'_>, path: &Path, what: EntrySource, why: String) {
+        self.row(path, source.extent, what, FileStatus::Unreadable, 0, None);
+        self.tell(source.issue(IssueType::ClientFileUnreadable, why, None));
+    }
+
+    fn row(
+        &mut self,
+        path: &Path,
+        extent: Extent,
+        source: EntrySource,
+        status: FileStatus,
+        entry_count: usize,
+        at: Option<At>,
+    ) {
+        self.rows.push(FileState {
+            path: path.display().to_string(),
+            scope: extent,
+            source,
+            status,
+            entry_count,
+            line: at.map(|at| at.line),
+            column: at.map(|at| at.column),
+        });
+    }
+}
+
+fn source<'s>(harness: &'static Harness, extent: Extent, path: &'s str, workspace: &'s str) -> Source<'s> {
+    Source { harness, extent, path, workspace }
+}

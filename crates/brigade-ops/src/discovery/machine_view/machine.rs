@@ -1,0 +1,198 @@
+//! Files of a workspace and of its user, read with limits.
+
+use std::path::{Path, PathBuf};
+
+use brigade_catalog::Masks;
+use brigade_cmdline::find_program;
+use brigade_exec::HostEnvironment;
+use brigade_fs::{DirEntry, DiskFs, FileId, FileKind, Fs, FsError, FsErrorKind, Location, Metadata, RelPath};
+use brigade_harness::Extent;
+use brigade_workspace::{is_program, user_path};
+
+/// The most names of a directory.
+const MOST_NAMES: usize = 2_000;
+
+/// The files and variables that decide what is found.
+pub struct Machine<'m> {
+    fs: &'m dyn Fs,
+    environment: &'m HostEnvironment,
+    /// The workspace, absolute.
+    pub(super) workspace: String,
+    /// Hides bound values in what is found.
+    pub(super) masks: Masks,
+}
+
+/// A path, and where it leads.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    /// The path, absolute.
+    pub(super) path: PathBuf,
+    /// The path as text.
+    pub(super) shown: String,
+    /// The path in the workspace, if it must stay there.
+    inside: Option<RelPath>,
+}
+
+impl Spot {
+    /// Returns what has a name in a directory; `None` if no file of ours can have it.
+    pub(super) fn inner(&self, name: &str) -> Option<Spot> {
+        let inside = match &self.inside {
+            Some(inside) => Some(inside.join(name).ok()?),
+            None => None,
+        };
+        let path = self.path.join(name);
+        Some(Spot { shown: path.display().to_string(), path, inside })
+    }
+}
+
+/// What was read at a path.
+#[derive(Clone, Debug)]
+pub(super) enum Looked {
+    Absent,
+    Unreadable(String),
+    /// It is there, and is not read because files before it hold too much.
+    Full,
+    Read {
+        bytes: Vec<u8>,
+        id: Option<FileId>,
+    },
+}
+
+/// The names of a directory.
+pub(super) struct Listed {
+    pub(super) names: Vec<String>,
+    /// How many names there are beyond those.
+    pub(super) others: u64,
+    /// How many names are not UTF-8.
+    pub(super) unnamed: u64,
+}
+
+impl<'m> Machine<'m> {
+    /// Looks at the files of a workspace, and of the user whose variables these are. `masks` hides bound values in what
+    /// is found.
+    pub fn new(fs: &'m dyn Fs, environment: &'m HostEnvironment, masks: Masks) -> Machine<'m> {
+        Machine { fs, environment, workspace: fs.root().display().to_string(), masks }
+    }
+
+    /// Returns whether a home directory is known, in which the user's files are.
+    pub(super) fn has_home(&self) -> bool {
+        self.environment.home().is_some()
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name)?.to_str().map(str::to_owned)
+    }
+
+    /// Makes a path of the table absolute; `None` if what it is relative to is not known.
+    pub(super) fn absolute(&self, path: &Path) -> Option<PathBuf> {
+        user_path(self.environment, path)
+    }
+
+    /// Finds out where a path of the table is.
+    pub(super) fn spot(&self, path: &Path, extent: Extent) -> Option<Spot> {
+        let (path, inside) = match extent {
+            Extent::Project => (self.fs.root().join(path), Some(path.to_str()?.parse().ok()?)),
+            Extent::User | Extent::Local | Extent::System => (self.absolute(path)?, None),
+        };
+        Some(Spot { shown: path.display().to_string(), path, inside })
+    }
+
+    /// Finds a program on PATH.
+    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
+        let is_program = |path: &Path| is_program(self.fs, path);
+        find_program(name, self.fs.root(), self.environment.get("PATH"), is_program)
+    }
+
+    pub(super) fn is_folder(&self, path: &Path) -> bool {
+        self.fs.metadata_outside(path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.fs.metadata_outside(path).is_ok()
+    }
+
+    /// Looks at a path without opening it, and finds out where it is in the workspace when links lead there.
+    fn metadata(&self, spot: &Spot) -> Result<(Metadata, Option<RelPath>), FsError> {
+        let Some(inside) = &spot.inside else { return Ok((self.fs.metadata_outside(&spot.path)?, None)) };
+        match self.fs.metadata(inside) {
+            Err(error) if error.kind == FsErrorKind::Outside => {
+                // An absolute link may lead back into the workspace.
+                match self.fs.resolve(inside.as_str(), None)? {
+                    Location::Inside(real) => Ok((self.fs.metadata(&real)?, Some(real))),
+                    Location::Outside(_) => Err(error),
+                }
+            }
+            metadata => Ok((metadata?, Some(inside.clone()))),
+        }
+    }
+
+    /// Reads a file. Nothing but a plain file is opened.
+    pub(super) fn read(&self, spot: &Spot, limit: u64) -> Looked {
+        let read = || {
+            let (metadata, inside) = self.metadata(spot)?;
+            if metadata.kind != FileKind::File {
+                return Err(FsError::new("read", spot.shown.as_str(), FsErrorKind::NotAFile));
+            }
+            let file = match &inside {
+                Some(inside) => self.fs.open(inside)?,
+                None => self.fs.open_outside(&spot.path)?,
+            };
+            if limit < file.len()? {
+                return Err(FsError::new("read", spot.shown.as_str(), FsErrorKind::TooLarge { limit }));
+            }
+            let bytes = file.read_range(0, limit as usize)?;
+            Ok((bytes, file.id().ok()))
+        };
+        match read() {
+            Ok((bytes, id)) => Looked::Read { bytes, id },
+            Err(error) if is_absent(&error) => Looked::Absent,
+            Err(error) => Looked::Unreadable(why(&error)),
+        }
+    }
+
+    /// Lists a directory; `None` if it is not there.
+    pub(super) fn list(&self, spot: &Spot) -> Result<Option<Listed>, String> {
+        let list = || {
+            let (metadata, inside) = self.metadata(spot)?;
+            if metadata.kind != FileKind::Directory {
+                return Err(FsError::new("list", spot.shown.as_str(), FsErrorKind::NotADirectory));
+            }
+            let elsewhere;
+            let (fs, folder): (&dyn Fs, RelPath) = match inside {
+                Some(inside) => (self.fs, inside),
+                None => {
+                    elsewhere = DiskFs::open(&spot.path)?;
+                    (&elsewhere, RelPath::root())
+                }
+            };
+            let (entries, others) = fs.list_some(&folder, MOST_NAMES)?;
+            // Of more names than are read, nobody asks which are text.
+            let unnamed = if others == 0 { fs.unreadable_names(&folder)?.len() as u64 } else { 0 };
+            Ok((entries, others, unnamed))
+        };
+        match list() {
+            Ok((entries, others, unnamed)) => {
+                let is_listed = |entry: &DirEntry| entry.kind != FileKind::Other;
+                let names = entries.into_iter().filter(is_listed).map(|entry| entry.name).collect();
+                Ok(Some(Listed { names, others, unnamed }))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(why(&error)),
+        }
+    }
+}
+
+fn is_absent(error: &FsError) -> bool {
+    matches!(error.kind, FsErrorKind::NotFound | FsErrorKind::NotADirectory)
+}
+
+/// Says why a file is not read, for somebody who did not name it.
+fn why(error: &FsError) -> String {
+    match &error.kind {
+        FsErrorKind::NotAFile => "it is not a file".to_owned(),
+        FsErrorKind::NotADirectory => "it is not a directory".to_owned(),
+        FsErrorKind::Outside => "a link leads out of the workspace, and is not followed".to_owned(),
+        FsErrorKind::Permission => "permission denied".to_owned(),
+        kind => kind.to_string(),
+    }
+}

@@ -1,0 +1,378 @@
+//! Reads all facts for a diagnosis once.
+
+pub(crate) mod error;
+pub(crate) mod examine;
+pub(crate) mod fix;
+pub(crate) mod history;
+pub(crate) mod incoming;
+pub(crate) mod locks;
+pub(crate) mod modes;
+pub(crate) mod sandbox;
+pub(crate) mod sections;
+pub(crate) mod shown;
+pub(crate) mod site;
+pub(crate) mod temporary;
+
+use std::path::Path;
+
+use crate::find_orphans;
+use brigade_call::{CALLS, RUNS};
+use brigade_catalog::{Reads, Tool};
+use brigade_core::{ConfigIssue, Place, Timestamp};
+use brigade_doctor::{
+    BrokenFile, CallState, CheckpointState, ClientState, ConfigFile, Issue, OfferedBy, PinState, PolicyFacts,
+    RunnerState, Snapshot, ToolIssues, diagnose,
+};
+use brigade_fs::{FileKind, Fs, RelPath};
+use brigade_kitchen::health::KitchenHealth;
+use brigade_kitchen_run::ReceiptCheck;
+use brigade_mcp::{OfferedNames, PinStore};
+use brigade_projection::Orphan;
+use brigade_queue::QueueError;
+use brigade_runtime::{Checks, RuntimeError, RuntimeFacts};
+use brigade_workspace::{CATALOG, Config, Host, Places, SummaryFacts, masks, policy_tracked, read_agents};
+
+use crate::clients::{Clients, client_states};
+use crate::doctor::error::UpkeepError;
+use crate::doctor::examine::{Examined, Keep, examine};
+use crate::doctor::history::{HistoryFacts, history_facts};
+use crate::doctor::locks::left_locks;
+use crate::doctor::modes::{Which, wide_modes};
+use crate::doctor::sandbox::sandbox_gaps;
+use crate::doctor::site::Site;
+use crate::pins::states::pin_states;
+use crate::runtimes::host::{FoundRuntimes, find_runtimes};
+
+/// Which facts to read. A part that is not read has no issues.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    /// Files and projections of tools.
+    pub tools: bool,
+    /// Projections that no tool asks for.
+    pub orphans: bool,
+    /// The state of runtimes.
+    pub runtimes: bool,
+    /// Whether to run health commands.
+    pub health: Checks,
+    /// Whether this system can enforce the sandbox of the policy.
+    pub sandbox: bool,
+    /// Calls, runs and checkpoints.
+    pub queue: bool,
+    /// Whether to check the chain of receipts.
+    pub ledger: Ledger,
+    /// File modes of the state, and leftover locks.
+    pub modes: bool,
+    /// The files of clients that were connected.
+    pub clients: bool,
+    /// The kitchen.
+    pub kitchen: bool,
+}
+
+/// Whether to check the chain of receipts, which reads every receipt in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ledger {
+    /// Check it.
+    Check,
+    /// Skip the check.
+    Trust,
+}
+
+impl Parts {
+    /// Selects every part.
+    pub fn all() -> Parts {
+        Parts {
+            tools: true,
+            orphans: true,
+            runtimes: true,
+            health: Checks::Run,
+            sandbox: true,
+            queue: true,
+            ledger: Ledger::Check,
+            modes: true,
+            clients: true,
+            kitchen: true,
+        }
+    }
+
+    /// Selects only the catalog and the policy.
+    pub fn none() -> Parts {
+        Parts {
+            tools: false,
+            orphans: false,
+            runtimes: false,
+            health: Checks::Skip,
+            sandbox: false,
+            queue: false,
+            ledger: Ledger::Trust,
+            modes: false,
+            clients: false,
+            kitchen: false,
+        }
+    }
+}
+
+/// What each call needs to be as it is named, if it is there.
+const NEEDED: [(&str, FileKind); 4] = [
+    (".brigade/tools/checkpoints", FileKind::Directory),
+    (".brigade/tools/queue.lock", FileKind::File),
+    (".brigade/tools/outcomes", FileKind::Directory),
+    (".brigade/tools/checkpoints/incoming", FileKind::Directory),
+];
+
+/// The facts of a workspace, read once.
+pub struct Survey<'c> {
+    /// The time of the survey.
+    pub now: Timestamp,
+    /// The catalog and the policy.
+    pub config: &'c Config,
+    is_catalog_there: bool,
+    /// Tool facts for lists.
+    pub summaries: Vec<SummaryFacts>,
+    /// Issues of the tools; `None` when tools were not read.
+    tool_issues: Option<ToolIssues>,
+    orphans: Vec<Orphan>,
+    runtimes: Option<FoundRuntimes>,
+    pins: Vec<PinState>,
+    /// Calls, runs and checkpoints.
+    pub history: HistoryFacts,
+    sandbox_gaps: Option<Vec<String>>,
+    wide_modes: Vec<String>,
+    left_locks: Vec<String>,
+    unread: Vec<BrokenFile>,
+    clients: Vec<ClientState>,
+    kitchen: Option<KitchenHealth>,
+    gateway: Vec<ConfigIssue>,
+    policy_tracked: Option<Place>,
+    offered: Vec<OfferedBy>,
+    upstreams: Vec<(String, Place)>,
+}
+
+impl<'c> Survey<'c> {
+    /// Reads the requested parts.
+    ///
+    /// # Errors
+    /// Returns file, queue and runtime errors.
+    pub fn read(site: &Site<'c>, parts: &Parts) -> Result<Survey<'c>, UpkeepError> {
+        let (fs, host, config) = (site.fs(), site.host, site.config);
+        let is_set = |name: &str| host.environment.is_set(name);
+        let policy = Some(PolicyFacts { state: &config.policy, environment: &is_set });
+        // Only calls and runs are planned again.
+        let mut unread = Unread(if parts.queue { of_another_kind(fs) } else { Vec::new() });
+        let is_there = |path| fs.exists(&RelPath::of(path)).unwrap_or_default();
+        let is_planned_again = parts.queue && (is_there(CALLS) || is_there(RUNS));
+        let keep = if is_planned_again { Keep::All } else { Keep::Summaries };
+        let examined = if parts.tools {
+            let tools: Vec<&Tool> = config.catalog.tools().iter().filter(|tool| tool.enabled).collect();
+            examine(host, config, &tools, policy, keep)
+        } else {
+            Examined::default()
+        };
+        let Examined { issues, summaries, read } = examined;
+        let orphans = if parts.orphans {
+            find_orphans(host, config, &Places::new(fs, host.root())).orphans
+        } else {
+            Vec::new()
+        };
+        let runtimes =
+            if parts.runtimes { unread.or_none(fs, find_runtimes(site, parts.health))? } else { None };
+        let history = if parts.queue {
+            let view = site.queue.read().map_err(UpkeepError::from);
+            let facts = view.and_then(|view| history_facts(site, &view, &read, parts.ledger));
+            unread.or_none(fs, facts)?.unwrap_or_default()
+        } else {
+            HistoryFacts::default()
+        };
+        let pins = if parts.tools {
+            let states = pin_states(PinStore { fs, clock: host.clock }, &config.catalog);
+            unread.or_none(fs, states.map_err(UpkeepError::from))?.unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let sandbox_gaps = if parts.sandbox { sandbox_gaps(fs.root(), &config.policy) } else { None };
+        let (left_locks, wide_modes) = if parts.modes {
+            let locks = left_locks(fs, site.now());
+            let modes = wide_modes(fs, Which::First);
+            (
+                locks.iter().map(ToString::to_string).collect(),
+                modes.iter().map(|wide| wide.path.to_string()).collect(),
+            )
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        let clients = Clients { fs, environment: host.environment, clock: host.clock, timeout: site.timeout };
+        let clients = if parts.clients {
+            client_states(&clients, &config.catalog, runtimes.as_ref().and_then(FoundRuntimes::read))
+        } else {
+            Vec::new()
+        };
+        let receipts = match parts.ledger {
+            Ledger::Check => ReceiptCheck::All,
+            Ledger::Trust => ReceiptCheck::Nothing,
+        };
+        let kitchen = if parts.kitchen {
+            unread.or_none(fs, site.kitchen.health(receipts).map_err(UpkeepError::from))?.flatten()
+        } else {
+            None
+        };
+        let rules = config.policy.auto_approve();
+        let policy_tracked = rules.first().filter(|_| policy_tracked(&host)).map(|rule| rule.place.clone());
+        let agents = read_agents(fs);
+        let upstreams = agents.iter().flat_map(|agents| &agents.gateway.upstreams);
+        Ok(Survey {
+            upstreams: upstreams.map(|upstream| (upstream.id.clone(), upstream.place.clone())).collect(),
+            gateway: agents.err().unwrap_or_default(),
+            policy_tracked,
+            offered: offered(host, config),
+            now: site.now(),
+            config,
+            is_catalog_there: fs.exists(&RelPath::of(CATALOG))?,
+            summaries,
+            tool_issues: parts.tools.then_some(issues),
+            orphans,
+            runtimes,
+            pins,
+            history,
+            sandbox_gaps,
+            wide_modes,
+            left_locks,
+            unread: unread.0,
+            clients,
+            kitchen,
+        })
+    }
+
+    /// Lists the issues.
+    pub fn diagnose(&mut self, site: &Site<'_>) -> Vec<Issue> {
+        let is_set = |name: &str| site.host.environment.is_set(name);
+        let history = &self.history;
+        let catalog = if self.is_catalog_there {
+            ConfigFile::Read(&self.config.catalog)
+        } else {
+            ConfigFile::Missing { file: CATALOG }
+        };
+        // The queue already shows a call without a live runner as interrupted.
+        let runner = RunnerState::NotChecked;
+        let calls = history.calls.iter();
+        let calls = calls.map(|found| CallState {
+            call: &found.call,
+            changes: found.changes.clone(),
+            is_only_moved: found.is_only_moved,
+            runner,
+        });
+        let checkpoints = history.checkpoints.iter().map(|found| CheckpointState {
+            checkpoint: &found.stored.checkpoint,
+            blockers: found.blockers.clone(),
+        });
+        let mut found = diagnose(Snapshot {
+            now: self.now,
+            home: site.host.home(),
+            catalog: Some(catalog),
+            tools: self.tool_issues.take(),
+            orphans: &self.orphans,
+            runtimes: self.runtimes.as_ref().map(FoundRuntimes::snapshot),
+            policy: Some(PolicyFacts { state: &self.config.policy, environment: &is_set }),
+            gateway: self.gateway.clone(),
+            policy_tracked: self.policy_tracked.clone(),
+            offered: self.offered.clone(),
+            upstreams: self.upstreams.clone(),
+            pins: self.pins.clone(),
+            calls: calls.collect(),
+            unreadable: history.unreadable.clone(),
+            quarantines: history.quarantines.clone(),
+            is_of_v030: history.is_of_v030,
+            runs: &history.runs,
+            uses: &history.uses,
+            broken_receipts: history.broken_receipts.clone(),
+            ledger: history.ledger.clone(),
+            checkpoints: checkpoints.collect(),
+            broken_checkpoints: history.broken_checkpoints.clone(),
+            sandbox_gaps: self.sandbox_gaps.clone(),
+            wide_modes: self.wide_modes.clone(),
+            left_locks: self.left_locks.clone(),
+            unread: self.unread.clone(),
+            clients: self.clients.clone(),
+            kitchen: self.kitchen.as_ref(),
+        });
+        let masks = masks(site.host.environment, &self.config.policy);
+        found.iter_mut().for_each(|issue| masks.hide(&mut issue.detail));
+        found
+    }
+
+    /// Returns the facts of the runtimes; empty when runtimes were not read.
+    pub fn runtime_facts(&self) -> &[RuntimeFacts] {
+        self.runtimes.as_ref().map(|found| found.facts.as_slice()).unwrap_or_default()
+    }
+}
+
+/// What could not be read. The rest of the survey goes on without it.
+struct Unread(Vec<BrokenFile>);
+
+impl Unread {
+    /// Returns what was read; `None` and a note if a file or directory stands in the way.
+    fn or_none<T>(&mut self, fs: &dyn Fs, read: Result<T, UpkeepError>) -> Result<Option<T>, UpkeepError> {
+        let error = match read {
+            Ok(read) => return Ok(Some(read)),
+            Err(
+                UpkeepError::Fs(error)
+                | UpkeepError::Queue(QueueError::Fs(error))
+                | UpkeepError::Runtime(RuntimeError::Fs(error)),
+            ) => error,
+            Err(other) => return Err(other),
+        };
+        let is_said = |part: &BrokenFile| Path::new(&error.path).starts_with(&part.file);
+        if !self.0.iter().any(is_said) {
+            let path = error.path.parse::<RelPath>();
+            let file = path.map_or(error.path, |path| what_is_there(fs, path).to_string());
+            self.0.push(unread(file, error.kind.to_string()));
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the part of a path that something has: a file may stand where a directory of the path should be.
+fn what_is_there(fs: &dyn Fs, mut path: RelPath) -> RelPath {
+    while !path.is_root() && fs.link_metadata(&path).is_err() {
+        path = path.parent();
+    }
+    path
+}
+
+/// Lists what is no directory or file although calls need it to be one.
+fn of_another_kind(fs: &dyn Fs) -> Vec<BrokenFile> {
+    let is_another = |(path, kind): &(&str, FileKind)| {
+        fs.metadata(&RelPath::composed(path)).is_ok_and(|found| found.kind != *kind)
+    };
+    let wrong = NEEDED.into_iter().filter(is_another);
+    let problem =
+        |kind| if kind == FileKind::Directory { "it is not a directory" } else { "it is not a file" };
+    wrong.map(|(path, kind)| unread(path.to_owned(), problem(kind).to_owned())).collect()
+}
+
+fn unread(file: String, problem: String) -> BrokenFile {
+    BrokenFile { file, id: None, problem, is_restorable: false }
+}
+
+/// Returns what the servers of gateway.toml listed last and still offer.
+fn offered(host: Host<'_>, config: &Config) -> Vec<OfferedBy> {
+    let mut all: Vec<OfferedBy> = Vec::new();
+    for offer in config.offers(&host) {
+        let names = OfferedNames::read(host.fs, &offer.server);
+        let still = |names: Vec<String>| names.into_iter().filter(|name| offer.includes(name)).collect();
+        let mut by = OfferedBy {
+            server: offer.server.clone(),
+            place: offer.place.clone(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            prompts: Vec::new(),
+        };
+        match offer.reads {
+            Reads::Resource => {
+                by.resources = still(names.resources);
+                by.templates = still(names.templates);
+            }
+            Reads::Prompt => by.prompts = still(names.prompts),
+        }
+        all.push(by);
+    }
+    all
+}

@@ -1,0 +1,518 @@
+//! Calls, runs and checkpoints, prepared for a diagnosis.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use brigade_call::{
+    ADOPTED_STATUS, CALLS, CHECKPOINTS, Call, CallStatus, CheckpointStatus, ContractLabels, RUNS, Receipt,
+    RecordVersion, ToolUse,
+};
+use brigade_core::{CallId, Fingerprint, Json};
+use brigade_doctor::{BrokenFile, Quarantine, RunState, asks};
+use brigade_fs::{FileKind, Lines, RelPath};
+use brigade_queue::{
+    Calls, Chain, Detail, ExaminedReceipt, FoundReceipt, StoredCheckpoint, StoredReceipt, Verification, View,
+    receipt_name,
+};
+use brigade_workspace::{CATALOG, CONFIG_LIMIT, POLICY, RUNTIMES, ToolFacts, is_code_file};
+
+use crate::calls::replan::{Changes, Replanner};
+use crate::doctor::Ledger;
+use crate::doctor::error::UpkeepError;
+use crate::doctor::site::Site;
+use crate::inbox::{INBOX, InboxStore};
+use crate::runs::observed::seen_run;
+
+/// Statuses of calls that may need attention, finished ones last.
+const LOOKED_AT: [CallStatus; 8] = [
+    CallStatus::Pending,
+    CallStatus::Approved,
+    CallStatus::Held,
+    CallStatus::Rejected,
+    CallStatus::Running,
+    CallStatus::Failed,
+    CallStatus::TimedOut,
+    CallStatus::Interrupted,
+];
+
+/// How many distinct failed requests are checked for replay.
+const REPLAYS: usize = 200;
+
+/// Directories that can contain quarantine files.
+const QUARANTINES: [&str; 4] = [".brigade/tools", RUNS, CHECKPOINTS, ".brigade/work/imports"];
+
+/// A call and the reasons why it cannot run as approved.
+pub struct FoundCall {
+    /// The call, reduced to what a diagnosis reads.
+    pub call: Call,
+    /// What no longer matches the approval; of a pending call of v0.30, why it cannot be approved.
+    pub changes: Vec<String>,
+    /// Whether the only change is that `PATH` finds another program.
+    pub is_only_moved: bool,
+}
+
+/// A checkpoint and the reasons why its call cannot resume.
+pub struct FoundCheckpoint {
+    /// The stored checkpoint.
+    pub stored: StoredCheckpoint,
+    /// Why the call cannot resume.
+    pub blockers: Vec<String>,
+}
+
+/// The facts of calls, runs and checkpoints.
+#[derive(Default)]
+pub struct HistoryFacts {
+    /// Calls that may need attention, and completed calls that repeat a failed one.
+    pub calls: Vec<FoundCall>,
+    /// Number of calls by status.
+    pub call_counts: BTreeMap<String, u64>,
+    /// Unreadable lines, by file.
+    pub unreadable: Vec<BrokenFile>,
+    /// Quarantine files.
+    pub quarantines: Vec<Quarantine>,
+    /// Whether v0.30 was used in the workspace.
+    pub is_of_v030: bool,
+    /// All runs, newest first.
+    pub runs: Vec<RunState>,
+    /// What the last observed runs of tools used, by tool id.
+    pub uses: BTreeMap<String, ToolUse>,
+    /// Number of runs by status.
+    pub run_counts: BTreeMap<String, u64>,
+    /// The receipt of the newest run.
+    pub latest_run: Option<StoredReceipt>,
+    /// Unreadable receipts.
+    pub broken_receipts: Vec<BrokenFile>,
+    /// Faults in the chain of receipts.
+    pub ledger: Vec<BrokenFile>,
+    /// Readable checkpoints, newest first.
+    pub checkpoints: Vec<FoundCheckpoint>,
+    /// Unreadable checkpoints.
+    pub broken_checkpoints: Vec<BrokenFile>,
+}
+
+impl HistoryFacts {
+    /// Counts the checkpoints by status.
+    pub fn checkpoint_counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for found in &self.checkpoints {
+            *counts.entry(found.stored.checkpoint.status.as_str().to_owned()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// Reads calls, runs and checkpoints, and plans again those that could run or resume.
+pub(crate) fn history_facts(
+    site: &Site<'_>,
+    view: &View<'_>,
+    read: &[ToolFacts<'_>],
+    ledger: Ledger,
+) -> Result<HistoryFacts, UpkeepError> {
+    let mut replanner = Replanner::new(site, site.config, read);
+    // Receipts are read on all processors, while one thread reads the calls in order.
+    let (facts, runs) = std::thread::scope(|scope| {
+        let calls = scope.spawn(|| call_facts(site, view, &mut replanner, ledger));
+        let runs = read_runs(site, view, ledger);
+        (calls.join().expect("what is read of calls does not panic"), runs)
+    });
+    let (mut facts, runs) = (facts?, runs?);
+    facts.uses = uses(site, view, &runs.runs)?;
+    add_runs(view, runs, &mut replanner, &mut facts)?;
+    add_checkpoints(view, &mut replanner, &mut facts)?;
+    Ok(facts)
+}
+
+fn call_facts(
+    site: &Site<'_>,
+    view: &View<'_>,
+    replanner: &mut Replanner<'_, '_>,
+    ledger: Ledger,
+) -> Result<HistoryFacts, UpkeepError> {
+    // Without the chain check the caller wants a quick answer, so the inbox is skipped as well.
+    let inbox = match ledger {
+        Ledger::Check => unreadable_inbox(site)?,
+        Ledger::Trust => None,
+    };
+    Ok(HistoryFacts {
+        calls: found_calls(view, replanner)?,
+        call_counts: view.call_counts()?,
+        unreadable: unreadable_calls(site)?.into_iter().chain(inbox).collect(),
+        quarantines: quarantines(site)?,
+        is_of_v030: is_of_v030(site, view)?,
+        ..HistoryFacts::default()
+    })
+}
+
+fn add_runs(
+    view: &View<'_>,
+    read: Read,
+    replanner: &mut Replanner<'_, '_>,
+    facts: &mut HistoryFacts,
+) -> Result<(), UpkeepError> {
+    let Read { mut runs, errors, ledger } = read;
+    facts.broken_receipts = errors;
+    facts.broken_receipts.sort_by(|left, right| left.file.cmp(&right.file));
+    facts.ledger = ledger;
+    // Newest first: a later success of the same request is known before the failure is looked at.
+    runs.sort_unstable_by(LookedRun::newest_first);
+    if let Some(newest) = runs.first()
+        && let Some(FoundReceipt::Good(stored)) = view.receipt(newest.stored_id())?
+    {
+        facts.latest_run = Some(*stored);
+    }
+    let mut settled: HashSet<Fingerprint> = HashSet::new();
+    let mut replays = 0;
+    for looked in runs {
+        let mut run = looked.run;
+        if settled.insert(run.asks)
+            && let Some(args) = looked.failed_with
+            && replays < REPLAYS
+        {
+            replays += 1;
+            run.replay_blockers = replanner.replay_blockers(&run.tool_id, &args)?;
+        }
+        match facts.run_counts.get_mut(run.status.as_str()) {
+            Some(count) => *count += 1,
+            None => drop(facts.run_counts.insert(run.status.as_str().to_owned(), 1)),
+        }
+        facts.runs.push(run);
+    }
+    Ok(())
+}
+
+/// The first lines of the files that v0.30 wrote.
+const FIRST_LINES_OF_V030: &[(&str, &str)] = &[
+    (
+        CATALOG,
+        "# Local portable tool and skill catalog. Brigade inspects this file but does not sync projections.",
+    ),
+    (
+        POLICY,
+        "# Host-local portable tool execution policy. Keep secrets in the process environment, not here.",
+    ),
+    (RUNTIMES, "# Local portable tool runtimes. Brigade starts and stops only explicit local runtimes."),
+];
+
+/// Files of the inbox that v0.30 alone writes.
+const FILES_OF_V030: [&str; 2] =
+    [".brigade/work/.proofs.authority.json", ".brigade/work/imports/inbox.jsonl.writer.lock"];
+
+/// Tells whether v0.30 was used: it wrote the first call, the catalog, the policy, the runtimes or the inbox, or its
+/// journal was adopted and the copy is still there.
+fn is_of_v030(site: &Site<'_>, view: &View<'_>) -> Result<bool, UpkeepError> {
+    let fs = site.fs();
+    let mut is_of_v030 = fs.exists(&RelPath::composed(&format!("{CALLS}.0.30.0")))?;
+    for file in FILES_OF_V030 {
+        is_of_v030 = is_of_v030 || fs.exists(&RelPath::composed(file))?;
+    }
+    let wrote = |(file, first): &(&str, &str)| {
+        let text = fs.read(&RelPath::composed(file), CONFIG_LIMIT).unwrap_or_default();
+        let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text).trim_ascii_start();
+        text.starts_with(first.as_bytes())
+    };
+    is_of_v030 = is_of_v030 || FIRST_LINES_OF_V030.iter().any(wrote);
+    if is_of_v030 {
+        return Ok(true);
+    }
+    view.for_each_call(&Calls::All, &mut |stored| {
+        is_of_v030 = stored.version == RecordVersion::Adopted;
+        ControlFlow::Break(())
+    })?;
+    Ok(is_of_v030)
+}
+
+/// Reads the last run of each tool in use, and sums up what it used. Reads no further receipt but the earlier equal run
+/// that was observed.
+fn uses(
+    site: &Site<'_>,
+    view: &View<'_>,
+    runs: &[LookedRun],
+) -> Result<BTreeMap<String, ToolUse>, UpkeepError> {
+    let mut last: HashMap<&str, &LookedRun> = HashMap::new();
+    for looked in runs {
+        let known = last.entry(&looked.run.tool_id).or_insert(looked);
+        if looked.newest_first(known) == Ordering::Less {
+            *known = looked;
+        }
+    }
+    let mut found = BTreeMap::new();
+    for tool in site.config.catalog.tools().iter().filter(|tool| tool.enabled) {
+        let Some(looked) = last.get(tool.id.as_str()) else { continue };
+        let Some(FoundReceipt::Good(stored)) = view.receipt(looked.stored_id())? else { continue };
+        if let Some(seen) = seen_run(site.fs(), view, &stored.receipt)?.run() {
+            let used = ToolUse::of(tool, [&seen], site.fs().root(), &|path| is_code_file(site.fs(), path));
+            found.insert(tool.id.to_string(), used);
+        }
+    }
+    Ok(found)
+}
+
+/// Counts the unreadable lines of the inbox.
+fn unreadable_inbox(site: &Site<'_>) -> Result<Option<BrokenFile>, UpkeepError> {
+    let problem = match InboxStore::of(site).read()?.unreadable() {
+        0 => return Ok(None),
+        1 => "1 line cannot be read".to_owned(),
+        count => format!("{count} lines cannot be read"),
+    };
+    Ok(Some(BrokenFile { file: INBOX.to_owned(), id: None, problem, is_restorable: false }))
+}
+
+/// Finds the files of lines that were set aside.
+fn quarantines(site: &Site<'_>) -> Result<Vec<Quarantine>, UpkeepError> {
+    let mut found = Vec::new();
+    let kitchen = site.kitchen.folders_of_lines()?;
+    for folder in QUARANTINES.map(RelPath::of).into_iter().chain(kitchen) {
+        for entry in site.fs().list_dir(&folder).unwrap_or_default() {
+            if !entry.name.contains(".quarantine-") {
+                continue;
+            }
+            let Ok(path) = folder.join(&entry.name) else { continue };
+            if entry.kind != FileKind::File {
+                found.push(Quarantine { file: path.to_string(), lines: 0 });
+                continue;
+            }
+            let file = site.fs().open(&path)?;
+            let mut lines = Lines::new(&*file, 0, file.len()?);
+            let mut count = 0;
+            while lines.next_line()?.is_some() {
+                count += 1;
+            }
+            found.push(Quarantine { file: path.to_string(), lines: count });
+        }
+    }
+    Ok(found)
+}
+
+fn broken(file: String, problem: String) -> BrokenFile {
+    let name = file.rsplit('/').next().unwrap_or(&file);
+    let id = name.strip_suffix(".json").map(str::to_owned);
+    BrokenFile { id, file, problem, is_restorable: false }
+}
+
+/// Collects calls that may need attention, the oldest of each status first.
+fn found_calls(view: &View<'_>, replanner: &mut Replanner<'_, '_>) -> Result<Vec<FoundCall>, UpkeepError> {
+    let mut found: Vec<FoundCall> = Vec::new();
+    let mut failures: HashMap<String, HashSet<Fingerprint>> = HashMap::new();
+    let mut trouble = None;
+    for status in LOOKED_AT {
+        view.for_each_call(&Calls::Of(status), &mut |stored| {
+            let mut call = stored.call;
+            let mut say = |error| {
+                trouble = Some(error);
+                ControlFlow::Break(())
+            };
+            let changes = match call.status {
+                CallStatus::Approved if call.approval.is_some() => match replanner.changes(&call) {
+                    Ok(changes) => changes,
+                    Err(error) => return say(error),
+                },
+                // Only v0.30 queued calls without a plan's fingerprints.
+                CallStatus::Pending if call.planned_binding.is_none() => match replanner.objections(&call) {
+                    Ok(said) => Changes { said, is_only_moved: false },
+                    Err(error) => return say(error),
+                },
+                CallStatus::Failed | CallStatus::TimedOut | CallStatus::Interrupted => {
+                    failures.entry(call.tool_id.clone()).or_default().insert(asks(&call.tool_id, &call.args));
+                    Changes::default()
+                }
+                _ => Changes::default(),
+            };
+            keep_little(&mut call);
+            let Changes { said: changes, is_only_moved } = changes;
+            found.push(FoundCall { call, changes, is_only_moved });
+            ControlFlow::Continue(())
+        })?;
+    }
+    if let Some(error) = trouble {
+        return Err(error.into());
+    }
+    if !failures.is_empty() {
+        view.for_each_call(&Calls::Of(CallStatus::Completed), &mut |stored| {
+            let mut call = stored.call;
+            let of_tool = failures.get(&call.tool_id);
+            if of_tool.is_some_and(|failed| failed.contains(&asks(&call.tool_id, &call.args))) {
+                keep_little(&mut call);
+                found.push(FoundCall { call, changes: Vec::new(), is_only_moved: false });
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Drops members that no diagnosis reads. A queue may have very many calls.
+fn keep_little(call: &mut Call) {
+    call.contract = ContractLabels::default();
+    call.policy = None;
+    call.projection_summary = None;
+    call.arguments.clear();
+    call.extra.retain(|name, _| name == ADOPTED_STATUS);
+}
+
+/// The part of a receipt that is kept.
+struct LookedRun {
+    run: RunState,
+    sort_key: String,
+    stored_id: String,
+    /// The arguments, if the run failed.
+    failed_with: Option<Json>,
+}
+
+impl LookedRun {
+    fn of(found: ExaminedReceipt, files: &HashSet<String>) -> LookedRun {
+        let receipt = &found.receipt;
+        let run = RunState { missing_logs: missing_logs(receipt, files), ..RunState::of(receipt) };
+        let failed = matches!(run.status.as_str(), "failed" | "timed-out" | "interrupted");
+        LookedRun {
+            run,
+            sort_key: receipt.sort_key(),
+            failed_with: (failed && !receipt.is_installation()).then(|| receipt.asked_args()),
+            stored_id: found.stored_id,
+        }
+    }
+
+    /// Returns the id under which the receipt is stored, which may differ from what it says itself.
+    fn stored_id(&self) -> &str {
+        &self.stored_id
+    }
+
+    fn newest_first(&self, other: &LookedRun) -> Ordering {
+        let name = |run: &LookedRun| receipt_name(&run.stored_id);
+        other.sort_key.cmp(&self.sort_key).then_with(|| name(self).cmp(&name(other)))
+    }
+}
+
+/// What was read of the runs, unordered.
+#[derive(Default)]
+struct Read {
+    runs: Vec<LookedRun>,
+    errors: Vec<BrokenFile>,
+    /// Faults in the chain of receipts.
+    ledger: Vec<BrokenFile>,
+}
+
+/// Reads every receipt once, on all processors.
+fn read_runs(site: &Site<'_>, view: &View<'_>, ledger: Ledger) -> Result<Read, UpkeepError> {
+    let listed = site.fs().list_dir(&RelPath::of(RUNS)).unwrap_or_default();
+    let files: HashSet<String> = listed.into_iter().map(|entry| entry.name).collect();
+    let read = Mutex::new(Read::default());
+    let chain = match ledger {
+        Ledger::Check => Chain::From(1),
+        Ledger::Trust => Chain::Trust,
+    };
+    let verification = view.examine_runs(Detail::Diagnosed, chain, &|receipt| {
+        let looked = receipt.map(|found| LookedRun::of(found, &files));
+        let mut read = read.lock().expect("no thread panics while it holds this");
+        match looked {
+            Ok(run) => read.runs.push(run),
+            Err(bad) => read.errors.push(broken(bad.place, bad.problem)),
+        }
+    })?;
+    let mut read = read.into_inner().expect("no thread panics while it holds this");
+    read.ledger = broken_chain(verification);
+    Ok(read)
+}
+
+/// Summarizes unreadable lines by file.
+fn unreadable_calls(site: &Site<'_>) -> Result<Vec<BrokenFile>, UpkeepError> {
+    let mut files: BTreeMap<String, (u64, Option<u64>, &'static str)> = BTreeMap::new();
+    let Some(journal) = site.journal else { return Ok(Vec::new()) };
+    for damage in journal.damage()? {
+        files.entry(damage.path).or_insert((0, damage.line, damage.problem)).0 += 1;
+    }
+    let of_file = |(file, (count, line, problem)): (String, (u64, Option<u64>, &'static str))| {
+        let problem = match (line, count) {
+            (None, _) => problem.to_owned(),
+            (Some(line), 1) => format!("line {line} cannot be read: {problem}"),
+            (Some(line), count) => {
+                format!("{count} lines cannot be read, the first is line {line}: {problem}")
+            }
+        };
+        BrokenFile { file, id: None, problem, is_restorable: false }
+    };
+    Ok(files.into_iter().map(of_file).collect())
+}
+
+/// Lists the faults in the chain of receipts.
+fn broken_chain(verification: Verification) -> Vec<BrokenFile> {
+    let of_finding = |finding: brigade_queue::Finding| {
+        let place = finding.sequence.map_or_else(String::new, |sequence| format!(" (number {sequence})"));
+        let id = Some(finding.run_id).filter(|id| !id.is_empty());
+        if let (None, Some(line)) = (&id, finding.line) {
+            let problem = format!("line {line} cannot be read: {}", finding.detail);
+            return BrokenFile {
+                file: format!("{RUNS}/ledger.jsonl"),
+                id: None,
+                problem,
+                is_restorable: false,
+            };
+        }
+        BrokenFile {
+            file: id
+                .as_ref()
+                .map_or_else(|| format!("{RUNS}/ledger.jsonl"), |id| format!("{RUNS}/{id}.json")),
+            id,
+            problem: format!("the receipt was {}{place}: {}", finding.tampering.as_str(), finding.detail),
+            is_restorable: false,
+        }
+    };
+    verification.findings.into_iter().map(of_finding).collect()
+}
+
+/// Lists the missing logs of a receipt. Logs are beside the receipt, even if an older receipt has absolute paths.
+fn missing_logs(receipt: &Receipt, files: &HashSet<String>) -> Vec<&'static str> {
+    let is_missing = |path: &Option<String>| {
+        let path = path.as_deref().filter(|path| !path.is_empty());
+        path.is_some_and(|path| !files.contains(path.rsplit('/').next().unwrap_or(path)))
+    };
+    let streams = [(&receipt.stdout_log_path, "stdout"), (&receipt.stderr_log_path, "stderr")];
+    streams.into_iter().filter(|(path, _)| is_missing(path)).map(|(_, stream)| stream).collect()
+}
+
+fn add_checkpoints(
+    view: &View<'_>,
+    replanner: &mut Replanner<'_, '_>,
+    facts: &mut HistoryFacts,
+) -> Result<(), UpkeepError> {
+    let list = view.checkpoints()?;
+    let bad = list.errors.into_iter();
+    facts.broken_checkpoints = bad
+        .map(|bad| BrokenFile { is_restorable: bad.is_recorded, ..broken(bad.place, bad.problem) })
+        .collect();
+    for stored in list.checkpoints {
+        let blockers = match stored.checkpoint.status {
+            CheckpointStatus::Pending | CheckpointStatus::Approved => {
+                resume_blockers(view, &stored.checkpoint.call_id, replanner)?
+            }
+            CheckpointStatus::Rejected
+            | CheckpointStatus::Resumed
+            | CheckpointStatus::Failed
+            | CheckpointStatus::Other(_) => Vec::new(),
+        };
+        facts.checkpoints.push(FoundCheckpoint { stored, blockers });
+    }
+    Ok(())
+}
+
+fn resume_blockers(
+    view: &View<'_>,
+    call_id: &str,
+    replanner: &mut Replanner<'_, '_>,
+) -> Result<Vec<String>, UpkeepError> {
+    let found = match call_id.parse::<CallId>() {
+        Ok(id) => view.call(&id)?,
+        Err(_) => None,
+    };
+    match found {
+        None => Ok(vec!["its call is not in the queue".to_owned()]),
+        Some(stored) => match stored.call.status {
+            CallStatus::Waiting | CallStatus::ResumePending if stored.call.approval.is_none() => {
+                Ok(vec!["Brigade v0.30 approved its call, which bound nothing".to_owned()])
+            }
+            CallStatus::Waiting | CallStatus::ResumePending => Ok(replanner.changes(&stored.call)?.said),
+            status => Ok(vec![format!("its call is {status}")]),
+        },
+    }
+}

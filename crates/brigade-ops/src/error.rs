@@ -1,0 +1,184 @@
+//! The error of operations.
+
+use std::fmt;
+use std::ops::Deref;
+
+use brigade_call::Checkpoint;
+use brigade_core::codes::{self, ErrorCode};
+use brigade_core::{Exit, Hint};
+use brigade_policy::{Blocker, Failure, NotDone};
+use brigade_redact::Redactor;
+use brigade_workspace::WorkspaceContext;
+use miette::Diagnostic;
+
+use crate::refusal::{Refusal, Refused};
+use crate::report::RuntimeStopReport;
+
+pub use brigade_core::ErrorKind;
+
+/// Why an operation failed, and what to do next.
+///
+/// A refusal is also an error. Kind and reasons, which say why, are those of its [`Failure`], and [`Error::refusal`]
+/// has the data of the failure document. The cause, if any, is the `source()`.
+#[derive(Debug)]
+pub struct Error {
+    failure: Failure,
+    refused: Option<Box<Refused>>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.failure.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.failure)
+    }
+}
+
+impl Deref for Error {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.failure
+    }
+}
+
+impl<E: Into<Failure>> From<E> for Error {
+    fn from(failure: E) -> Error {
+        Error { failure: failure.into(), refused: None }
+    }
+}
+
+impl Error {
+    /// Creates an error from one sentence; see [`Failure::new`].
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Failure::new(kind, message).into()
+    }
+
+    /// Sets the stable code; see [`Failure::coded`].
+    #[must_use]
+    pub fn coded(self, code: ErrorCode) -> Error {
+        Error { failure: self.failure.coded(code), ..self }
+    }
+
+    /// Adds a hint; see [`Failure::hint`].
+    #[must_use]
+    pub fn hint(self, hint: impl Into<Hint>) -> Error {
+        Error { failure: self.failure.hint(hint), ..self }
+    }
+
+    /// Adds the reasons.
+    #[must_use]
+    pub fn because(self, blockers: impl IntoIterator<Item = Blocker>) -> Error {
+        Error { failure: self.failure.because(blockers), ..self }
+    }
+
+    /// Masks values in all texts; see [`Failure::masked`].
+    #[must_use]
+    pub fn masked(self, redactor: &Redactor) -> Error {
+        Error { failure: self.failure.masked(redactor), ..self }
+    }
+
+    /// Adds the candidates of an ambiguous name.
+    #[must_use]
+    pub fn candidates(self, candidates: impl IntoIterator<Item = String>) -> Error {
+        Error { failure: self.failure.candidates(candidates), ..self }
+    }
+
+    /// Adds the refusal, unless an inner step added one.
+    #[must_use]
+    pub fn refusing(mut self, context: &WorkspaceContext, refusal: Refusal) -> Error {
+        // A file error is not a refusal.
+        if self.kind() != ErrorKind::Environment && self.refused.is_none() {
+            self.refused = Some(Box::new(Refused { target: context.target(), refusal }));
+        }
+        self
+    }
+
+    /// Adds the refusal if the error is about the request. Errors of files or the queue stay as they are.
+    #[must_use]
+    pub fn missing(self, context: &WorkspaceContext, refusal: Refusal) -> Error {
+        if self.is_about_request() { self.refusing(context, refusal) } else { self }
+    }
+
+    /// Makes the error of an operation that was not done. A refusal has what the operation tells of it.
+    pub fn not_done<T>(
+        context: &WorkspaceContext,
+        not_done: NotDone<T>,
+        refusal: impl FnOnce(T) -> Refusal,
+    ) -> Error {
+        let error = Error::from(not_done.failure);
+        match not_done.told {
+            Some(told) => error.refusing(context, refusal(told)),
+            None => error,
+        }
+    }
+
+    /// Turns the refusal of a run into the refusal of a resume.
+    pub(crate) fn resuming(mut self, checkpoint: Box<Checkpoint>) -> Error {
+        if let Some(refused) = &mut self.refused
+            && let Refusal::Run(run) = &mut refused.refusal
+        {
+            refused.refusal = Refusal::Resume { checkpoint: Some(checkpoint), run: std::mem::take(run) };
+        }
+        self
+    }
+
+    /// Turns the refusal of a stop or start into the refusal of a restart.
+    pub(crate) fn restarting(
+        mut self,
+        context: &WorkspaceContext,
+        runtime_id: String,
+        stop: Option<RuntimeStopReport>,
+    ) -> Error {
+        let step = self.refused.take().map(|refused| Box::new(refused.refusal));
+        self.refusing(context, Refusal::RuntimeRestart { runtime_id, stop: stop.map(Box::new), step })
+    }
+
+    /// Returns the data of the failure document, if the operation was refused.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refused.as_ref().map(|refused| &refused.refusal)
+    }
+
+    /// Returns the workspace path of a refusal.
+    pub fn target(&self) -> Option<&str> {
+        self.refused.as_ref().map(|refused| refused.target.as_str())
+    }
+
+    /// Returns the exit code.
+    pub fn exit(&self) -> Exit {
+        match self.kind() {
+            _ if self.failure.code() == codes::SERVICE_BUSY.as_str() => Exit::Busy,
+            _ if self.failure.code() == codes::JOURNAL_LOST.as_str() => Exit::Paused,
+            ErrorKind::Usage => Exit::Usage,
+            ErrorKind::Environment => Exit::Environment,
+            _ => Exit::Refused,
+        }
+    }
+}
+
+impl Diagnostic for Error {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Diagnostic::code(&self.failure)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.failure.help()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        self.failure.related()
+    }
+}
+
+/// Returns `None` if the name matches nothing or several things.
+pub(crate) fn if_any<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_about_request() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,122 @@
+//! What a user can do in a workspace, one module per noun.
+//!
+//! Owns the handles [`Calls`], [`Runs`], [`Checkpoints`], [`Runtimes`] and [`Pins`], the operations on tools,
+//! projections, packs, the inbox, the state and agent programs, and their reports. Each operation takes the context of
+//! a workspace, and returns a report or the reason why there is none. Does not know arguments, terminals, agents and
+//! their sessions, and what runs a verified call: a [`Runner`] gets it.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use brigade_fs::MemoryFs;
+//! use brigade_workspace::{WorkspaceContext};
+//! use brigade_ops::{Attempt, Calls, Error, ErrorKind, Ready, Refusal, Request, Runner};
+//!
+//! /// A host that shows calls and decides about them, and runs none.
+//! struct Office;
+//!
+//! impl Runner for Office {
+//!     fn attempt(&self, ready: Ready) -> Result<Attempt, Error> {
+//!         let message = format!("call {} runs elsewhere", ready.call.id());
+//!         Ok(Attempt::Taken(Box::new(ready.call.call().clone()), Error::new(ErrorKind::Refused, message)))
+//!     }
+//! }
+//!
+//! let context = Arc::new(WorkspaceContext::new(Arc::new(MemoryFs::new())));
+//! let calls = Calls::new(context, Arc::new(Office));
+//! let error = calls.queue(Request::new("greet").arg("name", "world")).unwrap_err();
+//! assert!(matches!(error.refusal(), Some(Refusal::Queue { .. })), "the tool does not exist");
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod calls;
+mod checkpoints;
+mod clients;
+mod closeouts;
+mod defaults;
+mod discovery;
+mod doctor;
+mod error;
+mod inbox;
+pub mod packs;
+pub mod parity;
+mod pins;
+pub mod projections;
+mod receipts;
+mod refusal;
+mod report;
+mod runs;
+mod runtimes;
+mod setup;
+pub mod state;
+mod tools;
+pub mod upstreams;
+pub mod work;
+
+pub use brigade_workspace::RUNTIMES;
+pub use calls::args::ArgsSource;
+pub use calls::live::{contracts_live, tool_live};
+pub use calls::request::{Blocked, Request};
+pub use calls::running::{Attempt, Ready, RunTarget, Runner, refused, run_stored};
+pub use calls::waiting::waiting;
+pub use calls::watching::{remember_observed, watch};
+pub use calls::{
+    CallFilter, CallList, Calls, calls_path, find_call_to_change, give_up, invalid_policy, plan_again,
+    record_interrupted, record_review,
+};
+pub use checkpoints::Checkpoints;
+pub use clients::{Clients, ConnectOutcome, ConnectStatus, ConnectStep, Wanted};
+pub use closeouts::{BrokenCloseout, CLOSEOUTS, Closeouts, closeouts, projection_issues, store_closeout};
+pub use defaults::starters::add_default_tools;
+pub use defaults::{DefaultConflict, DefaultSource, Defaults, DefaultsRequest, SourceAction};
+pub use discovery::machine_view::{Discovered, Look, Machine, look_at_machine};
+pub use discovery::remember::{
+    DISCOVERED, Memory, REGISTERED, RegisteredFrom, fit_to_remember, registered_from, remember, remembered,
+};
+pub use discovery::{discover, harness_labels, sync};
+pub use doctor::error::UpkeepError;
+pub use doctor::examine::{Examined, Keep, examine};
+pub use doctor::fix::{Fix, FixKind, Fixes, fix};
+pub use doctor::history::{FoundCall, FoundCheckpoint, HistoryFacts};
+pub use doctor::incoming::left_incoming;
+pub use doctor::sections::{
+    CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection, Sections,
+};
+pub use doctor::shown::{counts, latest_closeout, shown_issue, shown_issues, top_issue_of};
+pub use doctor::site::Site;
+pub use doctor::temporary::left_temporary;
+pub use doctor::{Ledger, Parts, Survey};
+pub use error::{Error, ErrorKind};
+pub use inbox::{INBOX, InboxFile, InboxStore, SetAside};
+pub use packs::files::{
+    FoundPacks, NewPack, NotOpened, OpenPack, PACKS, PACKS_ARCHIVE, archive_pack, find_pack, packs,
+    store_pack,
+};
+pub use pins::states::pin_states;
+pub use pins::{Pinned, Pins, keep as keep_pin, pin_of_call, pin_store};
+pub use projections::files::{Change, OrphanSearch, Prune, Pruned, Purpose, Turn, Work, find_orphans, prune};
+pub use receipts::envelope::{PrivateKey, PublicKey, envelope, key_id, verify};
+pub use receipts::keys::{HostKeys, KeyError, public_key};
+pub use refusal::{Refusal, RunRefusal};
+pub use report::*;
+pub use runs::logs::{LogReach, open_log};
+pub use runs::observe::{Declare, observe};
+pub use runs::observed::{Seen, SeenRuns, seen_run, seen_runs};
+pub use runs::{RunFilter, Runs};
+pub use runtimes::host::{RuntimeHost, STATE, find_runtime, machine_of};
+pub use runtimes::{Runtimes, runtime_of};
+pub use setup::init::{MARKER, init_tools, marked, write_starter};
+pub use setup::{CATALOG_LOCK, Existing, Ignore, NewIgnore, Setup};
+pub use state::check::{StateCheck, StateDamage, check_state};
+pub use state::compact::{Compacted, compact};
+pub use tools::catalog::{contracts, describe, lines, lines_of};
+pub use tools::checking::{RunChecks, WhatToCheck, check};
+pub use tools::finding::{ListFilter, discovered, doubts, find, search, show, stats};
+pub use tools::health::{diagnosed, list, list_of};
+pub use tools::import::{Imported, Listed};
+pub use tools::import_mcp::{ImportMcpRequest, import_mcp};
+pub use tools::installing::{InstallRequest, Installing, WhatToInstall, install};
+pub use tools::register::{RegisterRequest, RegisterSource, register};
+pub use work::brief::brief;

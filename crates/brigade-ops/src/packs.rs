@@ -1,0 +1,288 @@
+//! Tool packs: the portable part of a catalog, in a directory that another workspace can import.
+
+pub(crate) mod files;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::setup::Setup;
+use crate::{
+    Existing, FoundPacks, Ignore, NotOpened, OpenPack, PACKS, ProjectionPlanReport, archive_pack, find_pack,
+    packs as all_packs, projections, store_pack,
+};
+use brigade_catalog::pack::{
+    CopiedSource, Entry, ImportPlan, Pack, PackConflict, PortableCatalog, SourceState, portable_entries,
+    stored,
+};
+use brigade_core::json::to_json;
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, Fingerprint, IdPrefix, Json, NextStep, Place, Report as _, codes};
+use brigade_fs::{DiskFs, FileMode, FsErrorKind, RelPath};
+use brigade_policy::{Blocker, Failure, NotDone};
+use brigade_redact::Redactor;
+use brigade_workspace::{CATALOG, WorkspaceContext, gather, meant, near_path};
+
+use crate::report::{
+    CatalogReport, PackArchiveReport, PackBuildReport, PackImportReport, PackListReport, PackShowReport,
+    UnreadablePack,
+};
+use crate::tools::health::list as list_tools;
+
+/// Builds a pack of the catalog, the sources of its entries, and its health. It contains no secrets, and paths in
+/// it are relative.
+///
+/// # Errors
+/// When the disk fails, or the catalog is not text.
+pub fn build(context: &WorkspaceContext) -> Result<PackBuildReport, Failure> {
+    let catalog = list_tools(context)?;
+    // A pack tells of a catalog that cannot be read, too.
+    let projections = match projections::plan(context, None) {
+        Ok(planned) => planned,
+        Err(NotDone { failure, told }) => *told.ok_or(failure)?,
+    };
+    let values = gather::telling_values(context);
+    let (redactor, bound) = (Redactor::new(&values).for_settings(), Redactor::bound_only(&values));
+    let (all, mut entry_errors) = Entry::of_catalog(CATALOG, &Setup::new(context).text_of_catalog()?);
+    let (entries, missing) = portable_entries(&all, &redactor, &bound);
+    entry_errors.extend(missing);
+    let now = context.now();
+    let (report, _) = store_pack(&*context.fs, now, |pack| -> Result<PackBuildReport, Failure> {
+        let portable_catalog = PortableCatalog {
+            entries: entries.iter().map(|entry| Json::Object(entry.to_object())).collect(),
+            entry_errors,
+            source_files: pack.add_sources(&all, &redactor)?,
+        };
+        let path = context.absolute(&format!("{}/{}", PACKS, pack.pack_id));
+        let report = PackBuildReport {
+            schema: PackBuildReport::SCHEMA,
+            target: context.target(),
+            pack_id: pack.pack_id.clone(),
+            path,
+            status: "built".into(),
+            created_at: now.to_string(),
+            evidence_fingerprint: evidence(&catalog, &projections),
+            tool_count: catalog.tool_count,
+            tools: catalog.tools,
+            projection_counts: projections.counts,
+            projections: projections.projections,
+            parity: catalog.parity,
+            policy: catalog.policy,
+            runtimes: catalog.runtimes,
+            call_queue: catalog.call_queue,
+            run_history: catalog.run_history,
+            checkpoints: catalog.checkpoints,
+            issue_count: catalog.issue_count,
+            issues: catalog.issues,
+            portable_catalog,
+        };
+        let readme = format!(
+            "# Tool pack {id}\n\nEntries: {}. Sources: {}. Issues: {}.\n\nTo add the entries to another workspace, \
+             import this directory there with `tools pack import`.\n",
+            entries.len(),
+            report.portable_catalog.source_files.iter().filter(|source| source.packed).count(),
+            report.issue_count,
+            id = report.pack_id,
+        );
+        let manifest = to_json(&report).expect("a report is JSON");
+        let manifest = stored(manifest, &report.target, &bound);
+        pack.add_documents(&manifest, &entries, &readme)?;
+        Ok(report)
+    })?;
+    Ok(report)
+}
+
+/// Lists the newest packs.
+///
+/// # Errors
+/// When the disk fails.
+pub fn list(context: &WorkspaceContext, limit: usize) -> Result<PackListReport, Failure> {
+    let FoundPacks { mut packs, unreadable } = all_packs(&*context.fs)?;
+    packs.truncate(limit);
+    let unreadable = unreadable.into_iter().map(|(pack_id, error)| UnreadablePack { pack_id, error });
+    Ok(PackListReport {
+        schema: PackListReport::SCHEMA,
+        target: context.target(),
+        pack_count: packs.len(),
+        packs: packs.into_iter().map(|pack| shown(context, pack)).collect(),
+        unreadable: unreadable.collect(),
+    })
+}
+
+/// Shows a pack, or the newest one with `latest`.
+///
+/// # Errors
+/// When no pack or several packs have this prefix, or the disk fails.
+pub fn show(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackShowReport, Failure> {
+    let pack = shown(context, found(context, id)?);
+    Ok(PackShowReport { schema: PackShowReport::SCHEMA, target: context.target(), pack })
+}
+
+/// Moves a pack to the archive.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] when the archive already has it; when no pack or several packs have this prefix, or the
+/// disk fails.
+pub fn archive(context: &WorkspaceContext, id: &IdPrefix) -> Result<PackArchiveReport, Failure> {
+    let pack = found(context, id)?;
+    let archived = archive_pack(&*context.fs, &pack.pack_id).map_err(|error| match error.kind {
+        FsErrorKind::Exists => {
+            let message = format!("`{}` is already in the archive", error.path);
+            Failure::new(ErrorKind::Usage, message).coded(codes::FILE_EXISTS)
+        }
+        _ => error.into(),
+    })?;
+    Ok(PackArchiveReport {
+        schema: PackArchiveReport::SCHEMA,
+        target: context.target(),
+        pack_id: pack.pack_id,
+        status: "archived".into(),
+        archive_path: context.absolute(archived.as_str()),
+    })
+}
+
+/// Adds the entries of a pack to the catalog, and their sources to the workspace. Nothing is run. If there are
+/// conflicts, nothing is written.
+///
+/// # Errors
+/// Tells the report when there are conflicts. [`ErrorKind::Usage`] when the directory is not a pack,
+/// [`ErrorKind::Environment`] when it cannot be read; when the catalog cannot be edited, or the disk fails.
+pub fn import(
+    context: &WorkspaceContext,
+    folder: &Path,
+    existing: Existing,
+) -> Result<PackImportReport, NotDone<Box<PackImportReport>>> {
+    let pack = open(context, folder)?;
+    let setup = Setup::new(context);
+    setup.check_place(CATALOG)?;
+    let ignored = setup.ignore_change(Ignore::Write)?;
+    let _lock = setup.lock_catalog()?;
+    let before = setup.text_of_catalog()?;
+    let (current, errors) = Entry::of_catalog(CATALOG, &before);
+    let (packed, redactor) = (&pack.manifest().portable_catalog.entries, Redactor::new(&[]).for_settings());
+    let plan =
+        ImportPlan::of(packed, &current, existing, &redactor, |place| pack.compare(place, &*context.fs));
+    let mut report = PackImportReport {
+        schema: PackImportReport::SCHEMA,
+        target: context.target(),
+        pack: pack_path(context, folder),
+        pack_id: redactor.redact_str(&pack.manifest().pack_id),
+        valid: false,
+        imported_count: 0,
+        imported: Vec::new(),
+        copied_sources: Vec::new(),
+        skipped_existing: Vec::new(),
+        skipped_existing_count: 0,
+        conflicts: plan.conflicts.clone(),
+        gitignore: "skipped".to_owned(),
+        next_command: context.spelled(NextStep::ListContracts),
+    };
+    if !pack.entry_errors().is_empty() {
+        let (reason, errors) = ("entries of the pack have errors".to_owned(), pack.entry_errors().to_vec());
+        report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
+    }
+    if !errors.is_empty() {
+        let reason = "the catalog has errors".to_owned();
+        report.conflicts.push(PackConflict { reason, errors, ..PackConflict::default() });
+    }
+    if !report.conflicts.is_empty() {
+        let failure = Failure::new(ErrorKind::Refused, "nothing was imported");
+        return Err(NotDone::refused(
+            failure.because(report.conflicts.iter().flat_map(reasons)),
+            Box::new(report),
+        ));
+    }
+    let (text, done) = plan
+        .apply(&before)
+        .map_err(|error| Failure::new(ErrorKind::InvalidConfig, format!("{CATALOG}: {error}")))?;
+    // The sources first: an entry never names a source that is not there.
+    for place in plan.imports.iter().filter_map(|import| import.source.as_deref()) {
+        if pack.compare(place, &*context.fs) != SourceState::Same {
+            setup.create_folder(&RelPath::composed(place).parent())?;
+            context.fs.write_atomic(
+                &RelPath::composed(place),
+                &pack.source(place),
+                FileMode::KeepOr(0o644),
+            )?;
+        }
+    }
+    if text != before {
+        setup.write_config(CATALOG, &text)?;
+    }
+    report.gitignore = setup.write_ignore(ignored)?;
+    let copied = done.copied_sources.into_iter();
+    let absolute = |path: String| context.absolute(&path);
+    report.copied_sources =
+        copied.map(|copy| CopiedSource { target_path: absolute(copy.target_path), ..copy }).collect();
+    (report.imported_count, report.skipped_existing_count) =
+        (done.imported.len(), done.skipped_existing.len());
+    (report.imported, report.skipped_existing) = (done.imported, done.skipped_existing);
+    report.valid = true;
+    Ok(report)
+}
+
+/// Returns what a conflict says, and the errors behind it.
+fn reasons(conflict: &PackConflict) -> Vec<Blocker> {
+    let of_tool = Blocker {
+        field: conflict.tool_id.clone(),
+        ..Blocker::new(codes::PACK_CONFLICT, &conflict.reason)
+            .at(conflict.source_path.clone().map(Place::file))
+    };
+    let errors = conflict.errors.iter().map(|error| Blocker::new(codes::CONFIG_INVALID, error));
+    std::iter::once(of_tool).chain(errors).collect()
+}
+
+fn shown(context: &WorkspaceContext, pack: Pack) -> Pack {
+    Pack { path: pack.path.as_deref().map(|path| context.absolute(path)), ..pack }
+}
+
+fn found(context: &WorkspaceContext, id: &IdPrefix) -> Result<Pack, Failure> {
+    find_pack(&*context.fs, id)
+}
+
+/// Opens a pack anywhere on the disk, or in the files that replace it.
+fn open(context: &WorkspaceContext, folder: &Path) -> Result<OpenPack, Failure> {
+    let failed = |why: NotOpened, near: Option<String>| match why {
+        NotOpened::NotAPack(why) => {
+            let message = format!("not a tool pack: `{}`: {why}", pack_path(context, folder));
+            let hint =
+                near.map_or_else(|| "name a directory with tool-pack.json".to_owned(), |near| meant(&near));
+            Failure::new(ErrorKind::Usage, message).coded(codes::PACK_INVALID).hint(hint)
+        }
+        NotOpened::Disk(error) => error.into(),
+    };
+    if let Some(files) = &context.files {
+        let inside = folder.strip_prefix(files.root()).unwrap_or(folder);
+        let inside = RelPath::try_from(inside).map_err(|error| failed(error.to_string().into(), None))?;
+        return OpenPack::open(files.clone(), inside).map_err(|why| failed(why, None));
+    }
+    let path = context.typed_path(folder);
+    let disk =
+        DiskFs::open(&path).map_err(|error| failed(NotOpened::of_disk(error), near_path(folder, &path)));
+    OpenPack::open(Arc::new(disk?), RelPath::root()).map_err(|why| failed(why, None))
+}
+
+fn pack_path(context: &WorkspaceContext, folder: &Path) -> String {
+    escape_terminal(&context.environment.expand(folder).display().to_string()).into_owned()
+}
+
+/// Returns the fingerprint of what a pack says about the workspace. It changes when a new pack would say something
+/// else.
+fn evidence(catalog: &CatalogReport, projections: &ProjectionPlanReport) -> String {
+    let json = |value: Result<Json, _>| value.expect("a report is JSON");
+    let sources = catalog.tools.iter().map(|tool| (tool.id, Json::from(tool.source_fingerprint.flatten())));
+    let issues: Vec<Json> = catalog.issues.iter().map(|issue| json(to_json(&issue))).collect();
+    let parity = &catalog.parity;
+    let closeout = parity.latest_closeout.as_ref().map(|closeout| closeout.closeout_id.clone());
+    Fingerprint::builder("brigade.pack-evidence.v1")
+        .json("sources", &Json::object(sources))
+        .json("projections", &json(to_json(&projections.counts)))
+        .json("issues", &Json::from(issues))
+        .json("calls", &json(to_json(&catalog.call_queue.counts)))
+        .json("runs", &json(to_json(&catalog.run_history.counts)))
+        .json("checkpoints", &json(to_json(&catalog.checkpoints.counts)))
+        .json("closeout", &Json::from(closeout))
+        .json("quieted", &Json::from(parity.quieted_issue_count))
+        .json("changed", &Json::from(parity.changed_issue_count))
+        .finish()
+        .to_hex()
+}

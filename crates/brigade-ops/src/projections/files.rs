@@ -1,0 +1,47 @@
+//! Writes projections, and finds and removes orphaned ones.
+//!
+//! Owns: the exclusive right to write ([`Turn`]), the planned writes ([`Work`]) and how they reach the disk, the search
+//! for orphans ([`find_orphans`]) and their removal ([`prune`]), and the list of files written outside of the
+//! searched directories. Does not know: what a projection contains, calls.
+//!
+//! ```
+//! use brigade_ops::{Purpose, Turn, Work, find_orphans};
+//! use brigade_core::SystemClock;
+//! use brigade_exec::HostEnvironment;
+//! use brigade_workspace::{Config, Digests, Host, Places, Sources, read_catalog, read_policy};
+//! use brigade_fs::{FileMode, Fs, MemoryFs};
+//! use brigade_projection::Overwrite;
+//!
+//! let fs = MemoryFs::new();
+//! fs.create_dir_all(&".brigade".parse()?)?;
+//! let entry = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'skill'\nsource_path = 'greet.md'\n\
+//!     supported_harnesses = ['claude']\nprojections = { claude = '.claude/skills/greet/SKILL.md' }\n";
+//! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
+//! fs.write_atomic(&"greet.md".parse()?, b"Say hello.\n", FileMode::KeepOr(0o644))?;
+//!
+//! let (environment, digests) = (HostEnvironment::default(), Digests::default());
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
+//! let turn = Turn::to_write(host, std::time::Duration::from_secs(1))?;
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let places = Places::new(&fs, host.root());
+//! let tools: Vec<_> = config.catalog.tools().iter().collect();
+//! let sources = Sources::of(host, &config, &tools);
+//! let now = brigade_core::Clock::now(&SystemClock);
+//! let mut work = Work::plan(&sources, &tools, &config, &places, Overwrite::Never, Purpose::Write, now);
+//! turn.write(&mut work, &config)?;
+//! assert!(fs.exists(&".claude/skills/greet/SKILL.md".parse()?)?);
+//! assert!(find_orphans(host, &config, &places).orphans.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod projected;
+mod remove;
+mod search;
+mod staging;
+mod turn;
+mod work;
+
+pub use remove::{Prune, Pruned, prune};
+pub use search::{OrphanSearch, find_orphans};
+pub use turn::Turn;
+pub use work::{Change, Purpose, Work};

@@ -1,0 +1,120 @@
+//! Removes orphans.
+
+use std::collections::BTreeSet;
+
+use brigade_core::Fingerprint;
+use brigade_fs::{Fs, FsError, RelPath};
+use brigade_projection::{FailedProjection, Orphan, OrphanReport, Prunable, PruneAction, folders};
+
+use crate::projections::files::staging::sync_names;
+
+/// The largest orphan that is removed.
+const FILE_LIMIT: u64 = 64 << 20;
+
+/// What to do with orphans that may be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prune {
+    /// Keep them.
+    Keep,
+    /// Tell what would be removed.
+    Tell,
+    /// Remove them.
+    Remove,
+}
+
+/// The result of removing orphans, as documents have it.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// Those that were removed, or would be.
+    pub gone: Vec<OrphanReport>,
+    /// Those that are still there.
+    pub kept: Vec<OrphanReport>,
+    /// Those that the disk did not let be removed.
+    pub failed: Vec<FailedProjection>,
+}
+
+/// Removes the orphans that may be removed; `absolute` makes a path as reports have it.
+///
+/// # Errors
+/// When the disk fails to make the removal durable.
+pub fn prune(
+    fs: &dyn Fs,
+    orphans: &[Orphan],
+    how: Prune,
+    absolute: impl Fn(&str) -> String,
+) -> Result<Pruned, FsError> {
+    let mut pruned = Pruned::default();
+    let mut removal = Removal::new(fs);
+    for orphan in orphans {
+        let mut report = OrphanReport::of(orphan, &absolute);
+        if how == Prune::Keep || orphan.prunable != Prunable::Yes {
+            pruned.kept.push(report);
+            continue;
+        }
+        if how == Prune::Tell {
+            report.dry_run = Some(true);
+            pruned.gone.push(report);
+            continue;
+        }
+        match removal.remove(orphan) {
+            Ok(Removed::Gone) => pruned.gone.push(report),
+            Ok(Removed::Changed) => {
+                report.action = PruneAction::Keep;
+                report.prunable = Prunable::Edited;
+                report.detail = "the file changed while it was to be removed; try again".to_owned();
+                pruned.kept.push(report);
+            }
+            Err(error) => pruned.failed.push(FailedProjection::of_orphan(report, error)),
+        }
+    }
+    removal.finish()?;
+    Ok(pruned)
+}
+
+/// The result of removing an orphan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removed {
+    /// The file no longer exists.
+    Gone,
+    /// The file changed since it was found, and was left alone.
+    Changed,
+}
+
+/// Removes orphans, and makes that durable in [`finish`](Removal::finish).
+struct Removal<'a> {
+    fs: &'a dyn Fs,
+    changed: BTreeSet<RelPath>,
+}
+
+impl<'a> Removal<'a> {
+    /// Creates a removal with nothing removed yet.
+    fn new(fs: &'a dyn Fs) -> Removal<'a> {
+        Removal { fs, changed: BTreeSet::new() }
+    }
+
+    /// Removes an unchanged orphan, and parent directories that become empty, below the directory of the harness.
+    fn remove(&mut self, orphan: &Orphan) -> Result<Removed, FsError> {
+        let Ok(path) = orphan.path.parse::<RelPath>() else { return Ok(Removed::Changed) };
+        match self.fs.read(&path, FILE_LIMIT) {
+            Ok(bytes) if Fingerprint::of_bytes(&bytes) == orphan.fingerprint => {}
+            Ok(_) => return Ok(Removed::Changed),
+            Err(error) if error.is_not_found() => return Ok(Removed::Gone),
+            Err(error) => return Err(error),
+        }
+        self.fs.remove(&path)?;
+        let homes: Vec<RelPath> = folders().into_iter().map(RelPath::of).collect();
+        let is_below = |folder: &RelPath| homes.iter().any(|home| folder != home && folder.is_in(home));
+        let mut folder = path.parent();
+        while is_below(&folder) && self.fs.remove_dir(&folder).is_ok() {
+            self.changed.remove(&folder);
+            folder = folder.parent();
+        }
+        self.changed.insert(folder);
+        Ok(Removed::Gone)
+    }
+
+    /// Makes the removals durable.
+    fn finish(self) -> Result<(), FsError> {
+        sync_names(self.fs, &self.changed)
+    }
+}

@@ -1,0 +1,47 @@
+//! The reports of operations: one type per JSON document.
+
+mod attest;
+mod calls;
+mod catalog;
+mod checking;
+mod checkpoints;
+mod discovery;
+mod finding;
+mod install;
+mod logs;
+mod mcp;
+mod packs;
+mod parity;
+mod projections;
+mod register;
+mod runs;
+mod runtimes;
+mod setup;
+mod state;
+mod upstreams;
+mod work;
+
+pub use attest::*;
+pub(crate) use brigade_core::Unfilled;
+pub use brigade_core::json::Rows;
+pub use brigade_core::{Report, SchemaId};
+pub use brigade_projection::ProjectionReport;
+pub use calls::*;
+pub use catalog::*;
+pub use checking::*;
+pub use checkpoints::*;
+pub use discovery::*;
+pub use finding::*;
+pub use install::*;
+pub use logs::*;
+pub use mcp::*;
+pub use packs::*;
+pub use parity::*;
+pub use projections::*;
+pub use register::*;
+pub use runs::*;
+pub use runtimes::*;
+pub use setup::*;
+pub use state::*;
+pub use upstreams::*;
+pub use work::*;

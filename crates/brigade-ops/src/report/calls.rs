@@ -1,0 +1,264 @@
+//! Documents about calls.
+
+use brigade_call::{BoundCode, CALLS, Call, PlanSummary, Preview, RUNS, Receipt};
+use brigade_core::json::sorted;
+use brigade_core::{Exit, NextStep};
+use brigade_policy::{BlockerDetail, PolicyDecision};
+use brigade_projection::ProjectionSummary;
+use brigade_workspace::WorkspaceContext;
+use serde::{Deserialize, Serialize};
+
+use super::{PinSummary, ProjectionReport, Report, SchemaId, Unfilled};
+
+pub use brigade_call::{BatchRow, PassedOver};
+
+/// `call plan`: the plan of a call, and all reasons why it may not run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PlanReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PlanReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The catalog file.
+    pub config_path: String,
+    /// Whether the call has no blockers.
+    pub valid: bool,
+    /// The tool.
+    pub tool_id: String,
+    /// The plan, without secrets; empty if the tool does not exist.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub plan: PlanSummary,
+    /// All reasons against the call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and fix.
+    pub blocker_details: Vec<BlockerDetail>,
+    /// The policy decision.
+    pub policy: PolicyDecision,
+    /// Likely mistakes in the policy, such as a key without effect, why the arguments were not checked, what was
+    /// observed of the tool that does not suit, and words of its command that mean something only to a shell. They do
+    /// not block the call.
+    pub warnings: Vec<String>,
+    /// Violations of the input schema.
+    pub validation_errors: Vec<String>,
+    /// The projections that block the call.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub projection_blockers: Vec<ProjectionReport>,
+    /// Counts and paths of the projections.
+    pub projection_summary: ProjectionSummary,
+    /// The fingerprint of the contract.
+    pub contract_fingerprint: Option<String>,
+    /// The fingerprint of the source.
+    pub source_fingerprint: Option<String>,
+    /// The fingerprint of the call.
+    pub call_fingerprint: Option<String>,
+    /// The words of the command line, without secrets; empty if it cannot be built.
+    pub argv: Vec<String>,
+    /// Which files an approval binds and by what, and what it does not bind.
+    pub bound_code: BoundCode,
+}
+
+impl Report for PlanReport {
+    const SCHEMA: &'static str = "brigade.call-plan.v1";
+
+    fn exit(&self) -> Exit {
+        if self.valid { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `call queue`: the result for a planned call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct QueueReport {
+    /// The schema id.
+    #[serde(deserialize_with = "QueueReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// 1 if the call was stored.
+    pub created: u8,
+    /// 1 if an equal call existed.
+    pub skipped: u8,
+    /// 1 if the call has blockers.
+    pub blocked: u8,
+    /// The stored or existing call. If nothing was stored, the call that would have been, without secrets.
+    pub call: Call,
+    /// Why nothing was stored.
+    pub reason: Option<String>,
+    /// All reasons against the call, as sentences.
+    pub blockers: Vec<String>,
+    /// The same reasons with code, place and fix.
+    pub blocker_details: Vec<BlockerDetail>,
+}
+
+impl Report for QueueReport {
+    const SCHEMA: &'static str = "brigade.call-queue.v1";
+}
+
+/// `call show`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CallReport {
+    /// The schema id.
+    #[serde(deserialize_with = "CallReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// The call; `null` if there is none.
+    pub call: Call,
+    /// What it would run and access now; `null` if it is decided, its tool does not exist, or the policy is invalid.
+    pub preview: Option<Box<Preview>>,
+    /// Why it could not run now; empty if it is decided or could run.
+    pub blocker_details: Vec<BlockerDetail>,
+    /// Changes since the approval that prevent the call from running; empty if there are none.
+    pub changed: Vec<String>,
+    /// The pin of its MCP tool, and the changes of the server since; `null` without a pin.
+    pub pin: Option<PinSummary>,
+    /// Why nothing was found.
+    pub(crate) error: Unfilled<Option<String>>,
+    /// Matching ids, if more than one call matches.
+    pub(crate) candidates: Unfilled<Vec<String>>,
+    /// The next step that would be accepted now; not in the document.
+    #[serde(skip)]
+    pub next: Option<NextStep>,
+}
+
+impl Report for CallReport {
+    const SCHEMA: &'static str = "brigade.call.v1";
+}
+
+/// `call approve`, `call reject`, `call hold`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ReviewReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ReviewReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// The current call; `null` if there is none.
+    pub call: Call,
+    /// What was approved; `null` for other decisions.
+    pub preview: Option<Box<Preview>>,
+    /// The current pin of its MCP tool; `null` without a pin.
+    pub pin: Option<PinSummary>,
+    /// Changes of the server that this approval accepted, as sentences. The pin was renewed to exactly these.
+    pub accepted_changes: Vec<String>,
+    /// All reasons against it, as sentences.
+    pub(crate) blockers: Unfilled<Vec<String>>,
+    /// The same reasons with code, place and fix.
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    /// Matching ids, if more than one call matches.
+    pub(crate) candidates: Unfilled<Vec<String>>,
+}
+
+impl Report for ReviewReport {
+    const SCHEMA: &'static str = "brigade.call-review.v1";
+}
+
+/// `call run`: the result of a run, or why nothing ran.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RunReport {
+    /// The schema id.
+    #[serde(deserialize_with = "RunReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// The directory of receipts and logs.
+    pub runs_path: String,
+    /// The current call; `null` if there is none.
+    pub call: Call,
+    /// The receipt; `null` if nothing ran.
+    pub receipt: Box<Receipt>,
+    /// All reasons why nothing ran, as sentences.
+    pub(crate) blockers: Unfilled<Vec<String>>,
+    /// The same reasons with code, place and fix.
+    pub(crate) blocker_details: Unfilled<Vec<BlockerDetail>>,
+    /// Names of what changed since the approval.
+    pub(crate) changed: Unfilled<Vec<String>>,
+    /// Approved calls that `--next` skipped, and why.
+    pub passed_over: Vec<PassedOver>,
+    /// Warnings of the run, which did not prevent it.
+    pub warnings: Vec<String>,
+    /// Why nothing ran.
+    #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Matching ids, if more than one call matches.
+    pub(crate) candidates: Unfilled<Vec<String>>,
+    /// Whether the run succeeded; not in the document.
+    #[serde(skip)]
+    pub succeeded: bool,
+}
+
+impl RunReport {
+    /// Reports a recorded run.
+    pub fn new(context: &WorkspaceContext, call: Call, receipt: Receipt, succeeded: bool) -> RunReport {
+        RunReport {
+            schema: RunReport::SCHEMA,
+            target: context.target(),
+            calls_path: context.absolute(CALLS),
+            runs_path: context.absolute(RUNS),
+            call: call.shown(context),
+            receipt: Box::new(receipt.shown(context)),
+            blockers: Unfilled::default(),
+            blocker_details: Unfilled::default(),
+            changed: Unfilled::default(),
+            passed_over: Vec::new(),
+            warnings: Vec::new(),
+            failure: None,
+            candidates: Unfilled::default(),
+            succeeded,
+        }
+    }
+}
+
+impl Report for RunReport {
+    const SCHEMA: &'static str = "brigade.call-run.v1";
+
+    fn exit(&self) -> Exit {
+        if self.succeeded { Exit::Done } else { Exit::Refused }
+    }
+}
+
+/// `call queue --stdin`: how many calls were stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BatchReport {
+    /// The schema id.
+    #[serde(deserialize_with = "BatchReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The queue file.
+    pub calls_path: String,
+    /// Number of stored calls.
+    pub created: usize,
+    /// Number of calls that existed or were rejected before.
+    pub skipped: usize,
+    /// Number of invalid lines and blocked calls.
+    pub refused: usize,
+}
+
+impl Report for BatchReport {
+    const SCHEMA: &'static str = "brigade.call-batch.v1";
+
+    fn exit(&self) -> Exit {
+        if self.refused == 0 { Exit::Done } else { Exit::Refused }
+    }
+}

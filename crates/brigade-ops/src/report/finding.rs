@@ -1,0 +1,551 @@
+//! Documents about finding tools.
+
+use brigade_access::builtin::{Approval, definition};
+use brigade_catalog::{
+    Availability, Family, FindQuery, Install, Level, Masks, MatchKind, OrBuiltin, Presence, Quantity, RunsIn,
+    Tool, ToolSource, ToolState, Transport,
+};
+use brigade_core::{Exit, Report, SchemaId};
+use brigade_core::{Hint, Timestamp};
+use brigade_harness::{DiscoveredEntry, EntrySource};
+use brigade_policy::Blocker;
+use brigade_workspace::ToolSummary;
+use serde::{Deserialize, Serialize};
+
+/// Why a tool is in its state, or cannot be called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct StateReason {
+    /// The code. Its meaning never changes.
+    pub code: String,
+    /// The sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<Hint>,
+}
+
+impl StateReason {
+    /// Creates a reason without a hint.
+    pub fn new(code: &str, message: &str) -> StateReason {
+        StateReason { code: code.to_owned(), message: message.to_owned(), hint: None }
+    }
+
+    /// Returns it without bound values in its texts.
+    #[must_use]
+    pub fn masked_by(self, masks: &Masks) -> StateReason {
+        StateReason {
+            code: self.code,
+            message: masks.shown(&self.message),
+            hint: self.hint.map(|hint| hint.map_texts(|text| masks.shown(text))),
+        }
+    }
+
+    /// Returns the reasons for the state of a tool.
+    pub fn all_of(presence: &Presence) -> Vec<StateReason> {
+        let row = |reason: &brigade_catalog::Reason| StateReason {
+            hint: reason.hint.clone(),
+            ..StateReason::new(reason.code, &reason.message)
+        };
+        presence.reasons.iter().map(row).collect()
+    }
+
+    /// Puts the reasons against every call behind those for a state. What both say is said once.
+    fn together(state: Vec<StateReason>, refusals: Vec<StateReason>) -> Vec<StateReason> {
+        let says_it = |known: &StateReason, other: &StateReason| {
+            let of_plan = match known.code.as_str() {
+                "program_missing" => "program_not_found",
+                "script_missing" => "script_not_found",
+                "missing_cwd" => "missing_cwd",
+                _ => return known.message == other.message,
+            };
+            other.code == of_plan
+        };
+        let (mut reasons, mut others) = (state, Vec::new());
+        for refusal in refusals {
+            match reasons.iter_mut().find(|known| says_it(known, &refusal)) {
+                Some(known) => known.hint = known.hint.take().or(refusal.hint),
+                None => others.push(refusal),
+            }
+        }
+        reasons.append(&mut others);
+        reasons
+    }
+}
+
+/// Spells the steps of hints as the user would type them.
+pub(crate) fn spell_hints(reasons: &mut [StateReason], spell: impl Fn(Hint) -> Hint) {
+    for reason in reasons {
+        reason.hint = reason.hint.take().map(&spell);
+    }
+}
+
+impl From<&Blocker> for StateReason {
+    fn from(blocker: &Blocker) -> StateReason {
+        StateReason { hint: blocker.hint.clone(), ..StateReason::new(&blocker.code, &blocker.message) }
+    }
+}
+
+/// Where a tool comes from, as `[tool.source]` says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SourceDetailRow {
+    /// The kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolSource>,
+    /// The harness that provides the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// How the MCP server is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+    /// The id of the skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_id: Option<String>,
+    /// The file or function that the tool starts with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The file or directory of the definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The discovered definition that the entry was made from.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// The fingerprint of that definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// How a tool is recognized and installed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct InstallRow {
+    /// The command that succeeds if the tool is there.
+    pub check: Option<String>,
+    /// The commands that install it, of which one is enough.
+    pub command: Vec<String>,
+    /// The page about it.
+    pub docs: Option<String>,
+}
+
+impl InstallRow {
+    /// Puts together what `[tool.install]` says.
+    pub fn of(install: &Install) -> InstallRow {
+        InstallRow {
+            check: install.check.clone(),
+            command: install.command.clone(),
+            docs: install.docs.clone(),
+        }
+    }
+}
+
+/// What a call costs, as declared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CostRow {
+    /// The amount for one call.
+    pub per_call: Option<f64>,
+    /// The unit of the amount.
+    pub unit: Option<String>,
+}
+
+/// An entry that another one of its id hides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ShadowedRow {
+    /// The level.
+    pub level: OrBuiltin<Level>,
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+}
+
+/// A tool with what its entry says about its registry, and its state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ShownTool {
+    /// What lists show.
+    #[serde(flatten)]
+    pub summary: ToolSummary,
+    /// The level of its file: `project` or `user`.
+    pub level: OrBuiltin<Level>,
+    /// Where it comes from: `script`, `cli`, `mcp`, `skill` or `harness`; `null` for other families.
+    pub source: Option<OrBuiltin<ToolSource>>,
+    /// Where it comes from, in detail.
+    pub source_detail: Option<SourceDetailRow>,
+    /// Other names.
+    pub aliases: Vec<String>,
+    /// Its subjects.
+    pub categories: Vec<String>,
+    /// What it is good for.
+    pub capabilities: Vec<String>,
+    /// Whether it is expected to be there.
+    pub availability: Option<Availability>,
+    /// The approval that a built-in tool asks for itself; absent for other tools. Profiles and the policy only make it
+    /// stricter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// Whether it is there.
+    pub state: ToolState,
+    /// Why it is not available.
+    pub reasons: Vec<StateReason>,
+    /// The versions that suit.
+    pub version: Option<String>,
+    /// How it is installed.
+    pub install: Option<InstallRow>,
+    /// What a call costs.
+    pub cost: Option<CostRow>,
+    /// Names of the imported tools of its server.
+    pub suggested_capabilities: Vec<String>,
+    /// Entries that this one hides.
+    pub shadowed: Vec<ShadowedRow>,
+}
+
+impl ShownTool {
+    /// Puts together what was read of a tool.
+    pub fn of(
+        tool: &Tool,
+        summary: ToolSummary,
+        presence: &Presence,
+        suggested_capabilities: Vec<String>,
+        shadowed: Vec<ShadowedRow>,
+    ) -> ShownTool {
+        let tool = &*tool.shown();
+        ShownTool {
+            summary,
+            level: tool.reported_level(),
+            source: tool.reported_source(),
+            source_detail: tool.source.as_deref().map(|source| SourceDetailRow {
+                kind: source.kind,
+                provider: source.provider.clone(),
+                server: source.server.clone(),
+                transport: source.transport,
+                skill_id: source.skill_id.clone(),
+                entry: source.entry.clone(),
+                path: source.path.clone(),
+                reference: source.reference.clone(),
+                fingerprint: source.fingerprint.clone(),
+            }),
+            aliases: tool.aliases.clone(),
+            categories: texts(tool.all_categories()),
+            capabilities: texts(tool.all_capabilities()),
+            availability: tool.availability,
+            approval: definition(tool.id.as_str()).filter(|_| tool.is_built_in()).map(|row| row.approval),
+            state: presence.state,
+            reasons: StateReason::all_of(presence),
+            version: tool.version.as_ref().map(|version| tool.masks.shown(version.as_str())),
+            install: tool.install.as_deref().map(InstallRow::of),
+            cost: tool
+                .cost
+                .as_deref()
+                .map(|cost| CostRow { per_call: cost.per_call, unit: cost.unit.clone() }),
+            suggested_capabilities,
+            shadowed,
+        }
+    }
+}
+
+fn texts(labels: Vec<&str>) -> Vec<String> {
+    labels.into_iter().map(str::to_owned).collect()
+}
+
+/// A discovered entry that fits. It can be registered, and not be called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Suggestion {
+    /// The id: `mcp:NAME`, `skill:NAME` or `harness:HARNESS.TOOL`.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// Where it comes from.
+    pub source: EntrySource,
+    /// The description.
+    pub description: String,
+    /// The harnesses that have it.
+    pub harnesses: Vec<String>,
+}
+
+impl Suggestion {
+    /// Suggests a discovered entry.
+    pub fn of(entry: &DiscoveredEntry) -> Suggestion {
+        let mut harnesses: Vec<String> = entry.origins.iter().map(|origin| origin.harness.clone()).collect();
+        harnesses.dedup();
+        Suggestion {
+            id: entry.id.clone(),
+            name: entry.name.clone(),
+            source: entry.source,
+            description: entry.description.clone().unwrap_or_default(),
+            harnesses,
+        }
+    }
+}
+
+impl ShadowedRow {
+    /// Describes a hidden entry.
+    pub fn of(tool: &Tool) -> ShadowedRow {
+        ShadowedRow {
+            level: tool.reported_level(),
+            file: tool.origin.place.file.clone(),
+            line: tool.origin.place.line,
+        }
+    }
+}
+
+/// What was looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FindQueryRow {
+    /// The capabilities.
+    pub capabilities: Vec<String>,
+    /// The categories.
+    pub categories: Vec<String>,
+    /// The sources.
+    pub sources: Vec<ToolSource>,
+    /// The families, if some were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<Family>,
+    /// Whether a tool needs one of the capabilities or all.
+    pub r#match: Quantity,
+    /// Whether only tools are wanted that are there.
+    pub available: bool,
+    /// The source that comes first.
+    pub prefer_source: Option<ToolSource>,
+    /// The largest number of matches.
+    pub limit: Option<usize>,
+}
+
+impl From<&FindQuery> for FindQueryRow {
+    fn from(query: &FindQuery) -> FindQueryRow {
+        FindQueryRow {
+            capabilities: query.capabilities.clone(),
+            categories: query.categories.clone(),
+            sources: query.sources.clone(),
+            families: query.families.clone(),
+            r#match: query.quantity,
+            available: query.available,
+            prefer_source: query.prefer_source,
+            limit: query.limit,
+        }
+    }
+}
+
+/// A tool that fits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FindMatch {
+    /// The id.
+    pub id: String,
+    /// The display name.
+    pub name: String,
+    /// The family.
+    pub family: Option<Family>,
+    /// Where it comes from.
+    pub source: Option<OrBuiltin<ToolSource>>,
+    /// The level of its file.
+    pub level: OrBuiltin<Level>,
+    /// The description.
+    pub description: String,
+    /// Its subjects.
+    pub categories: Vec<String>,
+    /// What it is good for.
+    pub capabilities: Vec<String>,
+    /// The capabilities of the query that it has.
+    pub matched: Vec<String>,
+    /// The capabilities of the query that it lacks.
+    pub unmatched: Vec<String>,
+    /// Whether a plan has nothing against it, whatever its arguments. A call needs an approval all the same.
+    pub callable: bool,
+    /// What runs it, if anything does.
+    pub runs_in: Option<RunsIn>,
+    /// Whether it is there.
+    pub state: ToolState,
+    /// Why it is not available, or not callable.
+    pub reasons: Vec<StateReason>,
+}
+
+impl FindMatch {
+    /// Describes a tool that fits. `refusals` are the reasons against every call of it.
+    pub fn of(
+        candidate: brigade_catalog::Candidate<'_>,
+        presence: &Presence,
+        refusals: Vec<StateReason>,
+    ) -> FindMatch {
+        let tool = &*candidate.tool.shown();
+        let callable = refusals.is_empty();
+        let reasons = StateReason::together(StateReason::all_of(presence), refusals);
+        FindMatch {
+            id: tool.id.to_string(),
+            name: tool.name.clone(),
+            family: tool.family,
+            source: tool.reported_source(),
+            level: tool.reported_level(),
+            description: tool.description.clone().unwrap_or_default(),
+            categories: texts(tool.all_categories()),
+            capabilities: texts(tool.all_capabilities()),
+            matched: candidate.matched,
+            unmatched: candidate.unmatched,
+            callable,
+            runs_in: tool.runs_in(),
+            state: presence.state,
+            reasons,
+        }
+    }
+}
+
+/// `tools find`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FindReport {
+    /// The schema id.
+    #[serde(deserialize_with = "FindReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// What was looked for.
+    pub query: FindQueryRow,
+    /// The tools that fit, best first.
+    pub matches: Vec<FindMatch>,
+    /// Number of entries.
+    pub match_count: usize,
+    /// Discovered entries whose name or description fits.
+    pub suggestions: Vec<Suggestion>,
+    /// Number of entries.
+    pub suggestion_count: usize,
+    /// When they were discovered; `null` if nothing is remembered.
+    pub discovered_at: Option<Timestamp>,
+    /// Capabilities of the query that no tool has.
+    pub gaps: Vec<String>,
+    /// What was not understood, or could not be read.
+    pub notes: Vec<String>,
+}
+
+impl Report for FindReport {
+    const SCHEMA: &'static str = "brigade.tool-find.v1";
+
+    fn exit(&self) -> Exit {
+        if self.matches.is_empty() { Exit::Refused } else { Exit::Done }
+    }
+}
+
+/// A tool that matches a text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SearchMatch {
+    /// The tool.
+    #[serde(flatten)]
+    pub tool: ToolSummary,
+    /// How it matches.
+    pub r#match: MatchKind,
+    /// How well, from 0 to 1.
+    pub score: f64,
+}
+
+impl SearchMatch {
+    /// Describes how a tool matches.
+    pub fn of(tool: ToolSummary, kind: MatchKind, score: f64) -> SearchMatch {
+        SearchMatch { tool, r#match: kind, score }
+    }
+}
+
+/// `tools search`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SearchReport {
+    /// The schema id.
+    #[serde(deserialize_with = "SearchReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The searched text.
+    pub query: String,
+    /// Enabled tools that match, best first.
+    pub matches: Vec<SearchMatch>,
+    /// Number of entries.
+    pub match_count: usize,
+    /// Discovered entries that match.
+    pub suggestions: Vec<Suggestion>,
+    /// Number of entries.
+    pub suggestion_count: usize,
+    /// When they were discovered; `null` if nothing is remembered.
+    pub discovered_at: Option<Timestamp>,
+    /// What was not understood, or could not be read.
+    pub notes: Vec<String>,
+}
+
+impl Report for SearchReport {
+    const SCHEMA: &'static str = "brigade.tool-search.v1";
+}
+
+/// The runs of a tool, counted from its receipts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ToolStats {
+    /// The tool.
+    pub id: String,
+    /// Number of receipts, without those of installations.
+    pub runs: u64,
+    /// Runs that completed.
+    pub completed: u64,
+    /// Runs that failed.
+    pub failed: u64,
+    /// Runs that were ended at their timeout.
+    pub timed_out: u64,
+    /// When the first run started.
+    pub first_used: Option<Timestamp>,
+    /// When the last run started.
+    pub last_used: Option<Timestamp>,
+    /// The median of their durations, in milliseconds.
+    pub median_ms: Option<u64>,
+    /// The longest duration, in milliseconds.
+    pub max_ms: Option<u64>,
+    /// Runs that ended in any other way than as they should: failed, timed out or interrupted.
+    pub failures: u64,
+    /// What the runs cost by the amount that the entry declares now; `null` without one.
+    pub cost: Option<f64>,
+    /// The unit of the cost.
+    pub cost_unit: Option<String>,
+    /// Installations of the tool that completed. They are no runs of it.
+    #[serde(default)]
+    pub installations: u64,
+    /// Installations of the tool that did not complete, or left it missing.
+    #[serde(default)]
+    pub failed_installations: u64,
+}
+
+/// `tools stats`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct StatsReport {
+    /// The schema id.
+    #[serde(deserialize_with = "StatsReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The tools that have run or were installed, by id.
+    pub tools: Vec<ToolStats>,
+    /// Number of entries.
+    pub tool_count: usize,
+    /// Receipts that cannot be read and are not counted.
+    pub unreadable_count: usize,
+}
+
+impl Report for StatsReport {
+    const SCHEMA: &'static str = "brigade.tool-stats.v1";
+}

@@ -1,0 +1,187 @@
+//! Documents about tool packs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::{CallSection, CheckpointSection, ParitySection, PolicySection, RunSection, RuntimeSection};
+use brigade_catalog::pack::{CopiedSource, ImportedEntry, Pack, PackConflict, PortableCatalog, SkippedEntry};
+use brigade_core::Hint;
+use brigade_core::json::{Rows, sorted};
+use brigade_core::{Report, SchemaId};
+use brigade_doctor::IssueReport;
+use brigade_projection::ProjectionReport;
+use brigade_workspace::ToolSummary;
+use serde::{Deserialize, Serialize};
+
+/// `tools pack build`: the new pack, and the health of the workspace that it was built from. `tool-pack.json` contains
+/// the same, with relative paths.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PackBuildReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PackBuildReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The id: the name of the directory.
+    pub pack_id: String,
+    /// The directory.
+    pub path: String,
+    /// Always `built`.
+    pub status: Cow<'static, str>,
+    /// When it was built.
+    pub created_at: String,
+    /// The fingerprint of the state that the pack describes.
+    pub evidence_fingerprint: String,
+    /// The number of tools.
+    pub tool_count: usize,
+    /// The enabled tools.
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<ToolSummary>"))]
+    pub tools: Rows<ToolSummary>,
+    /// The number of projections with each status.
+    pub projection_counts: BTreeMap<String, u64>,
+    /// The projections.
+    pub projections: Vec<ProjectionReport>,
+    /// The last closeout, and what it quiets.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub parity: ParitySection,
+    /// The state of the policy.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub policy: PolicySection,
+    /// Counts of the runtimes.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub runtimes: RuntimeSection,
+    /// Counts of the queue.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub call_queue: CallSection,
+    /// Counts of the runs.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub run_history: RunSection,
+    /// Counts of the checkpoints.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub checkpoints: CheckpointSection,
+    /// The number of issues.
+    pub issue_count: usize,
+    /// The issues.
+    #[cfg_attr(feature = "schemas", schemars(with = "Vec<IssueReport>"))]
+    pub issues: Rows<IssueReport>,
+    /// The entries and sources.
+    pub portable_catalog: PortableCatalog,
+}
+
+impl Report for PackBuildReport {
+    const SCHEMA: &'static str = "brigade.pack-build.v1";
+}
+
+/// `tools pack list`: the packs, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PackListReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PackListReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The packs.
+    pub packs: Vec<Pack>,
+    /// How many are listed.
+    pub pack_count: usize,
+    /// Those that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadablePack>,
+}
+
+/// A pack that cannot be read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UnreadablePack {
+    /// The name of its directory.
+    pub pack_id: String,
+    /// Why it cannot be read.
+    pub error: String,
+}
+
+impl Report for PackListReport {
+    const SCHEMA: &'static str = "brigade.pack-list.v1";
+}
+
+/// `tools pack show`: a pack.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PackShowReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PackShowReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The pack.
+    pub pack: Pack,
+}
+
+impl Report for PackShowReport {
+    const SCHEMA: &'static str = "brigade.pack-show.v1";
+}
+
+/// `tools pack archive`: where the pack is now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PackArchiveReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PackArchiveReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The pack.
+    pub pack_id: String,
+    /// Always `archived`.
+    pub status: Cow<'static, str>,
+    /// The directory in the archive.
+    pub archive_path: String,
+}
+
+impl Report for PackArchiveReport {
+    const SCHEMA: &'static str = "brigade.pack-archive.v1";
+}
+
+/// `tools pack import`: the imported entries, or what prevents the import.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PackImportReport {
+    /// The schema id.
+    #[serde(deserialize_with = "PackImportReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace.
+    pub target: String,
+    /// The directory of the pack.
+    pub pack: String,
+    /// The id in the manifest.
+    pub pack_id: String,
+    /// Whether the pack was imported; if not, nothing was written.
+    pub valid: bool,
+    /// The number of imported entries.
+    pub imported_count: usize,
+    /// The imported entries.
+    pub imported: Vec<ImportedEntry>,
+    /// The sources that are now in the workspace.
+    pub copied_sources: Vec<CopiedSource>,
+    /// The entries that the catalog already had.
+    pub skipped_existing: Vec<SkippedEntry>,
+    /// How many.
+    pub skipped_existing_count: usize,
+    /// What prevents the import.
+    pub conflicts: Vec<PackConflict>,
+    /// What was done with the ignore lines: `created (.gitignore)`, `updated (.gitignore)` or `skipped`.
+    pub gitignore: String,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for PackImportReport {
+    const SCHEMA: &'static str = "brigade.pack-import.v1";
+}

@@ -1,0 +1,297 @@
+//! Documents about work: the inbox and the brief.
+
+use std::collections::BTreeMap;
+
+use brigade_access::is_of_execution;
+use brigade_call::Call;
+use brigade_core::json::sorted;
+use brigade_core::text::short;
+use brigade_core::{Hint, NextStep, Timestamp, words};
+use brigade_core::{Report, SchemaId, Unfilled};
+use brigade_doctor::{InboxItem, IssueReport};
+use brigade_kitchen::show::DecisionRow;
+use serde::{Deserialize, Serialize};
+
+/// `work inbox list`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct InboxReport {
+    /// The schema id.
+    #[serde(deserialize_with = "InboxReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The inbox file.
+    pub imports_path: String,
+    /// The rows, in file order.
+    pub items: Vec<InboxItem>,
+    /// Number of entries.
+    pub item_count: usize,
+    /// Number of all rows by status.
+    pub counts: BTreeMap<String, u64>,
+    /// Number of unreadable lines. The next change moves them to a quarantine file.
+    pub unreadable_count: usize,
+}
+
+impl Report for InboxReport {
+    const SCHEMA: &'static str = "brigade.inbox.v1";
+}
+
+/// `work inbox show`, `promote`, `dismiss` and `done`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct InboxItemReport {
+    /// The schema id.
+    #[serde(deserialize_with = "InboxItemReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The inbox file.
+    pub imports_path: String,
+    /// The current row; `null` if there is none.
+    pub item: InboxItem,
+    /// Why no row was found, or why it was not changed.
+    pub error: Unfilled<Option<String>>,
+    /// Matching ids, if more than one row matches.
+    pub candidates: Unfilled<Vec<String>>,
+}
+
+impl Report for InboxItemReport {
+    const SCHEMA: &'static str = "brigade.inbox-item.v1";
+}
+
+/// `work brief`: pending decisions, and the next command to type.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BriefReport {
+    /// The schema id.
+    #[serde(deserialize_with = "BriefReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// Whether the catalog has no errors.
+    pub valid: bool,
+    /// Number of enabled tools.
+    pub tool_count: usize,
+    /// Number of calls that wait for a decision.
+    pub pending_approval_count: u64,
+    /// The oldest of these calls; `null` if there is none.
+    pub oldest_pending_call: Option<Box<Call>>,
+    /// Number of approved calls that wait to run.
+    pub approved_count: u64,
+    /// Number of approved calls that changed since the approval and cannot run.
+    pub stale_approval_count: u64,
+    /// Number of checkpoints that wait for an answer.
+    pub pending_checkpoint_count: usize,
+    /// Number of calls by status.
+    pub call_counts: BTreeMap<String, u64>,
+    /// The most important issue of the catalog or a tool.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_tool_issue: Option<IssueReport>,
+    /// The most important issue of a projection.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_projection_issue: Option<IssueReport>,
+    /// The most important issue of the policy.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_policy_issue: Option<IssueReport>,
+    /// The most important issue of a runtime.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_runtime_issue: Option<IssueReport>,
+    /// The most important issue of a call.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_call_issue: Option<IssueReport>,
+    /// The most important issue of a run.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_run_issue: Option<IssueReport>,
+    /// The most important issue of a checkpoint.
+    #[serde(serialize_with = "sorted::serialize")]
+    pub top_checkpoint_issue: Option<IssueReport>,
+    /// The most important issue of the kitchen.
+    #[serde(default, serialize_with = "sorted::serialize")]
+    pub top_kitchen_issue: Option<IssueReport>,
+    /// Number of all issues.
+    pub issue_count: usize,
+    /// Enabled runtimes that are not running.
+    pub runtimes_down: Vec<String>,
+    /// Number of inbox rows by status.
+    pub inbox: BTreeMap<String, u64>,
+    /// Decisions of the kitchen that wait, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kitchen_decisions: Vec<DecisionRow>,
+    /// What waits for a person, the oldest first, at most 200: approvals, checkpoints, decisions, questions.
+    #[serde(default)]
+    pub waiting: Vec<WaitingRow>,
+    /// The next command to type.
+    pub next_command: Hint,
+    /// Why this command is next.
+    pub next_reason: String,
+}
+
+words! {
+    /// What waits for a person.
+    WaitingKind {
+        /// A call, for its approval.
+        Approval = "approval",
+        /// A plan of an agent.
+        Plan = "plan",
+        /// A checkpoint of a run.
+        Checkpoint = "checkpoint",
+        /// A decision of the kitchen.
+        Decision = "decision",
+        /// A question of an agent.
+        Question = "question",
+    }
+}
+
+words! {
+    /// What an answer did.
+    AnswerOutcome {
+        /// The call or checkpoint was approved.
+        Approved = "approved",
+        /// It was rejected.
+        Rejected = "rejected",
+        /// The question was answered.
+        Answered = "answered",
+        /// The answer to the question was declined.
+        Declined = "declined",
+    }
+}
+
+/// Something that waits for a person, wherever it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct WaitingRow {
+    /// Its id, which `work answer` takes.
+    pub id: String,
+    /// What it is.
+    pub kind: WaitingKind,
+    /// Who asks: `agent:NAME` (`agent:NAME of ID` for an execution), `command-line`, a tool, or a PRD of the kitchen.
+    pub who: String,
+    /// What is asked, without secrets.
+    pub text: String,
+    /// The answers to choose from; empty if it is answered by a text.
+    pub choices: Vec<String>,
+    /// When it was asked.
+    pub created_at: Option<Timestamp>,
+    /// The command that shows or answers it.
+    pub next: Hint,
+}
+
+impl WaitingRow {
+    /// Names who asks: the caller and, where it asks for an execution, that.
+    pub(crate) fn who(caller: &str, session: Option<&str>) -> String {
+        match session.filter(|session| is_of_execution(session)) {
+            Some(execution) => format!("{caller} of {execution}"),
+            None => caller.to_owned(),
+        }
+    }
+
+    /// Creates the row of a question of an agent in a session.
+    pub fn question(
+        id: String,
+        (agent, session): (&str, &str),
+        text: &str,
+        choices: Vec<String>,
+        created_at: Timestamp,
+    ) -> WaitingRow {
+        let next = match choices.is_empty() {
+            true => NextStep::AnswerByText(id.clone()),
+            false => NextStep::AnswerByChoice(id.clone()),
+        };
+        WaitingRow {
+            id,
+            kind: WaitingKind::Question,
+            who: WaitingRow::who(&format!("agent:{agent}"), Some(session)),
+            text: short(text, WaitingRow::TEXT),
+            choices,
+            created_at: Some(created_at),
+            next: next.into(),
+        }
+    }
+
+    /// How many characters of the text a row has.
+    pub(crate) const TEXT: usize = 300;
+}
+
+/// `work answer`: what was answered, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct WorkAnswerReport {
+    /// The schema id.
+    #[serde(deserialize_with = "WorkAnswerReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The id of what was answered.
+    pub id: String,
+    /// What it was, as in the brief.
+    pub kind: WaitingKind,
+    /// What the answer did.
+    pub outcome: AnswerOutcome,
+    /// The next command to try.
+    pub next_command: Hint,
+}
+
+impl Report for WorkAnswerReport {
+    const SCHEMA: &'static str = "brigade.work-answer.v1";
+}
+
+impl WorkAnswerReport {
+    /// Says what an answer did.
+    pub fn new(
+        target: String,
+        row: &WaitingRow,
+        outcome: AnswerOutcome,
+        next_command: Hint,
+    ) -> WorkAnswerReport {
+        WorkAnswerReport {
+            schema: WorkAnswerReport::SCHEMA,
+            target,
+            id: row.id.clone(),
+            kind: row.kind,
+            outcome,
+            next_command,
+        }
+    }
+}
+
+impl Report for BriefReport {
+    const SCHEMA: &'static str = "brigade.work-brief.v1";
+}
+
+/// `import-issues`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// The schema id.
+    #[serde(deserialize_with = "ImportReport::read_schema")]
+    pub schema: SchemaId,
+    /// The workspace root.
+    pub target: String,
+    /// The inbox file.
+    pub imports_path: String,
+    /// Number of issues.
+    pub issues: usize,
+    /// Number of new rows.
+    pub created: usize,
+    /// Number of issues that have a row already.
+    pub skipped: usize,
+    /// Number of dismissed issues without a change since.
+    pub dismissed: usize,
+    /// The new rows.
+    pub imports: Vec<InboxItem>,
+    /// Number of unreadable inbox lines that were moved to a quarantine file.
+    pub quarantined: usize,
+    /// The quarantine file.
+    pub quarantine_path: Option<String>,
+}
+
+impl Report for ImportReport {
+    const SCHEMA: &'static str = "brigade.import-issues.v1";
+}

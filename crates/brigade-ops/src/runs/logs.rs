@@ -1,0 +1,124 @@
+//! The logs of finished and running runs.
+//!
+//! A running run has no receipt yet. Its call names it, and its logs grow.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use brigade_call::RUNS;
+use brigade_core::IdPrefix;
+use brigade_core::text::escape_terminal;
+use brigade_exec::{LOG_SHOWN, follow_log, log_end, pass_log};
+use brigade_fs::{Fs, ReadFile, RelPath};
+use brigade_policy::Failure;
+use brigade_queue::MeantRun;
+use brigade_redact::Redactor;
+use brigade_runtime::LogStream;
+use brigade_workspace::{WorkspaceContext, gather};
+
+use crate::error::{Error, ErrorKind};
+use crate::report::{Report as _, RunLogReport};
+use crate::runs::Runs;
+
+/// How far to read a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogReach {
+    /// To its current end.
+    #[default]
+    Now,
+    /// Until its run ends.
+    EndOfRun,
+}
+
+impl Runs {
+    /// Returns the end of a run's log, without secrets.
+    ///
+    /// # Errors
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error.
+    pub fn log(&self, prefix: &IdPrefix, stream: LogStream) -> Result<RunLogReport, Error> {
+        let run = meant_run(&self.context, prefix)?;
+        let (path, file) = open_log(&*self.context.fs, &run, stream)?;
+        let bytes = file.len()?;
+        Ok(RunLogReport {
+            schema: RunLogReport::SCHEMA,
+            target: self.context.target(),
+            run_id: run.id().to_owned(),
+            running: matches!(run, MeantRun::Running(_)),
+            stream,
+            path: self.context.absolute(path.as_str()),
+            bytes,
+            text: log_end(&*file, bytes, Redactor::new(&gather::secrets(&self.context)).for_output())?,
+            omitted_bytes: bytes.saturating_sub(LOG_SHOWN),
+        })
+    }
+
+    /// Passes the raw bytes of a run's log in pieces.
+    ///
+    /// Following ends with the run, or when the cancel token is set. An error of `sink` breaks it off.
+    ///
+    /// # Errors
+    /// Fails if the prefix does not match exactly one run, the log is missing, or on a file error. Following also needs
+    /// a cancel token.
+    pub fn log_bytes(
+        &self,
+        prefix: &IdPrefix,
+        stream: LogStream,
+        reach: LogReach,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<ControlFlow<io::Error>, Error> {
+        let cancel = self.context.cancel.as_ref();
+        let run = meant_run(&self.context, prefix)?;
+        let (_, file) = open_log(&*self.context.fs, &run, stream)?;
+        match (reach, cancel, &run) {
+            (LogReach::Now, _, _) | (LogReach::EndOfRun, _, MeantRun::Over(_) | MeantRun::Abandoned(_)) => {
+                Ok(pass_log(&*file, 0, file.len()?, cancel, sink)?.map_continue(|_| ()))
+            }
+            (LogReach::EndOfRun, Some(cancel), MeantRun::Running(running)) => {
+                let mut is_running = || Ok(self.context.queue().read()?.is_running(running)?);
+                follow_log::<Error>(&*file, cancel, &mut is_running, sink)
+            }
+            (LogReach::EndOfRun, None, MeantRun::Running(_)) => {
+                Err(Error::new(ErrorKind::Usage, "following a log needs something that ends it"))
+            }
+        }
+    }
+}
+
+/// Opens the log of a stream of a run, and returns its path.
+///
+/// # Errors
+/// Fails if the log is gone, or on a disk error.
+pub fn open_log(
+    fs: &dyn Fs,
+    run: &MeantRun,
+    stream: LogStream,
+) -> Result<(RelPath, Box<dyn ReadFile>), Failure> {
+    let path: RelPath = format!("{RUNS}/{}.{}.log", run.stored_id(), stream.as_str())
+        .parse()
+        .map_err(|_| Failure::new(ErrorKind::Refused, "the receipt of this run has a path of no use"))?;
+    match fs.open(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) if error.is_not_found() => {
+            let message = format!("the log of run {} is not there any more", escape_terminal(run.id()));
+            Err(Failure::new(ErrorKind::NotFound, message))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The word for the run that finished last, unless a run has an id that begins so.
+const LATEST: &str = "latest";
+
+/// Finds a finished or running run.
+pub(crate) fn meant_run(context: &WorkspaceContext, prefix: &IdPrefix) -> Result<MeantRun, Error> {
+    let view = context.queue().read()?;
+    let found = view.the_run(prefix);
+    let is_unknown = found.as_ref().is_err_and(|failure| failure.kind() == ErrorKind::NotFound);
+    if prefix.as_str() != LATEST || !is_unknown {
+        return Ok(found?);
+    }
+    match view.receipts(1)?.receipts.into_iter().next() {
+        Some(newest) => Ok(view.the_run(&IdPrefix::new(newest.receipt.id()))?),
+        None => Ok(found?),
+    }
+}

@@ -1,0 +1,142 @@
+//! Starts the commands of entries that tell whether a tool is there and in which version, and keeps what they told.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use brigade_call::plan_start;
+use brigade_catalog::{Observed, Tool, Version};
+use brigade_core::Timestamp;
+use brigade_exec::{Talk, Told};
+use brigade_redact::SecretValue;
+use brigade_workspace::{Config, FactReader, KeptCheck, KeptChecks, StartInput, WorkspaceContext, gather};
+
+use brigade_policy::Failure;
+
+/// The longest time of one command. The policy can lower it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Observes tools, each command once.
+pub(crate) struct Observing<'a> {
+    context: &'a WorkspaceContext,
+    facts: FactReader<'a, 'a>,
+    secrets: Vec<SecretValue>,
+    catalog: &'a brigade_catalog::Catalog,
+    kept: KeptChecks,
+    told: HashMap<String, Answer>,
+}
+
+/// What a command told now.
+#[derive(Clone)]
+struct Answer {
+    at: Timestamp,
+    /// Whether it succeeded; `None` if it told nothing.
+    succeeded: Option<bool>,
+    version: Option<Version>,
+    problem: Option<String>,
+}
+
+impl<'a> Observing<'a> {
+    /// Starts nothing yet.
+    pub(crate) fn new(context: &'a WorkspaceContext, config: &'a Config) -> Observing<'a> {
+        Observing {
+            context,
+            facts: FactReader::new(context.host(), config),
+            secrets: gather::bound_secrets(context, &config.policy),
+            catalog: &config.catalog,
+            kept: KeptChecks::read(&*context.fs),
+            told: HashMap::new(),
+        }
+    }
+
+    /// Returns what is wrong with what was kept before.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.kept.problem(!self.told.is_empty())
+    }
+
+    /// Starts the check of a tool, if nothing else answers it, and its version command.
+    ///
+    /// # Errors
+    /// When the disk fails. What a command tells, and why it is not started, is no error.
+    pub(crate) fn of(&mut self, tool: &Tool) -> Result<Observed, Failure> {
+        let mut observed = Observed::default();
+        if let Some(command) = tool.check_to_run() {
+            let answer = self.ask(tool, command)?;
+            observed.check = answer.succeeded;
+            observed.check_problem = answer.problem;
+        }
+        if let Some(command) = tool.version_to_run() {
+            let answer = self.ask(tool, command)?;
+            observed.version_problem = match (&answer.version, answer.problem) {
+                (Some(_), _) => None,
+                (None, Some(problem)) => Some(problem),
+                (None, None) => Some("its version command printed none".to_owned()),
+            };
+            observed.version_at = Some(answer.at);
+            observed.version = answer.version;
+        }
+        Ok(observed)
+    }
+
+    fn ask(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
+        // Looked at before the command starts, like the files that it is started from.
+        let program = self.facts.program_of(tool);
+        let answer = match self.told.get(command) {
+            Some(answer) => answer.clone(),
+            None => {
+                let answer = self.start(tool, command)?;
+                self.told.insert(command.to_owned(), answer.clone());
+                answer
+            }
+        };
+        if let Some(program) = program {
+            self.kept.asked_about(command, program);
+        }
+        Ok(answer)
+    }
+
+    fn start(&mut self, tool: &Tool, command: &str) -> Result<Answer, Failure> {
+        let at = self.context.now();
+        let nothing = |problem: String| Answer { at, succeeded: None, version: None, problem: Some(problem) };
+        let look = tool.look_with(command);
+        let StartInput { facts, program } = self.facts.check(tool, &look)?;
+        let start = match plan_start(facts) {
+            Ok(start) => start,
+            Err(objections) => {
+                let reasons: Vec<String> = objections.iter().map(ToString::to_string).collect();
+                return Ok(nothing(format!("not started: {}", reasons.join("; "))));
+            }
+        };
+        let program = program.expect("a verified start has its program open");
+        // Looked at before it starts, so that no change in the meantime goes unseen.
+        let files = KeptCheck::before(&*self.context.fs, &start, at);
+        let told = brigade_exec::check(&Talk {
+            start: &start,
+            program: &program,
+            workspace: self.context.fs.root(),
+            environment: &self.context.environment,
+            secrets: &self.secrets,
+            timeout: PATIENCE,
+            cancel: self.context.cancel.clone(),
+        });
+        let Told { exit, problem, stdout, stderr } = told;
+        let Some(exit) = exit else { return Ok(nothing(problem.unwrap_or_default())) };
+        let succeeded = exit.success();
+        let version = Version::find_in(&stdout).or_else(|| Version::find_in(&stderr)).filter(|_| succeeded);
+        if let Some(kept) = files {
+            self.kept.keep(command, kept.told(succeeded, version.as_ref()));
+        }
+        let problem = (!succeeded).then(|| format!("it ended with {exit}"));
+        Ok(Answer { at, succeeded: Some(succeeded), version, problem })
+    }
+
+    /// Keeps what was told for those who start nothing.
+    ///
+    /// # Errors
+    /// When the disk fails. What was kept before stays.
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        if self.told.is_empty() {
+            return Ok(());
+        }
+        Ok(self.kept.write(&*self.context.fs, self.catalog)?)
+    }
+}

@@ -1,0 +1,162 @@
+//! The runtimes, prepared for a diagnosis.
+
+use brigade_call::VerifiedStart;
+use brigade_catalog::{Runtime, Runtimes};
+use brigade_core::text::escape_terminal;
+use brigade_core::{ErrorKind, NextStep, closest, codes};
+use brigade_doctor::ConfigFile;
+use brigade_exec::confine_start;
+use brigade_fs::{FsError, Location};
+use brigade_policy::{Blocker, Decision, Failure, Fault, PolicyState, SandboxMode, decide_health};
+use brigade_process::{PrivateFolder, Spec};
+use brigade_runtime::{Checks, Confine, RuntimeFacts, Supervisor};
+use brigade_workspace::{Host, RUNTIMES, bound_values, masks, read_runtimes};
+
+use crate::doctor::error::UpkeepError;
+use crate::doctor::site::Site;
+
+/// Where the state of runtimes is kept, relative to the workspace.
+pub const STATE: &str = ".brigade/tools/runtime";
+
+/// The state of the configuration file.
+pub(crate) enum RuntimesFile {
+    Missing,
+    Unreadable(String),
+    Read(Runtimes),
+}
+
+/// The runtimes and their state.
+pub(crate) struct FoundRuntimes {
+    pub(crate) file: RuntimesFile,
+    pub(crate) facts: Vec<RuntimeFacts>,
+    /// Ids of running runtimes without an entry.
+    pub(crate) left: Vec<String>,
+}
+
+/// Reads the runtimes and looks up their processes. Never starts or stops a runtime.
+pub(crate) fn find_runtimes(site: &Site<'_>, checks: Checks) -> Result<FoundRuntimes, UpkeepError> {
+    let file = match read_runtimes(&site.host) {
+        Ok(read) => RuntimesFile::Read(read),
+        Err(error) if error.is_not_found() => RuntimesFile::Missing,
+        Err(error) => RuntimesFile::Unreadable(error.kind.to_string()),
+    };
+    let machine = machine_of(site.host, &site.config.policy)?;
+    let supervisor = machine.supervisor();
+    let (facts, left) = match &file {
+        RuntimesFile::Read(read) => {
+            (supervisor.facts(read.runtimes(), checks, site.cancel), supervisor.left(read.runtimes())?)
+        }
+        RuntimesFile::Missing => (Vec::new(), supervisor.left(&[])?),
+        // Without the file it is unknown which runtimes have an entry.
+        RuntimesFile::Unreadable(_) => (Vec::new(), Vec::new()),
+    };
+    let left = left.into_iter().map(|runtime| runtime.id.as_str().to_owned()).collect();
+    Ok(FoundRuntimes { file, facts, left })
+}
+
+impl FoundRuntimes {
+    /// Returns the entries, if the file could be read.
+    pub(crate) fn read(&self) -> Option<&Runtimes> {
+        match &self.file {
+            RuntimesFile::Read(read) => Some(read),
+            RuntimesFile::Missing | RuntimesFile::Unreadable(_) => None,
+        }
+    }
+
+    /// Returns the form that `brigade-doctor` takes.
+    pub(crate) fn snapshot(&self) -> brigade_doctor::FoundRuntimes<'_> {
+        let config = match &self.file {
+            RuntimesFile::Missing => ConfigFile::Missing { file: RUNTIMES },
+            RuntimesFile::Unreadable(why) => ConfigFile::Unreadable { file: RUNTIMES, why: why.clone() },
+            RuntimesFile::Read(read) => ConfigFile::Read(read),
+        };
+        brigade_doctor::FoundRuntimes { config, facts: &self.facts, left: &self.left }
+    }
+}
+
+/// What runtimes may use of the host, and what confines their health commands.
+pub struct RuntimeHost<'a> {
+    host: Host<'a>,
+    runtimes: brigade_runtime::Host,
+    health: Decision,
+}
+
+impl RuntimeHost<'_> {
+    /// Returns the supervisor of the runtimes of the workspace.
+    pub fn supervisor(&self) -> Supervisor<'_> {
+        Supervisor::new(self.host.fs, self.host.clock, &self.runtimes, self)
+    }
+}
+
+impl Confine for RuntimeHost<'_> {
+    fn confine(&self, start: &VerifiedStart, spec: &mut Spec) -> Result<Option<PrivateFolder>, String> {
+        if self.health.sandbox.mode == SandboxMode::Off {
+            return Ok(None);
+        }
+        let mut decision = self.health.clone();
+        let grants = &mut decision.sandbox.grants;
+        let installed = self.host.installed_in(start.argv(), start.directory());
+        grants.program_paths = installed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        // Where `[paths] outside` lets it run.
+        grants.read_paths.push(start.directory().to_string_lossy().into_owned());
+        let made = confine_start(&decision, self.host.fs.root(), self.host.home());
+        let (temporary, sandbox) = made.map_err(|error| format!("no private temporary folder: {error}"))?;
+        spec.sandbox = sandbox;
+        spec.private = Some(temporary.disposal());
+        spec.environment.retain(|(name, _)| name != "TMPDIR");
+        spec.environment.push(("TMPDIR".into(), temporary.path().into()));
+        Ok(Some(temporary))
+    }
+}
+
+/// Returns the environment, outside directories and bound values for runtimes.
+///
+/// # Errors
+/// Returns file errors.
+pub fn machine_of<'a>(host: Host<'a>, policy: &PolicyState) -> Result<RuntimeHost<'a>, FsError> {
+    let mut outside = Vec::new();
+    let allowed = policy.policy().map(|policy| policy.outside_paths.values()).into_iter().flatten();
+    for folder in allowed {
+        if let Location::Outside(folder) = host.fs.resolve(folder, host.home())? {
+            outside.push(folder);
+        }
+    }
+    let variables = host.environment.variables();
+    let environment = variables.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let secrets = bound_values(host.environment, policy);
+    let masks = masks(host.environment, policy);
+    let refuses_inline_code = policy.refuses_inline_code();
+    let bindings = policy.policy().map(|policy| &policy.env_bindings).into_iter().flatten();
+    let bindings =
+        bindings.map(|(label, variable)| (label.to_string(), variable.value.to_string())).collect();
+    let pass = policy.policy().map(|policy| policy.pass.values()).into_iter().flatten();
+    let pass = pass.map(ToString::to_string).collect();
+    let runtimes =
+        brigade_runtime::Host { environment, outside, refuses_inline_code, secrets, masks, pass, bindings };
+    Ok(RuntimeHost { host, runtimes, health: decide_health(policy) })
+}
+
+/// Finds a runtime of the configuration. It may be disabled or broken.
+///
+/// # Errors
+/// Fails if no runtime has this id, or the file cannot be read.
+pub fn find_runtime<'r>(runtimes: &'r Runtimes, id: &str) -> Result<&'r Runtime, Failure> {
+    if let Some(runtime) = runtimes.runtime(id.trim()) {
+        return Ok(runtime);
+    }
+    if runtimes.runtimes().is_empty()
+        && let Some(issue) =
+            runtimes.issues().iter().chain(runtimes.user_issues()).max_by_key(|issue| issue.severity)
+    {
+        let message = format!("no runtime is known: {}", Fault::from(issue).message);
+        let mut reason = Blocker::new(codes::CONFIG_INVALID, &message).at(issue.place.clone());
+        reason.hint.clone_from(&issue.hint);
+        return Err(Failure::new(ErrorKind::InvalidConfig, message).because([reason]));
+    }
+    let message = format!("no runtime has the id `{}`", escape_terminal(id));
+    let failure = Failure::new(ErrorKind::NotFound, message).coded(codes::RUNTIME_MISSING);
+    Err(match closest(id, runtimes.runtimes().iter().map(|runtime| runtime.id.as_str())) {
+        Some(near) => failure.hint(format!("did you mean `{}`?", escape_terminal(near))),
+        None => failure.hint(NextStep::ListRuntimes),
+    })
+}

@@ -1,0 +1,11 @@
+//! Operations on tools: listing, finding, checking, registering, importing and installing them.
+
+pub(crate) mod catalog;
+pub(crate) mod checking;
+pub(crate) mod finding;
+pub(crate) mod health;
+pub(crate) mod import;
+pub(crate) mod import_mcp;
+pub(crate) mod installing;
+pub(crate) mod register;
+pub(crate) mod sarif;

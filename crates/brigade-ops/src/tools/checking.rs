@@ -1,0 +1,101 @@
+//! Looking whether tools are there.
+
+use brigade_catalog::{Presence, Tool, ToolState};
+use brigade_core::Report as _;
+use brigade_policy::Failure;
+use brigade_workspace::{CATALOG, Config, FactReader, PresenceReader, WorkspaceContext, gather, load};
+
+use crate::report::{CheckCounts, CheckReport, CheckedTool, spell_hints};
+use crate::runs::observing::Observing;
+use crate::tools::finding::{notes, presences, runtimes_for};
+
+/// Which tools to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhatToCheck {
+    /// The tools with these ids, aliases or qualified ids. They may be disabled.
+    Named(Vec<String>),
+    /// All enabled tools.
+    All,
+}
+
+/// Whether to start what tells more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunChecks {
+    /// Start nothing. Uses the cached result of the last check while its files are unchanged.
+    No,
+    /// Start install checks that nothing else answers, and version commands: without a shell, in the sandbox of a call
+    /// that only reads, with `PATH` and `HOME` alone, for at most 10 s each.
+    Yes,
+}
+
+/// Looks whether tools are there.
+///
+/// # Errors
+/// Returns [`ErrorKind::NotFound`](brigade_core::ErrorKind::NotFound) if no tool has one of the ids, and file errors.
+pub fn check(
+    context: &WorkspaceContext,
+    what: &WhatToCheck,
+    checks: RunChecks,
+) -> Result<CheckReport, Failure> {
+    let config = gather::config(context)?;
+    let tools: Vec<&Tool> = match what {
+        WhatToCheck::All => {
+            config.catalog.readable()?;
+            load::enabled(&config.catalog)
+        }
+        WhatToCheck::Named(ids) => load::any_tools(&config.catalog, ids)?,
+    };
+    let mut notes = notes(&config.catalog);
+    let presences = match checks {
+        RunChecks::No => presences(context, &config, &tools)?,
+        RunChecks::Yes => observed_presences(context, &config, &tools, &mut notes)?,
+    };
+    let row = |(tool, presence): (&&Tool, &Presence)| {
+        let mut row = CheckedTool::of(tool, presence);
+        spell_hints(&mut row.reasons, |hint| context.spelled(hint));
+        row
+    };
+    let count = |state: ToolState| presences.iter().filter(|presence| presence.state == state).count();
+    Ok(CheckReport {
+        schema: CheckReport::SCHEMA,
+        target: context.target(),
+        config_path: context.absolute(CATALOG),
+        counts: CheckCounts {
+            available: count(ToolState::Available),
+            missing: count(ToolState::Missing),
+            outdated: count(ToolState::Outdated),
+            unknown: count(ToolState::Unknown),
+        },
+        tools: tools.iter().zip(&presences).map(row).collect(),
+        ran_checks: checks == RunChecks::Yes,
+        notes,
+    })
+}
+
+/// Looks whether tools are there, and starts what tells more.
+pub(crate) fn observed_presences(
+    context: &WorkspaceContext,
+    config: &Config,
+    tools: &[&Tool],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Presence>, Failure> {
+    let runtimes = runtimes_for(context, tools)?;
+    let facts = FactReader::new(context.host(), config);
+    let reader = PresenceReader::new(&facts, &runtimes);
+    let mut observing = Observing::new(context, config);
+    let mut found = Vec::new();
+    for tool in tools {
+        let observed = observing.of(tool)?;
+        // Where no version is required, the state says nothing of it.
+        if let (None, Some(why)) = (&tool.version, &observed.version_problem) {
+            notes.push(format!("{}: its version is not known: {why}", tool.id));
+        }
+        found.push(reader.with(tool, &observed));
+    }
+    notes.extend(observing.problem());
+    // What was seen is true without being kept.
+    if let Err(error) = observing.keep() {
+        notes.push(format!("what was observed is not kept: {error}"));
+    }
+    Ok(found)
+}

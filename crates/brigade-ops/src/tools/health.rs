@@ -1,0 +1,159 @@
+//! The catalog with its health.
+
+use crate::doctor::site::Site;
+use crate::{
+    Ledger, ParitySection, Parts, Sections, Survey, closeouts, latest_closeout, shown_issues, top_issue_of,
+};
+use brigade_catalog::{Catalog, Tool};
+use brigade_core::Report as _;
+use brigade_core::json::Rows;
+use brigade_doctor::{DoctorRequest, Issue, IssueReport, Quieted, quiet};
+use brigade_fs::RelPath;
+use brigade_policy::Failure;
+use brigade_runtime::Checks;
+use brigade_workspace::{
+    CATALOG, Depth, FactReader, SummaryFacts, ToolSummary, WorkspaceContext, gather, load,
+};
+
+use crate::report::{CatalogReport, MissingBuiltin};
+use crate::tools::catalog::soundness;
+use crate::tools::finding::{ListFilter, discovered, notes_with_cache};
+
+/// Lists the catalog with its health, and counts of calls, runs, checkpoints and runtimes. Runs no health command, and
+/// checks neither the chain of receipts nor the files of clients; [`diagnosed`] does.
+///
+/// # Errors
+/// Returns file errors.
+pub fn list(context: &WorkspaceContext) -> Result<CatalogReport, Failure> {
+    list_of(context, &ListFilter::default())
+}
+
+/// Lists the tools that fit, and otherwise what [`list`] does.
+///
+/// # Errors
+/// Returns file errors.
+pub fn list_of(context: &WorkspaceContext, filter: &ListFilter) -> Result<CatalogReport, Failure> {
+    let parts = Parts { health: Checks::Skip, ledger: Ledger::Trust, clients: false, ..Parts::all() };
+    catalog_report(context, &parts, &DoctorRequest::default(), filter)
+}
+
+/// Checks everything: catalog, files, projections, runtimes, policy, calls, runs, checkpoints and the state. Runs the
+/// health commands of running runtimes and no other program.
+///
+/// # Errors
+/// Returns [`ErrorKind::Usage`](brigade_core::ErrorKind::Usage) for an unknown area, type, tool or runtime, and file
+/// errors.
+pub fn diagnosed(context: &WorkspaceContext, request: &DoctorRequest) -> Result<CatalogReport, Failure> {
+    request.check()?;
+    let tool = request.tool.as_ref().map(|tool| load::id_of(context, tool)).transpose()?;
+    let request = &DoctorRequest { tool, ..request.clone() };
+    catalog_report(context, &Parts::all(), request, &ListFilter::default())
+}
+
+fn catalog_report(
+    context: &WorkspaceContext,
+    parts: &Parts,
+    request: &DoctorRequest,
+    filter: &ListFilter,
+) -> Result<CatalogReport, Failure> {
+    let config = gather::own_config(context)?;
+    let wants_discovered = filter.wants_discovered();
+    let found = if wants_discovered { Some(discovered(context, filter)?) } else { None };
+    let (discovered, discovered_at) = found.unzip();
+    let wanted = if filter.is_empty() { None } else { Some(filter.places(context, &config)?) };
+    let site = Site::new(context, &config);
+    let mut survey = Survey::read(&site, parts)?;
+    let mut found = survey.diagnose(&site);
+    let tools = config.catalog.tools().iter().map(|tool| tool.id.as_str());
+    let runtimes = survey.runtime_facts().iter().map(|facts| facts.id.as_str());
+    request.check_tool(tools.chain(runtimes), &found)?;
+    found.retain(|issue| request.wants(issue));
+    let closeouts = closeouts(&*context.fs);
+    let (raw, quieted) = match closeouts.fingerprints() {
+        None => (None, Quieted { issues: found, ..Quieted::default() }),
+        Some(listed) => (Some(found.clone()), quiet(found, Some(&listed), &context.target())),
+    };
+    let Quieted { issues: remaining, quieted, changed } = quieted;
+    let sections = Sections::of(&survey, &remaining, context, |step| context.words(step));
+    let top_issue = top_issue_of(context, &remaining);
+    let issues = issue_rows(context, remaining);
+    let raw_issues = raw.map_or_else(|| issues.clone(), |raw| issue_rows(context, raw));
+    let parity = ParitySection::of(
+        latest_closeout(context, closeouts),
+        shown_issues(context, &quieted),
+        shown_issues(context, &changed),
+    );
+    let notes = if wants_discovered { notes_with_cache(context, &config.catalog) } else { Vec::new() };
+    let (mut valid, mut errors) = soundness(&config.catalog, filter);
+    // A workspace may have a kitchen, a policy or runtimes, and no tools.
+    if !request.needs_catalog() && !context.fs.exists(&RelPath::of(CATALOG))? {
+        (valid, errors) = (true, Vec::new());
+    }
+    let diagnosis = load::diagnosis(context, &errors);
+    let facts = survey.summaries;
+    let missing_tools = request.explain_missing.then(|| {
+        let missing = config.missing_facts(&context.host());
+        missing.iter().map(|(row, facts)| MissingBuiltin::of(row, facts)).collect()
+    });
+    let own = {
+        let reader = FactReader::new(context.host(), &config);
+        let read = |tool: &'static Tool| (tool, reader.read(tool, Depth::Summary).summary());
+        filter.built_in(&config).map(read).collect()
+    };
+    let tools = tool_rows(context, config.catalog, facts, wanted, own);
+    Ok(CatalogReport {
+        schema: CatalogReport::SCHEMA,
+        missing_tools,
+        target: context.target(),
+        config_path: context.absolute(CATALOG),
+        valid,
+        errors,
+        tool_count: tools.len(),
+        tools,
+        discovered,
+        discovered_at: discovered_at.flatten(),
+        notes,
+        raw_issue_count: raw_issues.len(),
+        raw_issues,
+        issue_count: issues.len(),
+        issues,
+        top_issue,
+        parity,
+        call_queue: sections.call_queue,
+        run_history: sections.run_history,
+        checkpoints: sections.checkpoints,
+        runtimes: sections.runtimes,
+        policy: sections.policy,
+        strict: request.strict,
+        diagnosis,
+    })
+}
+
+fn issue_rows(context: &WorkspaceContext, issues: Vec<Issue>) -> Rows<IssueReport> {
+    let (absolute, words) = (context.absolute_paths(), context.words_of_steps());
+    Rows::new(issues.len(), move |index| IssueReport::of(&issues[index], &absolute, &words))
+}
+
+/// Summarizes the enabled tools, or those at the wanted positions. The facts are those of all enabled ones, in order.
+fn tool_rows(
+    context: &WorkspaceContext,
+    catalog: Catalog,
+    facts: Vec<SummaryFacts>,
+    wanted: Option<Vec<usize>>,
+    own: Vec<(&'static Tool, SummaryFacts)>,
+) -> Rows<ToolSummary> {
+    let absolute = context.absolute_paths();
+    let tools = catalog.tools().iter().enumerate().filter(|(_, tool)| tool.enabled);
+    let mut rows: Vec<(usize, SummaryFacts)> = tools.map(|(place, _)| place).zip(facts).collect();
+    if let Some(wanted) = wanted {
+        // Both are in the order of the catalog.
+        rows.retain(|(place, _)| wanted.binary_search(place).is_ok());
+    }
+    Rows::new(rows.len() + own.len(), move |index| match rows.get(index) {
+        Some((place, facts)) => ToolSummary::of(&catalog.tools()[*place], facts, &absolute),
+        None => {
+            let (tool, facts) = &own[index - rows.len()];
+            ToolSummary::of(tool, facts, &absolute)
+        }
+    })
+}

@@ -1,0 +1,397 @@
+//! Queues installations of tools, and judges them by whether the tool is there afterwards.
+//!
+//! An installation is a call like any other: planned, queued, approved, verified and run by the same functions. What it
+//! runs is the [script](Tool::installation) that the entry of the tool describes.
+
+use std::collections::BTreeSet;
+
+use brigade_call::{
+    Blocked, CALLS, Call, CallStatus, DeniedUse, InstallRun, PYTHON_CACHE, Plan, Receipt, RunStatus,
+    entry_blocker,
+};
+use brigade_catalog::{Presence, Tool, ToolState, docs};
+use brigade_cmdline::{Argv, risk};
+use brigade_core::codes::ErrorCode;
+use brigade_core::text::escape_terminal;
+use brigade_core::{CallId, Hint, NextStep, Report as _, reasons};
+use brigade_exec::Finished;
+use brigade_policy::{Blocker, BlockerDetail, CallKind, Failure};
+use brigade_queue::OnDuplicate;
+use brigade_redact::Redactor;
+use brigade_workspace::{Config, FactReader, POLICY, WorkspaceContext, errors_of_tool, gather, load};
+
+use crate::report::{BlockedInstall, InstallReport, NotInstalled, QueuedInstall, SkippedInstall};
+use crate::tools::checking::observed_presences;
+use crate::tools::finding::{notes, presences};
+
+/// Options of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallRequest {
+    /// The tools.
+    pub tools: WhatToInstall,
+    /// The program of the alternative to take. Without it, the first one that is on `PATH` is taken.
+    pub with: Option<String>,
+    /// Whether to only report what would be queued.
+    pub dry_run: bool,
+    /// Whether to queue installations that are blocked. They cannot be approved as they are.
+    pub blocked: Blocked,
+}
+
+/// The tools to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhatToInstall {
+    /// The tools with these ids, even disabled ones.
+    Named(Vec<String>),
+    /// All enabled tools that are missing.
+    AllMissing,
+}
+
+/// One tool, planned.
+enum Row {
+    Skipped(SkippedInstall),
+    Blocked(BlockedInstall),
+    Planned { program: String, plan: Box<Plan> },
+}
+
+/// Queues the installations of tools. Runs nothing: neither a check nor a command.
+///
+/// # Errors
+/// Fails if a named tool does not exist, and on file errors. Then nothing is queued.
+pub fn install(context: &WorkspaceContext, request: &InstallRequest) -> Result<InstallReport, Failure> {
+    let config = gather::config(context)?;
+    let mut rows = Vec::new();
+    match &request.tools {
+        WhatToInstall::Named(ids) => {
+            let tools = load::any_tools(&config.catalog, ids)?;
+            let states = presences(context, &config, &tools)?;
+            for (tool, presence) in tools.into_iter().zip(states) {
+                rows.push(match presence.state {
+                    ToolState::Available => skipped(tool, presence.state),
+                    _ => plan_row(context, &config, tool, request)?,
+                });
+            }
+        }
+        WhatToInstall::AllMissing => {
+            config.catalog.readable()?;
+            let tools = load::enabled(&config.catalog);
+            let states = presences(context, &config, &tools)?;
+            let missing = tools.into_iter().zip(states);
+            for (tool, _) in missing.filter(|(_, presence)| presence.state == ToolState::Missing) {
+                rows.push(plan_row(context, &config, tool, request)?);
+            }
+        }
+    }
+    context.digests.keep(&*context.fs);
+    let plans: Vec<&Plan> = rows.iter().filter_map(Row::plan).collect();
+    let stored = if request.dry_run { stored(context, &plans)? } else { store(context, &plans)? };
+    let mut stored = stored.into_iter();
+    let mut report = InstallReport {
+        schema: InstallReport::SCHEMA,
+        target: context.target(),
+        calls_path: context.absolute(CALLS),
+        dry_run: request.dry_run,
+        queued: Vec::new(),
+        skipped: Vec::new(),
+        blocked: Vec::new(),
+        queued_count: 0,
+        skipped_count: 0,
+        blocked_count: 0,
+        notes: notes(&config.catalog),
+        next: None,
+    };
+    for row in rows {
+        match row {
+            Row::Skipped(row) => report.skipped.push(row),
+            Row::Blocked(row) => report.blocked.push(row),
+            Row::Planned { program, plan } => {
+                let (call, created) = stored.next().flatten().unzip();
+                // A rejection stands.
+                if let Some(rejected) = call.as_ref().filter(|call| call.status == CallStatus::Rejected) {
+                    report.blocked.push(rejected_before(context, rejected));
+                    continue;
+                }
+                if report.next.is_none() && plan.blockers().is_empty() {
+                    report.next = call.as_ref().and_then(next_of);
+                }
+                report.queued.push(QueuedInstall {
+                    tool_id: plan.tool_id().to_owned(),
+                    status: call.as_ref().map_or("would-queue", |call| call.status.as_str()).to_owned(),
+                    call_id: call.map(|call| call.id.to_string()),
+                    command: plan.command().map(str::to_owned),
+                    program,
+                    created: created.unwrap_or_default(),
+                });
+            }
+        }
+    }
+    report.queued_count = report.queued.len();
+    report.skipped_count = report.skipped.len();
+    report.blocked_count = report.blocked.len();
+    Ok(report)
+}
+
+/// Returns the next step with a stored call.
+fn next_of(call: &Call) -> Option<NextStep> {
+    match call.status {
+        CallStatus::Pending | CallStatus::Held => Some(NextStep::Approve(call.id.clone())),
+        CallStatus::Approved => Some(NextStep::RunCall(call.id.clone())),
+        _ => None,
+    }
+}
+
+/// Looks which stored calls would stand for those of plans. None is new.
+fn stored(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
+    let now = context.now();
+    let queue = context.queue();
+    let view = queue.read()?;
+    let is_taken = |_: &CallId| false;
+    let stored = |plan: &&Plan| {
+        let found = view.stands_for(&plan.to_call(now, None, is_taken))?;
+        Ok(found.map(|stored| (stored.call, false)))
+    };
+    plans.iter().map(stored).collect()
+}
+
+/// Stores the calls of plans with one durable write. Returns each call, and whether it is new.
+fn store(context: &WorkspaceContext, plans: &[&Plan]) -> Result<Vec<Option<(Call, bool)>>, Failure> {
+    if plans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = context.now();
+    let queue = context.queue();
+    let mut locked = queue.lock(now)?;
+    let stored = locked.enqueue_all(plans.len(), OnDuplicate::Skip, &mut |index, is_taken| {
+        plans[index].to_call(now, None, is_taken)
+    })?;
+    let split = stored.into_iter().map(|enqueued| {
+        let (stored, reason) = enqueued.into_call();
+        Some((stored.call, reason.is_none()))
+    });
+    Ok(split.collect())
+}
+
+/// Plans the installation of a tool.
+fn plan_row(
+    context: &WorkspaceContext,
+    config: &Config,
+    tool: &Tool,
+    request: &InstallRequest,
+) -> Result<Row, Failure> {
+    if tool.is_broken && tool.installable().is_none() {
+        // What its table says is not known.
+        let errors = errors_of_tool(&config.catalog, tool).into_iter().map(entry_blocker).collect();
+        return Ok(blocked(context, tool, NotInstalled::Blocked, errors));
+    }
+    let command = match choose(context, config, tool, request.with.as_deref()) {
+        Ok(command) => command,
+        Err(blocker) => {
+            let reason = NotInstalled::of(&blocker.code).unwrap_or(NotInstalled::Blocked);
+            return Ok(blocked(context, tool, reason, vec![*blocker]));
+        }
+    };
+    let planned = gather::plan_installation(context, config, tool, command, context.caller.clone())?;
+    let plan = planned.plan;
+    if let Some(why) = plan.not_to_be_queued(request.blocked) {
+        let mut reasons = plan.blockers().to_vec();
+        if reasons.is_empty() {
+            reasons.push(Blocker::new(reasons::BLOCKED, why));
+        }
+        return Ok(blocked(context, tool, NotInstalled::Blocked, reasons));
+    }
+    let program = Argv::parse(command).map_or_else(|_| String::new(), |argv| argv.program().to_owned());
+    Ok(Row::Planned { program, plan: Box::new(plan) })
+}
+
+/// Chooses the command: the first whose program is on `PATH`, or the one of the program that was asked for.
+fn choose<'t>(
+    context: &WorkspaceContext,
+    config: &Config,
+    tool: &'t Tool,
+    with: Option<&str>,
+) -> Result<&'t str, Box<Blocker>> {
+    let none = |code: ErrorCode, message: String| {
+        Box::new(Blocker::new(code, message).at(tool.place_of("install.command")).field("install.command"))
+    };
+    let Some(install) = tool.installable() else {
+        let blocker =
+            none(reasons::NO_INSTALL_COMMAND, "the entry names no command that installs the tool".to_owned());
+        return Err(match docs(tool) {
+            Some(docs) => Box::new(blocker.hint(docs)),
+            None => Box::new(blocker.hint("write it as `command` in [tool.install] of the entry")),
+        });
+    };
+    let facts = FactReader::new(context.host(), config);
+    let reader = facts.reader(tool);
+    let is_meant =
+        |argv: &Argv| with.is_none_or(|with| named(argv.program()) == with || argv.program() == with);
+    let mut refused = None;
+    for line in install.command.iter().filter(|line| !line.is_empty()) {
+        match Argv::parse(line) {
+            Ok(argv) if !is_meant(&argv) => {}
+            Ok(argv) if reader.finds_program(&argv, context.fs.root()) => return Ok(line),
+            // The plan says what is wrong with such a command.
+            Ok(argv) if risk::judge(&argv).is_empty() => {}
+            Ok(_) | Err(_) => refused = refused.or(Some(line.as_str())),
+        }
+    }
+    refused.ok_or_else(|| {
+        let programs = install.command.iter().filter_map(|line| Argv::parse(line).ok());
+        let programs: Vec<String> = programs.map(|argv| format!("`{}`", named(argv.program()))).collect();
+        let programs = Redactor::new(&[]).redact_str(&programs.join(", "));
+        let programs = escape_terminal(&programs).into_owned();
+        match with {
+            Some(_) => {
+                let blocker =
+                    none(reasons::NO_INSTALLER, "no install command has that program on PATH".to_owned());
+                Box::new(blocker.hint(format!("the entry names {programs}")))
+            }
+            None => {
+                let message = format!("none of its installers is on PATH: {programs}");
+                Box::new(
+                    none(reasons::NO_INSTALLER, message)
+                        .hint("install one of them first, or add its directory to PATH"),
+                )
+            }
+        }
+    })
+}
+
+/// Returns the last part of a program's path.
+fn named(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn rejected_before(context: &WorkspaceContext, call: &Call) -> BlockedInstall {
+    let message = format!("the same installation was rejected: {}", call.id);
+    let blocker = Blocker::new(reasons::STATUS, message).hint(Hint::to(
+        "see why; an installation that says something else can be queued",
+        NextStep::ShowCall(call.id.clone()),
+    ));
+    blocked_row(context, &call.tool_id, NotInstalled::Blocked, vec![blocker])
+}
+
+fn skipped(tool: &Tool, state: ToolState) -> Row {
+    Row::Skipped(SkippedInstall { tool_id: tool.id.to_string(), reason: state })
+}
+
+fn blocked(context: &WorkspaceContext, tool: &Tool, reason: NotInstalled, blockers: Vec<Blocker>) -> Row {
+    Row::Blocked(blocked_row(context, tool.id.as_str(), reason, blockers))
+}
+
+fn blocked_row(
+    context: &WorkspaceContext,
+    tool_id: &str,
+    reason: NotInstalled,
+    mut blockers: Vec<Blocker>,
+) -> BlockedInstall {
+    blockers.iter_mut().for_each(|blocker| blocker.spell(&context.speller()));
+    BlockedInstall {
+        tool_id: tool_id.to_owned(),
+        reason,
+        blockers: blockers.iter().map(ToString::to_string).collect(),
+        blocker_details: blockers.iter().map(BlockerDetail::from).collect(),
+    }
+}
+
+impl Row {
+    fn plan(&self) -> Option<&Plan> {
+        match self {
+            Row::Planned { plan, .. } => Some(plan),
+            Row::Skipped(_) | Row::Blocked(_) => None,
+        }
+    }
+}
+
+/// An installation that is about to run.
+pub struct Installing {
+    tool_id: String,
+    before: ToolState,
+}
+
+impl Installing {
+    /// Looks at the tool of an installation before it runs. `None` for other calls.
+    pub fn begin(context: &WorkspaceContext, config: &Config, call: &Call) -> Option<Installing> {
+        if call.kind() != CallKind::Install {
+            return None;
+        }
+        let tool = config.catalog.tool(&call.tool_id)?;
+        let before = look(context, config, tool).state;
+        Some(Installing { tool_id: call.tool_id.clone(), before })
+    }
+
+    /// Looks again after the run. A run that succeeded while the tool is still missing has failed.
+    pub fn judge(self, context: &WorkspaceContext, config: &Config, finished: Finished) -> Finished {
+        let Some(tool) = config.catalog.tool(&self.tool_id) else { return finished };
+        let seen = look_again(context, config, tool);
+        let mut finished = finished;
+        let mut install = InstallRun {
+            before: Some(self.before),
+            after: Some(seen.state),
+            program: seen.program,
+            version: seen.version.map(|version| version.to_string()),
+            ..InstallRun::default()
+        };
+        if finished.status == RunStatus::Completed && seen.state == ToolState::Missing {
+            let code = InstallRun::NOT_EFFECTIVE;
+            let failure = format!("{code}: the command succeeded, and the tool is still missing");
+            install.code = Some(code.to_owned());
+            finished.status = RunStatus::Failed;
+            finished.receipt.status = RunStatus::Failed;
+            finished.receipt.failure = Some(failure.clone());
+            finished.failure = Some(failure);
+        }
+        finished.receipt.install = Some(install);
+        if finished.status != RunStatus::Completed
+            && let Some(warning) = closed_to(&finished.receipt)
+        {
+            finished.receipt.warnings.get_or_insert_default().push(warning.clone());
+            finished.warnings.push(warning);
+        }
+        finished
+    }
+}
+
+/// Says what the sandbox kept from an installation that failed, as far as that was seen, and where more is allowed.
+fn closed_to(receipt: &Receipt) -> Option<String> {
+    const MOST: usize = 3;
+    let sandbox = receipt.sandbox.as_ref()?;
+    // Without a sandbox, nothing says what may be written.
+    sandbox.write.as_ref()?;
+    let is_noise = |path: &str| path.starts_with("/dev/") || path.split('/').any(|part| part == PYTHON_CACHE);
+    let denied = receipt.observed.iter().flat_map(|observed| observed.denied.iter().flatten());
+    let denied = denied.filter(|denied| denied.what == DeniedUse::Write && denied.path.starts_with('/'));
+    let paths: BTreeSet<&str> =
+        denied.map(|denied| denied.path.as_str()).filter(|path| !is_noise(path)).collect();
+    let shown: Vec<String> = paths.iter().take(MOST).map(|path| escape_terminal(path).into_owned()).collect();
+    let more = match paths.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let said = match shown.is_empty() {
+        true => {
+            "the sandbox let the installation write only the workspace and what the policy names".to_owned()
+        }
+        false => format!("denied: writing {}{more}", shown.join(", ")),
+    };
+    Some(format!(
+        "{said}; what it needs outside of the workspace belongs in write_paths of [sandbox.install] in {POLICY}"
+    ))
+}
+
+/// Looks at one tool. Without the runtimes, nothing is known of a tool that depends on one.
+fn look(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
+    let seen = presences(context, config, &[tool]).ok().and_then(|mut seen| seen.pop());
+    seen.unwrap_or_else(Presence::unknown)
+}
+
+/// Checks one tool again, because the installation may have changed the result.
+fn look_again(context: &WorkspaceContext, config: &Config, tool: &Tool) -> Presence {
+    let seen = observed_presences(context, config, &[tool], &mut Vec::new());
+    seen.ok().and_then(|mut seen| seen.pop()).unwrap_or_else(Presence::unknown)
+}
+
+impl From<WhatToInstall> for InstallRequest {
+    fn from(tools: WhatToInstall) -> InstallRequest {
+        InstallRequest { tools, with: None, dry_run: false, blocked: Blocked::Refuse }
+    }
+}

@@ -1,0 +1,37 @@
+use std::sync::Arc;
+
+use brigade_fs::{FileMode, Fs, MemoryFs};
+
+use super::*;
+
+const ENTRY: &str = "[[tool]]\nid = \"greet\"\nname = \"Greet\"\nfamily = \"script\"\ncommand = \"greet\"\n";
+
+fn request(source: RegisterSource) -> RegisterRequest {
+    RegisterRequest { sources: vec![source], level: Level::Project, id: None, replace: false, dry_run: false }
+}
+
+/// Registers a source where `greet` is a tool already, which is refused: first for the reason with this code.
+#[track_caller]
+fn check(source: RegisterSource, kind: ErrorKind, code: impl Code) {
+    let fs: Arc<dyn Fs> = Arc::new(MemoryFs::new());
+    fs.create_dir_all(&".brigade".parse().unwrap()).unwrap();
+    let catalog = ".brigade/tools.toml".parse().unwrap();
+    fs.write_atomic(&catalog, ENTRY.as_bytes(), FileMode::Private).unwrap();
+    let refused = register(&WorkspaceContext::new(fs.clone()), &request(source)).unwrap_err();
+    let report = refused.told.expect("the report has the reasons");
+    assert_eq!(report.registered_count, 0, "{report:?}");
+    let reasons = refused.failure.blockers();
+    assert!(reasons.iter().map(|reason| &*reason.message).eq(report.errors.iter().map(|row| &*row.message)));
+    assert_eq!((refused.failure.kind(), reasons[0].code.as_ref()), (kind, code.as_code()));
+    assert_eq!(fs.read(&catalog, LIMIT).unwrap(), ENTRY.as_bytes());
+}
+
+#[test]
+fn a_registration_that_is_refused_is_an_error_with_every_reason() {
+    let again = RegisterSource::Text("tools.toml".to_owned(), ENTRY.to_owned());
+    check(again, ErrorKind::Refused, registering::ID_TAKEN);
+    let unknown = RegisterSource::Reference("mcp:gone".to_owned());
+    check(unknown, ErrorKind::Refused, registering::REF_UNKNOWN);
+    // The command line names a file that is not there.
+    check(RegisterSource::File("gone.toml".into()), ErrorKind::Usage, registering::FILE_UNREADABLE);
+}

@@ -1,0 +1,132 @@
+//! Pending decisions, and the next command to type.
+
+use std::ops::ControlFlow;
+
+use brigade_call::{Call, CallStatus, CheckpointStatus};
+use brigade_core::{NextStep, Report as _};
+use brigade_doctor::{Area, InboxStatus, Issue, Waiting};
+use brigade_fs::RelPath;
+use brigade_kitchen::show::DecisionRow;
+use brigade_policy::{Failure, Standing};
+use brigade_queue::Calls;
+use brigade_runtime::Checks;
+use brigade_workspace::{CATALOG, WorkspaceContext, gather, load};
+
+use crate::calls::waiting::waiting_rows;
+use crate::closeouts::closeouts;
+use crate::doctor::history::FoundCall;
+use crate::doctor::shown::top_issue_of;
+use crate::doctor::site::Site;
+use crate::doctor::{Parts, Survey};
+use crate::inbox::InboxStore;
+use crate::report::{BriefReport, WaitingRow};
+use crate::work::inbox_counts;
+
+/// The most rows of what waits.
+const MAX_WAITING: usize = 200;
+
+/// Summarizes pending decisions, with those of the kitchen that wait, the oldest first. Changes and starts nothing, and
+/// runs no health command.
+///
+/// A workspace that has a kitchen needs no catalog. `questions` are those of agents that wait.
+///
+/// # Errors
+/// Returns file errors.
+pub fn brief(
+    context: &WorkspaceContext,
+    kitchen_decisions: Vec<DecisionRow>,
+    has_kitchen: bool,
+    questions: Vec<WaitingRow>,
+) -> Result<BriefReport, Failure> {
+    let config = gather::config(context)?;
+    let site = Site::new(context, &config);
+    let mut survey = Survey::read(&site, &Parts { health: Checks::Skip, ..Parts::all() })?;
+    let found = survey.diagnose(&site);
+    let listed = closeouts(&*context.fs).fingerprints();
+    let issues = brigade_doctor::quiet(found, listed.as_ref(), &context.target()).issues;
+    let inbox = InboxStore::new(context).read()?;
+    let queue = &survey.history;
+    let count = |status: &str| queue.call_counts.get(status).copied().unwrap_or(0);
+    let is_stale =
+        |found: &&FoundCall| found.call.status == CallStatus::Approved && !found.changes.is_empty();
+    let stale = queue.calls.iter().filter(is_stale).count() as u64;
+    let oldest = oldest_pending(context)?;
+    let checkpoint =
+        queue.checkpoints.iter().filter(|found| found.stored.checkpoint.status == CheckpointStatus::Pending);
+    let pending_checkpoints: Vec<_> = checkpoint.collect();
+    // An answer lets only these go on.
+    let mut answerable = pending_checkpoints.iter().rev().filter(|found| found.blockers.is_empty());
+    let is_down = |facts: &&brigade_runtime::RuntimeFacts| facts.enabled && !facts.running();
+    let top =
+        |areas: &[Area]| top_issue_of(context, issues.iter().filter(|issue| areas.contains(&issue.area())));
+    let pending_rows = inbox.rows().filter(|row| row.status == Some(InboxStatus::Pending)).count();
+    let has_no_catalog = has_kitchen && !context.fs.exists(&RelPath::of(CATALOG))?;
+    // What is wrong with tools is no reason where there are none.
+    let pressing: Vec<Issue> = match has_no_catalog {
+        true => issues.iter().filter(|issue| issue.area() != Area::Catalog).cloned().collect(),
+        false => issues.clone(),
+    };
+    let waiting = Waiting {
+        is_valid: has_no_catalog || config.catalog.is_valid(),
+        is_policy_valid: config.policy.standing() != Standing::Invalid,
+        oldest: oldest.as_ref(),
+        checkpoint: answerable.next().map(|found| &found.stored.checkpoint.id),
+        runnable: count("approved").saturating_sub(stale),
+        pending_rows,
+        issues: &pressing,
+    };
+    let (mut next, mut next_reason) = waiting.next();
+    if has_no_catalog && next == NextStep::ListTools {
+        next = NextStep::ListDecisions;
+    }
+    if let Some(oldest) = kitchen_decisions.first().filter(|_| waiting.is_valid) {
+        next = NextStep::AnswerDecision(oldest.id.to_string());
+        next_reason = "the kitchen waits for a decision".to_owned();
+    }
+    if let Some(oldest) = questions.first() {
+        next = match oldest.choices.is_empty() {
+            true => NextStep::AnswerByText(oldest.id.clone()),
+            false => NextStep::AnswerByChoice(oldest.id.clone()),
+        };
+        next_reason = "an agent waits for an answer".to_owned();
+    }
+    let checkpoints = pending_checkpoints.iter().map(|found| &found.stored.checkpoint);
+    let mut waiting = waiting_rows(context, checkpoints, &kitchen_decisions, questions)?;
+    waiting.truncate(MAX_WAITING);
+    Ok(BriefReport {
+        schema: BriefReport::SCHEMA,
+        target: context.target(),
+        valid: config.catalog.is_valid(),
+        tool_count: load::enabled(&config.catalog).len(),
+        pending_approval_count: count("pending"),
+        oldest_pending_call: oldest.as_ref().map(|call| Box::new(call.clone().shown(context))),
+        approved_count: count("approved"),
+        stale_approval_count: stale,
+        pending_checkpoint_count: pending_checkpoints.len(),
+        call_counts: queue.call_counts.clone(),
+        top_tool_issue: top(&[Area::Catalog, Area::Tool, Area::State]),
+        top_projection_issue: top(&[Area::Projection]),
+        top_policy_issue: top(&[Area::Policy]),
+        top_runtime_issue: top(&[Area::Runtime]),
+        top_call_issue: top(&[Area::Call]),
+        top_run_issue: top(&[Area::Run]),
+        top_checkpoint_issue: top(&[Area::Checkpoint]),
+        top_kitchen_issue: top(&[Area::Kitchen]),
+        issue_count: issues.len(),
+        runtimes_down: survey.runtime_facts().iter().filter(is_down).map(|facts| facts.id.clone()).collect(),
+        inbox: inbox_counts(&inbox),
+        kitchen_decisions,
+        waiting,
+        next_command: context.spelled(next),
+        next_reason,
+    })
+}
+
+fn oldest_pending(context: &WorkspaceContext) -> Result<Option<Call>, Failure> {
+    let mut oldest = None;
+    context.queue().read()?.for_each_call(&Calls::Of(CallStatus::Pending), &mut |stored| {
+        oldest = Some(stored.call);
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest)
+}

@@ -1,0 +1,448 @@
+//! Agents: `agent.*`. An agent is a manifest; the workspace shares them.
+
+use std::collections::BTreeMap;
+
+use brigade_access::builtin::own_name;
+use brigade_core::{Json, Timestamp, codes, reasons};
+use brigade_db::events::StoredEvent;
+use brigade_db::manifests::{Deployed, ManifestQuery, NewManifest};
+use brigade_manifest::{Agent, Isolation, Manifest, Read, read};
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::schema::{FaultRow, ManifestFaults, faults};
+use crate::shipped::{check_delete, check_name};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("agent.create", create),
+    ("agent.delete", delete),
+    ("agent.export", export),
+    ("agent.list", list),
+    ("agent.logs", logs),
+    ("agent.search", search),
+    ("agent.update", update),
+];
+
+/// The kind in the store.
+pub(crate) const KIND: &str = "agent";
+
+/// Where agents are kept.
+const AGENTS: Registry = Registry { kind: KIND, id: ManifestId::Agent };
+
+/// Where manifests of a kind are kept.
+pub(crate) struct Registry {
+    /// The kind in the store.
+    pub(crate) kind: &'static str,
+    /// The member of results that has the id.
+    pub(crate) id: fn(String) -> ManifestId,
+}
+
+/// The id of a manifest, in the member that the family has for it.
+#[derive(Serialize)]
+pub(crate) enum ManifestId {
+    #[serde(rename = "agent_id")]
+    Agent(String),
+    #[serde(rename = "workflow_id")]
+    Workflow(String),
+}
+
+/// The most events of one answer.
+const MOST_EVENTS: i64 = 200;
+
+/// The most rows that a search gives.
+const MOST_FOUND: i64 = 100;
+
+#[derive(Deserialize)]
+struct DeployArgs {
+    manifest_yaml: String,
+    force: bool,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    agent_id: String,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct LogsArgs {
+    agent_id: String,
+    limit: i64,
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct SearchArgs {
+    query: String,
+    limit: i64,
+    min_score: f64,
+    labels: Option<BTreeMap<String, Json>>,
+    status: Option<String>,
+}
+
+/// The result of `agent.create`, `agent.update`, `workflow.create` and `workflow.update`.
+#[derive(Serialize)]
+pub(crate) struct ManifestDeployed {
+    #[serde(flatten)]
+    id: ManifestId,
+    deployed: bool,
+    name: String,
+    version: String,
+    warnings: Vec<FaultRow>,
+    /// What a judge said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) semantic: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct AgentRow {
+    id: String,
+    name: String,
+    version: String,
+    status: String,
+    description: Option<String>,
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct AgentList {
+    agents: Vec<AgentRow>,
+}
+
+/// The result of `agent.export` and `workflow.export`.
+#[derive(Serialize)]
+struct ManifestExported<'a> {
+    manifest_yaml: &'a str,
+    id: String,
+    name: String,
+    version: &'a str,
+}
+
+/// The result of `agent.delete` and `workflow.delete`.
+#[derive(Serialize)]
+pub(crate) struct ManifestDeleted {
+    #[serde(flatten)]
+    pub(crate) id: ManifestId,
+    pub(crate) deleted: bool,
+}
+
+/// An event of an agent, a task or a workflow.
+#[derive(Serialize)]
+pub(crate) struct EventRow {
+    event_type: String,
+    payload: Json,
+    recorded_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct AgentLogs {
+    agent_id: String,
+    events: Vec<EventRow>,
+    total: usize,
+    limit: usize,
+    offset: usize,
+}
+
+/// The result of `agent.search` and `workflow.search`.
+#[derive(Serialize)]
+struct ManifestsFound {
+    query: String,
+    results: Vec<ManifestFound>,
+    total: usize,
+}
+
+#[derive(Serialize)]
+struct ManifestFound {
+    id: String,
+    name: String,
+    version: String,
+    description: Option<String>,
+    labels: BTreeMap<String, String>,
+    /// With three digits.
+    score: Json,
+}
+
+/// Returns a manifest without faults.
+///
+/// # Errors
+/// Returns `invalid_manifest` with every fault.
+pub(crate) fn without_faults<M: Manifest>(text: &str) -> Result<Read<M>, Failure> {
+    let read = read::<M>(text);
+    if read.manifest.is_some() {
+        return Ok(read);
+    }
+    let said: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    let count = match read.faults.len() {
+        1 => "a fault".to_owned(),
+        many => format!("{many} faults"),
+    };
+    let message = format!("the manifest has {count}: {}", said.join("; "));
+    let faults = ManifestFaults { errors: faults(&read.faults), warnings: faults(&read.warnings) };
+    Err(Failure::new(codes::INVALID_MANIFEST, message).data_of(&faults))
+}
+
+/// Refuses names that are shipped, what this machine cannot give, and tools that nobody has.
+fn check(agent: &Agent, context: &Context<'_>) -> Result<(), Failure> {
+    check_name(KIND, agent.metadata.name.as_str())?;
+    if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = agent.spec.runtime.isolation {
+        let message = format!(
+            "spec.runtime.isolation is `{}`, and nothing here runs containers or virtual machines (runner.container); \
+             tasks run as processes in the sandbox: `inherit` or `process`",
+            isolation.as_str()
+        );
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+    }
+    let is_known = |name: &str| own_name(name).is_some() || context.tools.contains(&name.to_owned());
+    let tools = agent.spec.tools.iter().flatten();
+    let unknown = tools.enumerate().filter(|(_, tool)| !tool.is_command() && !is_known(tool.name()));
+    let unknown: Vec<String> = unknown.map(|(index, _)| format!("spec.tools[{}]", index + 1)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{}: there is no such tool", unknown.join(", "));
+    Err(Failure::new(codes::UNKNOWN_TOOL, message).data([("paths", crate::stored::texts(&unknown))]))
+}
+
+/// Reads, checks and stores a manifest.
+///
+/// # Errors
+/// Returns `invalid_manifest`, what `check` returns, and what `store` does.
+pub(crate) fn deploy<M: Manifest>(
+    registry: &Registry,
+    input: &Json,
+    context: &mut Context<'_>,
+    check: fn(&M, &Context<'_>) -> Result<(), Failure>,
+    store: impl FnOnce(&Context<'_>, &NewManifest<'_>) -> Result<Deployed, Failure>,
+) -> Result<ManifestDeployed, Failure> {
+    let DeployArgs { manifest_yaml, force } = arguments(input)?;
+    let read = without_faults::<M>(&manifest_yaml)?;
+    let warnings = faults(&read.warnings);
+    let Some(manifest) = read.manifest else {
+        return Err(Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"));
+    };
+    check(&manifest, context)?;
+    let (metadata, author) = (manifest.parts().0, context.owner());
+    let (version, labels) = (metadata.version(), metadata.labels.clone().unwrap_or_default());
+    let new = NewManifest {
+        kind: registry.kind,
+        name: metadata.name.as_str(),
+        version: version.as_str(),
+        description: metadata.description.as_deref(),
+        labels: &labels,
+        text: &manifest_yaml,
+        author: &author,
+        force,
+    };
+    let deployed = store(context, &new)?;
+    let (name, version) = (deployed.name, deployed.version);
+    let id = (registry.id)(deployed.id);
+    Ok(ManifestDeployed { id, deployed: true, name, version, warnings, semantic: None })
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
+        Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
+    })?;
+    Ok(Output::of(&deployed))
+}
+
+fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&AGENTS, input, context, check, |context, new| {
+        Ok(context.store()?.update_manifest(new, context.clock.now())?)
+    })?;
+    Ok(Output::of(&deployed))
+}
+
+fn list(_: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let agents = match context.stored()? {
+        Some(store) => store.manifests(KIND)?,
+        None => Vec::new(),
+    };
+    let row = |agent: Deployed| AgentRow {
+        id: agent.id,
+        name: agent.name,
+        version: agent.version,
+        status: agent.status,
+        description: agent.description,
+        labels: agent.labels,
+    };
+    Ok(Output::of(&AgentList { agents: agents.into_iter().map(row).collect() }))
+}
+
+fn not_found() -> Failure {
+    Failure::new(codes::NOT_FOUND, "there is no such agent")
+}
+
+fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    export_named(&AGENTS, input, context)
+}
+
+/// Returns a manifest as it was given.
+///
+/// # Errors
+/// Returns `not_found`.
+pub(crate) fn export_named(
+    registry: &Registry,
+    input: &Json,
+    context: &mut Context<'_>,
+) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    let missing = || Failure::new(codes::NOT_FOUND, format!("there is no such {}", registry.kind));
+    let (agent, revision) = context.stored()?.ok_or_else(missing)?.manifest(registry.kind, &name, None)?;
+    let exported = ManifestExported {
+        manifest_yaml: &revision.text,
+        id: agent.id,
+        name: agent.name,
+        version: &revision.version,
+    };
+    Ok(Output::of(&exported).text(revision.text))
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { agent_id } = arguments(input)?;
+    check_delete(KIND, &agent_id, context)?;
+    let agent = context.store()?.delete_manifest(KIND, &agent_id, &context.owner(), context.clock.now())?;
+    Ok(Output::of(&ManifestDeleted { id: ManifestId::Agent(agent.id), deleted: true }))
+}
+
+/// Reads how much of a list is wanted.
+///
+/// # Errors
+/// Returns `invalid_arguments` for numbers below what they count from.
+pub(crate) fn page(limit: i64, most: i64, offset: i64) -> Result<(usize, usize), Failure> {
+    match (usize::try_from(limit.min(most)), usize::try_from(offset)) {
+        (Ok(limit), Ok(offset)) if 0 < limit => Ok((limit, offset)),
+        _ => Err(Failure::new(reasons::INVALID_ARGUMENTS, "`limit` is at least 1, and `offset` at least 0")),
+    }
+}
+
+/// Writes an event.
+pub(crate) fn event(event: StoredEvent) -> EventRow {
+    let StoredEvent { event_type, payload, recorded_at, .. } = event;
+    EventRow { event_type, payload, recorded_at }
+}
+
+fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogsArgs { agent_id, limit, offset } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST_EVENTS, offset)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    // A deleted agent is found by its id alone, as long as its events are there.
+    let id = match store.manifest(KIND, &agent_id, None) {
+        Ok((agent, _)) => agent.id,
+        Err(error) if error.code_word() == "not_found" => agent_id,
+        Err(error) => return Err(error.into()),
+    };
+    let (events, total) = store.manifest_events(&id, limit, offset)?;
+    if total == 0 {
+        return Err(not_found());
+    }
+    let events = events.into_iter().map(event).collect();
+    Ok(Output::of(&AgentLogs { agent_id: id, events, total, limit, offset }))
+}
+
+fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    search_in(&AGENTS, input, context)
+}
+
+/// Finds manifests by words.
+///
+/// # Errors
+/// Returns `invalid_arguments`.
+pub(crate) fn search_in(
+    registry: &Registry,
+    input: &Json,
+    context: &mut Context<'_>,
+) -> Result<Output, Failure> {
+    let args: SearchArgs = arguments(input)?;
+    let (limit, _) = page(args.limit, MOST_FOUND, 0)?;
+    if args.status.as_deref().is_some_and(|status| !["active", "paused", "failed"].contains(&status)) {
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`status` is one of active, paused and failed"));
+    }
+    let mut wanted = BTreeMap::new();
+    for (key, value) in args.labels.unwrap_or_default() {
+        let Some(value) = value.as_str() else {
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "the values of `labels` are texts"));
+        };
+        wanted.insert(key, value.to_owned());
+    }
+    let query = ManifestQuery {
+        kind: registry.kind,
+        text: &args.query,
+        labels: &wanted,
+        status: args.status.as_deref(),
+    };
+    let mut found = match context.stored()? {
+        Some(store) => store.search_manifests(&query)?,
+        None => Vec::new(),
+    };
+    let offered = |one: &Deployed| one.kind == KIND || crate::workflow::is_offered(one, context);
+    found.retain(|one| args.min_score <= one.score && offered(&one.manifest));
+    let total = found.len();
+    found.truncate(limit);
+    let rows = found.into_iter().map(|one| ManifestFound {
+        id: one.manifest.id,
+        name: one.manifest.name,
+        version: one.manifest.version,
+        description: one.manifest.description,
+        labels: one.manifest.labels,
+        score: Json::parse(&format!("{:.3}", one.score)).unwrap_or_default(),
+    });
+    let results = rows.collect();
+    Ok(Output::of(&ManifestsFound { query: args.query, results, total }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    const GREETER: &str = "# Greets.\napiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {name: greeter, \
+                           description: Greets people}\nspec: {runtime: {image: a/b}, tools: [readFile]}\n";
+
+    fn deploy(manifest: &str) -> String {
+        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
+    }
+
+    #[test]
+    fn an_agent_is_deployed_found_and_exported_as_it_was_given() {
+        let bench = Bench::new();
+        assert_eq!(bench.call("agent.list", "{}").get("agents").unwrap().to_compact(), "[]");
+        let created = bench.call("agent.create", &deploy(GREETER));
+        assert_eq!((text(&created, "name"), text(&created, "version")), ("greeter", "1.0.0"));
+        assert_eq!(created.get("warnings").unwrap().as_array().unwrap().len(), 1);
+        let exported = bench.call("agent.export", r#"{"name": "greeter"}"#);
+        assert_eq!(text(&exported, "manifest_yaml"), GREETER);
+        let newer = GREETER.replace("{name: greeter,", "{name: greeter, version: 1.1.0,");
+        assert_eq!(bench.code("agent:bob", "agent.create", &deploy(&newer)), "name_taken");
+        assert_eq!(text(&bench.call("agent.update", &deploy(&newer)), "version"), "1.1.0");
+        assert_eq!(bench.code("agent:bob", "agent.update", &deploy(&newer)), "version_taken");
+        let found = bench.call("agent.search", r#"{"query": "who greets people"}"#);
+        assert_eq!(found.get("total"), Some(&Json::from(1)));
+        let tenant = r#"{"query": "x", "tenant_id": "other"}"#;
+        assert_eq!(bench.code("agent:ada", "agent.search", tenant), "argument_refused");
+        let id = format!(r#"{{"agent_id": "{}"}}"#, text(&created, "agent_id"));
+        bench.call("agent.delete", &id);
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greeter"}"#), "not_found");
+        let logs = bench.call("agent.logs", &id);
+        assert_eq!(logs.get("total"), Some(&Json::from(3)));
+        assert_eq!(bench.code("agent:ada", "agent.logs", r#"{"agent_id": "x"}"#), "not_found");
+    }
+
+    #[test]
+    fn what_cannot_be_deployed_is_refused() {
+        let bench = Bench::new();
+        let code = |from: &str, to: &str| {
+            bench.code("agent:ada", "agent.create", &deploy(&GREETER.replace(from, to)))
+        };
+        assert_eq!(code("kind: Agent", "kind: Cook"), "invalid_manifest");
+        assert_eq!(code("readFile", "readFiles"), "unknown_tool");
+        assert_eq!(code("{name: greeter,", "{name: brigade-coder,"), "name_taken");
+        assert_eq!(code("image: a/b", "image: a/b, isolation: docker"), "not_available_here");
+    }
+}

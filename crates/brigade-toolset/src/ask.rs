@@ -1,0 +1,466 @@
+//! Questions for a person: `ask.user`. The call waits for the answer, which comes by another process.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use brigade_access::{LiveSession, is_of_execution};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Json, codes, reasons};
+use brigade_db::StoreError;
+use brigade_db::questions::{Answer, Asked, AskedOption, AskedQuestion, Asker, Decision, Given, Question};
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[("ask.user", user)];
+
+/// How long a call waits for the answer.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Who answered, if it was the person in front of the client.
+const BY_FORM: &str = "elicitation";
+
+/// How often it looks for one.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize)]
+struct AskArgs {
+    question: Option<String>,
+    #[serde(default)]
+    questions: Vec<GivenQuestion>,
+    title: Option<String>,
+    body: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GivenQuestion {
+    id: Option<String>,
+    header: Option<String>,
+    question: String,
+    #[serde(default)]
+    options: Vec<AskedOption>,
+    #[serde(default)]
+    multi_select: bool,
+    #[serde(default)]
+    allows_freeform: bool,
+    #[serde(default)]
+    is_secret: bool,
+    default_assumption: Option<String>,
+    impact: Option<String>,
+}
+
+/// The result of `ask.user`.
+#[derive(Serialize)]
+struct Answered<'a> {
+    answer: Option<String>,
+    answers: &'a BTreeMap<String, Vec<String>>,
+    response_text: Option<&'a str>,
+    decision: &'static str,
+    answered_by: &'a str,
+}
+
+/// Reads what is asked.
+///
+/// # Errors
+/// Returns `secret_by_question` if a secret is asked for, and `invalid_arguments` if nothing is asked.
+fn asked(input: &Json) -> Result<Asked, Failure> {
+    let args: AskArgs = arguments(input)?;
+    if args.questions.iter().any(|question| question.is_secret) {
+        let message = "secrets are never asked for; a tool gets a secret by a label of its entry (`env_bindings`), whose \
+                       value a person sets outside of any conversation";
+        return Err(Failure::new(codes::SECRET_BY_QUESTION, message));
+    }
+    let mut questions: Vec<AskedQuestion> = Vec::new();
+    match (args.question, args.questions) {
+        (Some(question), rest) if rest.is_empty() => {
+            questions.push(AskedQuestion { id: "answer".to_owned(), question, ..AskedQuestion::default() });
+        }
+        (None, given) if !given.is_empty() => {
+            for (index, one) in given.into_iter().enumerate() {
+                questions.push(AskedQuestion {
+                    id: one.id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("q{}", index + 1)),
+                    header: one.header,
+                    question: one.question,
+                    options: one.options,
+                    multi_select: one.multi_select,
+                    allows_freeform: one.allows_freeform,
+                    default_assumption: one.default_assumption,
+                    impact: one.impact,
+                });
+            }
+        }
+        (Some(_), _) => {
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "give `question` or `questions`, not both"));
+        }
+        (None, _) => {
+            return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`question` or `questions` is missing"));
+        }
+    }
+    let asked = Asked { title: args.title, body: args.body, questions };
+    asked.check()?;
+    Ok(asked)
+}
+
+/// Asks. Returns the question, which may have an answer already if the same one was asked before.
+///
+/// # Errors
+/// As [`asked`]. Also fails on a disk error.
+fn ask(input: &Json, context: &Context<'_>) -> Result<Question, Failure> {
+    let asked = asked(input)?;
+    let agent = context.agent().ok_or_else(|| Failure::new(codes::NO_SESSION, "only an agent asks"))?;
+    let session = context.session.map_or("", LiveSession::id);
+    // An execution has its questions for itself. Other sessions of the agent go on with those of one that is over.
+    let is_same = |other: &str| match is_of_execution(session) {
+        true => other == session,
+        false => !is_of_execution(other),
+    };
+    let a_minute = context.limits()?.calls_per_minute();
+    let asker = Asker { agent, session, is_same: &is_same, a_minute };
+    Ok(context.store()?.ask(&asker, &asked, context.redactor, context.clock.now())?)
+}
+
+/// Asks, and waits. A call that is cancelled takes its question back, because nobody waits for the answer any more.
+fn user(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let mut question = ask(input, context)?;
+    let agent = question.agent.clone();
+    let started = context.clock.now();
+    let mut asked = None;
+    loop {
+        question = context.store()?.take_answer(&agent, &question.id)?;
+        if let Some(output) = answered(&question) {
+            return Ok(output);
+        }
+        let replies = asked.get_or_insert_with(|| context.form.map(|show| show(form(&question.asked))));
+        if let Some(reply) = replies.as_ref().and_then(|replies| replies.try_recv().ok())
+            && let Some(answer) = given(&question.asked, &reply)
+        {
+            let (redactor, now) = (context.redactor, context.clock.now());
+            match context.store()?.answer_question(&question.id, &answer, BY_FORM, redactor, now) {
+                // Somebody was faster, and that answer counts.
+                Ok(_) | Err(StoreError::Refused(_)) => continue,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if LONGEST <= context.clock.now().since(started) {
+            return Err(unanswered(&question));
+        }
+        let Some(cancel) = context.cancel else { return Err(unanswered(&question)) };
+        if cancel.wait(LOOK) {
+            context.store()?.withdraw_question(&question.id)?;
+            return Err(Failure::new(
+                codes::CANCELLED,
+                "the call was cancelled, so the question was taken back",
+            ));
+        }
+    }
+}
+
+/// A form: the parameters of `elicitation/create`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Form<'a> {
+    mode: &'static str,
+    message: String,
+    requested_schema: FormSchema<'a>,
+}
+
+/// The fields of a form, by the ids of the questions.
+#[derive(Serialize)]
+struct FormSchema<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    properties: BTreeMap<&'a str, Field<'a>>,
+    required: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Field<'a> {
+    #[serde(flatten)]
+    values: FieldValues<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: String,
+}
+
+impl<'a> Field<'a> {
+    fn of(question: &'a AskedQuestion) -> Field<'a> {
+        Field {
+            values: FieldValues::of(question),
+            title: question.header.as_deref(),
+            description: told(question),
+        }
+    }
+}
+
+/// What a field takes: a text, one of some texts, or several of them.
+#[derive(Serialize)]
+struct FieldValues<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    one_of: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Box<FieldValues<'a>>>,
+}
+
+impl<'a> FieldValues<'a> {
+    fn of(question: &'a AskedQuestion) -> FieldValues<'a> {
+        let text = FieldValues { kind: "string", one_of: None, items: None };
+        if question.options.is_empty() || question.takes_text() {
+            return text;
+        }
+        let values = question.options.iter().map(AskedOption::value).collect();
+        let choice = FieldValues { one_of: Some(values), ..text };
+        match question.multi_select {
+            true => FieldValues { kind: "array", one_of: None, items: Some(Box::new(choice)) },
+            false => choice,
+        }
+    }
+}
+
+/// The reply to a form: the result of `elicitation/create`.
+#[derive(Deserialize)]
+struct FormReply {
+    action: FormAction,
+    /// The values of the fields, by the ids of the questions; of any kind unless the form was accepted.
+    #[serde(default)]
+    content: Json,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FormAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+/// Writes what is asked as a form, with one field for each question.
+fn form(asked: &Asked) -> Json {
+    let heads = [&asked.title, &asked.body].into_iter().flatten().cloned();
+    let message: Vec<String> = match asked.questions.as_slice() {
+        [one] => heads.chain([one.question.clone()]).collect(),
+        several => heads.chain([format!("{} questions", several.len())]).collect(),
+    };
+    let fields = asked.questions.iter().map(|question| (question.id.as_str(), Field::of(question)));
+    let requested_schema = FormSchema {
+        kind: "object",
+        properties: fields.collect(),
+        required: asked.questions.iter().map(|question| question.id.as_str()).collect(),
+    };
+    to_json(&Form { mode: "form", message: message.join("\n"), requested_schema }).expect("a form is JSON")
+}
+
+/// Says everything about a question that a field of a form has no place for.
+fn told(question: &AskedQuestion) -> String {
+    let mut lines = vec![question.question.clone()];
+    for option in &question.options {
+        let mark = if option.recommended { " (recommended)" } else { "" };
+        let about = option.description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+        lines.push(match option.value() == option.label {
+            true => format!("- {}{mark}{about}", option.label),
+            false => format!("- {} = {}{mark}{about}", option.value(), option.label),
+        });
+    }
+    lines.extend(question.default_assumption.as_ref().map(|text| format!("Without an answer: {text}")));
+    lines.extend(question.impact.as_ref().map(|text| format!("What depends on it: {text}")));
+    lines.join("\n")
+}
+
+/// Reads the reply to a form. `None` if it is no answer to what was asked.
+fn given(asked: &Asked, reply: &Json) -> Option<Answer> {
+    let FormReply { action, content } = from_json(reply).ok()?;
+    match action {
+        FormAction::Decline => Some(Answer::declined(Decision::Decline)),
+        FormAction::Cancel => Some(Answer::declined(Decision::Cancel)),
+        FormAction::Accept => {
+            let mut choices = Vec::new();
+            for (id, value) in content.as_object()? {
+                let values = value.as_array().map_or_else(|| vec![value], |values| values.iter().collect());
+                for value in values {
+                    let text = value.as_str().map_or_else(|| value.to_compact(), str::to_owned);
+                    choices.push(format!("{id}={text}"));
+                }
+            }
+            asked.answer(&Given { choices, text: None }).ok()
+        }
+    }
+}
+
+/// Writes the answer of a person; `None` while there is none.
+fn answered(question: &Question) -> Option<Output> {
+    let answer = question.answer.as_ref()?;
+    let first = match question.asked.questions.as_slice() {
+        [one] => answer.answers.get(&one.id).map(|values| values.join(", ")),
+        _ => None,
+    };
+    Some(Output::of(&Answered {
+        answer: first,
+        answers: &answer.answers,
+        response_text: answer.text.as_deref(),
+        decision: answer.decision.as_str(),
+        answered_by: question.answered_by.as_deref().unwrap_or("person"),
+    }))
+}
+
+/// Says that a person has not answered in time. The same question asked again waits for the same answer.
+fn unanswered(question: &Question) -> Failure {
+    let message = format!("question {} waits for a person; ask the same again to wait on", question.id);
+    Failure::new(codes::ANSWER_PENDING, message).data([("question_id", Json::from(question.id.as_str()))])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use brigade_core::{Clock, Timestamp};
+    use brigade_process::CancelToken;
+
+    use super::*;
+    use crate::stored::testing::Bench;
+
+    #[track_caller]
+    fn check(args: &str, expect: Result<usize, &'static str>) {
+        let read = asked(&Json::parse(args).unwrap());
+        assert_eq!(read.map(|asked| asked.questions.len()).map_err(|failure| failure.code), expect, "{args}");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        check(r#"{"question": "Which port?"}"#, Ok(1));
+        check(
+            r#"{"questions": [{"question": "A?"}, {"question": "B?", "options": [{"label": "x"}]}]}"#,
+            Ok(2),
+        );
+        check("{}", Err("invalid_arguments"));
+        check(r#"{"questions": []}"#, Err("invalid_arguments"));
+        check(r#"{"question": "A?", "questions": [{"question": "B?"}]}"#, Err("invalid_arguments"));
+        check(r#"{"question": " "}"#, Err("invalid_arguments"));
+        check(r#"{"questions": [{"question": "Token?", "isSecret": true}]}"#, Err("secret_by_question"));
+        check(
+            r#"{"questions": [{"id": "a", "question": "A?"}, {"id": "a", "question": "B?"}]}"#,
+            Err("invalid_arguments"),
+        );
+    }
+
+    #[test]
+    fn an_answer_is_written_as_the_row_says() {
+        let bench = Bench::new();
+        let args = Json::parse(
+            r#"{"questions": [{"id": "colour", "question": "Which?",
+            "allowsFreeform": true, "options": [{"label": "Red", "value": "r"}]}]}"#,
+        )
+        .unwrap();
+        let question = bench.with("agent:ada", |context| ask(&args, context)).unwrap();
+        assert_eq!(answered(&question), None);
+        assert_eq!(unanswered(&question).code, "answer_pending");
+        let store = bench.stores.writing(&bench.fs).unwrap();
+        let redactor = brigade_redact::Redactor::new(&[]);
+        let given = Given { choices: vec!["Red".to_owned()], text: Some("as always".to_owned()) };
+        let answer = question.asked.answer(&given).unwrap();
+        let now = question.created_at;
+        let question = store.answer_question(&question.id, &answer, "person", &redactor, now).unwrap();
+        let expect = r#"{"answer": "r", "answers": {"colour": ["r"]}, "response_text": "as always",
+            "decision": "accept", "answered_by": "person"}"#;
+        assert_eq!(answered(&question).unwrap().structured, Json::parse(expect).unwrap());
+        let mut declined = question;
+        declined.answer = Some(Answer::declined(Decision::Decline));
+        assert_eq!(answered(&declined).unwrap().structured.get("decision"), Some(&Json::from("decline")));
+        assert_eq!(bench.with("command-line", |context| ask(&args, context)).unwrap_err().code, "no_session");
+    }
+
+    /// A clock on which each look takes five minutes.
+    struct Fast(Mutex<i64>);
+
+    impl Clock for Fast {
+        fn now(&self) -> Timestamp {
+            let mut now = self.0.lock().unwrap();
+            *now += 300_000_000;
+            Timestamp::from_unix_micros(*now)
+        }
+    }
+
+    fn wait(bench: &Bench, args: &str, reply: Option<&str>) -> Result<Output, Failure> {
+        let (clock, cancel) = (Fast(Mutex::new(0)), CancelToken::new().unwrap());
+        let show = |form: Json| {
+            let (send, replies) = std::sync::mpsc::channel();
+            assert!(form.get("message").and_then(Json::as_str).unwrap().contains("Which"), "{form:?}");
+            if let Some(reply) = reply {
+                send.send(Json::parse(reply).unwrap()).unwrap();
+            }
+            replies
+        };
+        bench.with("agent:ada", |context| {
+            let mut context = Context {
+                session: context.session,
+                cancel: Some(&cancel),
+                form: Some(&show),
+                ..Context::new(&bench.fs, "agent:ada", &clock, &bench.redactor, &bench.stores)
+            };
+            user(&Json::parse(args).unwrap(), &mut context)
+        })
+    }
+
+    #[test]
+    fn a_question_that_nobody_answers_in_ten_minutes_stays_pending() {
+        let bench = Bench::new();
+        let args = r#"{"question": "Which port?"}"#;
+        let failure = wait(&bench, args, None).unwrap_err();
+        assert_eq!(failure.code, "answer_pending");
+        let id = failure.data.unwrap().get("question_id").unwrap().as_str().unwrap().to_owned();
+        // Asked again, it is the same question, and an answer to it counts.
+        assert_eq!(
+            wait(&bench, args, None).unwrap_err().data.unwrap().get("question_id"),
+            Some(&Json::from(id.as_str()))
+        );
+        let answered = wait(&bench, args, Some(r#"{"action": "accept", "content": {"answer": "8080"}}"#));
+        assert_eq!(answered.unwrap().structured.get("answer"), Some(&Json::from("8080")));
+    }
+
+    #[test]
+    fn a_form_has_a_field_for_each_question() {
+        let args = r#"{"title": "T", "questions": [
+            {"id": "b", "question": "Which port?", "defaultAssumption": "80"},
+            {"id": "a", "header": "Colour", "question": "Which?", "options": [{"label": "Red", "value": "r"}]},
+            {"id": "c", "question": "Which ones?", "multiSelect": true, "options": [{"label": "x"}]},
+            {"id": "d", "question": "Which else?", "allowsFreeform": true, "options": [{"label": "x"}]}]}"#;
+        let form = form(&asked(&Json::parse(args).unwrap()).unwrap());
+        let expect = concat!(
+            r#"{"message":"T\n4 questions","mode":"form","requestedSchema":{"properties":{"#,
+            r#""a":{"description":"Which?\n- r = Red","enum":["r"],"title":"Colour","type":"string"},"#,
+            r#""b":{"description":"Which port?\nWithout an answer: 80","type":"string"},"#,
+            r#""c":{"description":"Which ones?\n- x","items":{"enum":["x"],"type":"string"},"type":"array"},"#,
+            r#""d":{"description":"Which else?\n- x","type":"string"}},"#,
+            r#""required":["b","a","c","d"],"type":"object"}}"#,
+        );
+        assert_eq!(form.to_compact(), expect);
+    }
+
+    #[test]
+    fn a_form_is_answered_declined_or_left() {
+        let args = r#"{"questions": [{"id": "colours", "question": "Which?", "multiSelect": true,
+            "options": [{"label": "Red", "value": "r"}, {"label": "Green"}]}]}"#;
+        for (reply, expect) in [
+            (
+                r#"{"action": "accept", "content": {"colours": ["r", "Green"]}}"#,
+                Some(("accept", "elicitation")),
+            ),
+            (r#"{"action": "decline"}"#, Some(("decline", "elicitation"))),
+            (r#"{"action": "cancel"}"#, Some(("cancel", "elicitation"))),
+            // No answer to the question: it stays for a person.
+            (r#"{"action": "accept", "content": {"colours": ["blue"]}}"#, None),
+            (r#"{"action": "accept"}"#, None),
+        ] {
+            let found = wait(&Bench::new(), args, Some(reply));
+            let word = |output: &Output, name: &str| {
+                output.structured.get(name).unwrap().as_str().unwrap().to_owned()
+            };
+            let found = found.ok().map(|output| (word(&output, "decision"), word(&output, "answered_by")));
+            let expect = expect.map(|(decision, by)| (decision.to_owned(), by.to_owned()));
+            assert_eq!(found, expect, "{reply}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Files of the workspace: `fs.*`, and those of web applications among them: `frontend.*`.
+//!
+//! A path is looked at three times: its text at the plan, where its links lead when the call acts, and every directory
+//! on the way once more when it is opened, which follows no link. What is opened is what was looked at.
+
+mod change;
+mod frontend;
+mod ignored;
+mod place;
+mod read;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use brigade_access::builtin::PathUse;
+use brigade_core::json::to_json;
+use brigade_core::{Fingerprint, codes};
+use brigade_fs::FileKind;
+use serde::Serialize;
+
+use crate::context::{Context, Failure};
+use crate::run::Function;
+use ignored::{Go, Walk};
+use place::{failed, place, root};
+
+pub(crate) use change::{deleted, locked};
+
+/// What the tools of this family do.
+pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
+    ("frontend.entries", frontend::entries),
+    ("frontend.pages", frontend::pages),
+    ("frontend.routes", frontend::routes),
+    ("frontend.summary", frontend::summary),
+    ("fs.create_dir", change::create_dir),
+    ("fs.delete", change::delete),
+    ("fs.edit", change::edit),
+    ("fs.glob", search::glob),
+    ("fs.grep", search::grep),
+    ("fs.list", read::list),
+    ("fs.multi_edit", change::multi_edit),
+    ("fs.read", read::read),
+    ("fs.write", change::write),
+];
+
+/// What a result needs besides its rows or its text, in bytes.
+const ASIDE: usize = 1 << 10;
+
+/// The room for the rows or the text of a result, written as JSON, which is no larger than the gateway lets it be.
+#[derive(Clone, Copy)]
+struct Room(usize);
+
+impl Room {
+    fn of(context: &Context<'_>) -> Room {
+        let most = usize::try_from(context.max_bytes).unwrap_or(usize::MAX);
+        Room(most - ASIDE.min(most / 2))
+    }
+
+    /// Takes the room for a row. Returns whether there was enough.
+    fn take(&mut self, row: &impl Serialize) -> bool {
+        let size = to_json(row).expect("a row is JSON").to_compact().len() + 1;
+        let left = self.0.checked_sub(size);
+        self.0 = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    /// Returns how many of these bytes of a text fit, and what they take.
+    fn fitting(self, bytes: &[u8]) -> (usize, usize) {
+        let cost = |byte: u8| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+            0..0x20 => 6,
+            _ => 1,
+        };
+        let all = bytes.iter().map(|byte| cost(*byte)).sum();
+        if all <= self.0 {
+            return (bytes.len(), all);
+        }
+        let mut taken = 0;
+        let fitting = bytes.iter().take_while(|byte| {
+            let with = taken + cost(**byte);
+            let fits = with <= self.0;
+            taken = if fits { with } else { taken };
+            fits
+        });
+        (fitting.count(), taken)
+    }
+}
+
+/// The deepest directory that is searched or removed with one above it. Deeper ones would need too much of the stack.
+const DEEPEST: usize = 200;
+
+/// The largest document that is searched, in bytes.
+const LARGEST_TEXT: u64 = 1 << 20;
+
+/// How much of all documents is searched, in bytes.
+const ALL_TEXTS: usize = 64 << 20;
+
+/// Documents beneath a directory.
+pub(crate) struct Texts {
+    /// Their paths relative to the workspace, and what they say.
+    pub(crate) texts: Vec<(String, String)>,
+    /// Whether there are no more. What is no text, or too large, does not count.
+    pub(crate) is_all: bool,
+}
+
+/// Reads the documents beneath a directory of the workspace, without what is ignored, closed or no text.
+pub(crate) fn texts_beneath(context: &Context<'_>, folder: &str) -> Result<Texts, Failure> {
+    let place = place(context, folder, PathUse::Search)?;
+    let beneath = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    let mut walk = Walk::new(context, &place.path)?;
+    let (mut texts, mut left) = (Vec::new(), ALL_TEXTS);
+    let go = walk.files(&beneath, &mut |_, folder, path| {
+        let read = folder.open(path.name()).and_then(|mut file| file.rest(LARGEST_TEXT));
+        let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some(text) = text.filter(|text| !text.contains('\0')) {
+            if left < text.len() {
+                return Ok(Go::End);
+            }
+            left -= text.len();
+            texts.push((path.to_string(), text));
+        }
+        Ok(Go::On)
+    })?;
+    Ok(Texts { texts, is_all: matches!(go, Go::On) })
+}
+
+/// What stands at a path of the workspace.
+pub(crate) enum Found {
+    /// A file, by its path without links, and its sha256.
+    File(String, Fingerprint),
+    /// A file over the limit, of which nothing is read.
+    LargeFile,
+    /// A directory.
+    Directory,
+    /// Neither, or the root.
+    Nothing,
+}
+
+/// Looks at what is at a path of the workspace that may be read, and hashes a file up to a limit.
+pub(crate) fn look_at(context: &Context<'_>, path: &str, limit: u64) -> Result<Found, Failure> {
+    let place = place(context, path, PathUse::Read)?;
+    if place.path.is_root() {
+        return Ok(Found::Nothing);
+    }
+    [place.shown.as_str(), place.path.as_str()]
+        .iter()
+        .try_for_each(|path| context.limits()?.check_path(path).map_err(Failure::from))?;
+    let folder = place.folder(context)?;
+    match place.look(&folder)?.map(|look| (look.kind, look.len)) {
+        Some((FileKind::File, len)) if limit < len => return Ok(Found::LargeFile),
+        Some((FileKind::File, _)) => {}
+        Some((FileKind::Directory, _)) => return Ok(Found::Directory),
+        Some((FileKind::Link | FileKind::Other, _)) | None => return Ok(Found::Nothing),
+    }
+    let unreadable =
+        || Failure::new(codes::UNREADABLE, format!("`{}` is there and cannot be read", place.shown));
+    let mut file = folder.open(place.path.name()).map_err(|_| unreadable())?;
+    let hash = context.sha256(&mut file, &place.shown)?;
+    Ok(Found::File(place.path.to_string(), hash))
+}
+
+/// Reads a whole file of the workspace, up to a limit. Returns its path for results, too.
+pub(crate) fn read_whole(
+    context: &Context<'_>,
+    path: &str,
+    limit: u64,
+) -> Result<(String, Vec<u8>), Failure> {
+    let place = place(context, path, PathUse::Read)?;
+    let error = |error| failed(&place.shown, &error);
+    let folder = place.folder(context)?;
+    if place.look(&folder)?.is_some_and(|look| look.kind == FileKind::Directory) {
+        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", place.shown)));
+    }
+    let mut file = folder.open(place.path.name()).map_err(error)?;
+    let (mut bytes, mut is_over) = (Vec::new(), false);
+    file.each(|piece| {
+        is_over |= limit < (bytes.len() + piece.len()) as u64;
+        if !is_over {
+            bytes.extend_from_slice(piece);
+        }
+        !is_over
+    })
+    .map_err(error)?;
+    if is_over {
+        let message = format!("`{}` is larger than {limit} bytes", place.shown);
+        return Err(Failure::new(codes::FILE_TOO_LARGE, message));
+    }
+    Ok((place.path.to_string(), bytes))
+}

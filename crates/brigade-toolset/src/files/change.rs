@@ -1,0 +1,476 @@
+//! Writing, editing and deleting files.
+
+use std::time::Duration;
+
+use brigade_access::builtin::{PathProblem, PathUse};
+use brigade_access::lane_lock;
+use brigade_core::json::from_json;
+use brigade_core::{Fingerprint, Json, codes};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Lock, Look, RelPath, in_directory};
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+
+use super::DEEPEST;
+use super::place::{LedTo, Place, check_seen, failed, place, root};
+use crate::context::{Context, Failure, Output};
+use crate::named::Named;
+use crate::run::arguments;
+
+/// The largest file that is edited, before and after.
+const LARGEST: u64 = 64 << 20;
+
+/// The most entries of a directory that is deleted.
+const MOST: usize = 10_000;
+
+/// The lock of those who change files of the workspace. Each lane has a lock of its own.
+const LOCK: &str = ".brigade/tools/files.lock";
+
+/// How long one waits for another.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until nobody else changes files, so that what is replaced is what was read.
+fn alone(context: &Context<'_>) -> Result<Lock, Failure> {
+    let name = context.root.map_or_else(|| LOCK.to_owned(), lane_lock);
+    locked(context, &name, "another call changes files; try again")
+}
+
+/// Takes a lock in the state of Brigade, and waits a while for it. `busy` says that another call has it.
+pub(crate) fn locked(context: &Context<'_>, name: &str, busy: &str) -> Result<Lock, Failure> {
+    let path = RelPath::composed(name);
+    let holder = format!("process {}", std::process::id());
+    let lock = || context.fs.lock(&path, &holder, PATIENCE);
+    in_directory(context.fs, &path.parent(), lock).map_err(|error| match error.kind {
+        FsErrorKind::Locked { .. } => Failure::new(codes::BUSY, busy),
+        _ => failed(name, &error),
+    })
+}
+
+/// What each change of a file says: the result of `fs.create_dir` and `fs.delete`.
+#[derive(Serialize)]
+struct Changed {
+    status: &'static str,
+    path: String,
+}
+
+impl Changed {
+    fn of(shown: String) -> Changed {
+        Changed { status: "success", path: shown }
+    }
+}
+
+/// How often a text to replace occurs that should occur once, and in which of several edits.
+#[derive(Default, Deserialize, Serialize)]
+struct Occurrences {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<usize>,
+    count: Option<usize>,
+}
+
+/// The result of `fs.write`.
+#[derive(Serialize)]
+struct Written {
+    #[serde(flatten)]
+    changed: Changed,
+    bytes_written: usize,
+}
+
+/// The result of `fs.edit`.
+#[derive(Serialize)]
+struct Edited {
+    #[serde(flatten)]
+    changed: Changed,
+    message: String,
+    replacements: usize,
+}
+
+/// The result of `fs.multi_edit`.
+#[derive(Serialize)]
+struct MultiEdited {
+    #[serde(flatten)]
+    changed: Changed,
+    applied: usize,
+}
+
+#[derive(Deserialize)]
+struct WriteArgs {
+    path: String,
+    content: String,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.write`
+pub(super) fn write(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: WriteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    if place.is_folder {
+        return Err(Failure::new(codes::NOT_A_FILE, format!("`{}/` names a directory", place.shown)));
+    }
+    let _alone = alone(context)?;
+    let folder =
+        root(context)?.make_beneath(&place.path.parent()).map_err(|error| failed(&place.shown, &error))?;
+    let old = place.old(&folder)?;
+    let before = old.map(|_| sha256_of(context, &place, &folder)).transpose()?;
+    check_seen(&place.shown, args.expected_sha256.as_deref(), before)?;
+    store(context, &place, &folder, old.as_ref(), before, args.content.as_bytes())?;
+    let changed = Changed::of(place.shown);
+    Ok(Output::of(&Written { changed, bytes_written: args.content.len() }))
+}
+
+/// Finds where a path leads that names a file to change, which the root is not.
+fn named(context: &Context<'_>, path: &str) -> Result<Place, Failure> {
+    let place = place(context, path, PathUse::Change)?;
+    if place.path.is_root() {
+        return Err(Failure::new(codes::NOT_A_FILE, "the path is the workspace itself"));
+    }
+    Ok(place)
+}
+
+fn sha256_of(context: &Context<'_>, place: &Place, folder: &Folder) -> Result<Fingerprint, Failure> {
+    let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+    context.sha256(&mut file, &place.shown)
+}
+
+/// Replaces a file in one step, unless it changed since it was looked at.
+fn store(
+    context: &mut Context<'_>,
+    place: &Place,
+    folder: &Folder,
+    old: Option<&Look>,
+    before: Option<Fingerprint>,
+    bytes: &[u8],
+) -> Result<(), Failure> {
+    context.check_cancelled()?;
+    folder.replace(place.path.name(), bytes, old).map_err(|error| failed(&place.shown, &error))?;
+    context.touch(&place.path, before, Some(Fingerprint::of_bytes(bytes)));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct PathArgs {
+    path: String,
+}
+
+/// `fs.create_dir`
+pub(super) fn create_dir(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: PathArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Change)?;
+    root(context)?.make_beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    Ok(Output::of(&Changed::of(place.shown)))
+}
+
+#[derive(Clone, Deserialize)]
+struct Edit {
+    target_content: String,
+    replacement_content: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+impl Edit {
+    /// Replaces the target in `bytes`, unless more bytes come of it than may. Returns how often.
+    fn apply(
+        &self,
+        bytes: &mut Vec<u8>,
+        may_become: &dyn Fn(u64) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let target = self.target_content.as_bytes();
+        if target.is_empty() {
+            return Err(Failure::new(codes::EMPTY_TARGET, "the text to replace is empty"));
+        }
+        let places: Vec<usize> = memmem::find_iter(bytes, target).collect();
+        // Where it overlaps itself, it stands at more than one place.
+        let overlaps = |first: &usize| memmem::find(&bytes[first + 1..], target).is_some();
+        let count = match places.as_slice() {
+            [only] if overlaps(only) => 2,
+            places => places.len(),
+        };
+        match count {
+            0 => return Err(Failure::new(codes::TARGET_NOT_FOUND, "the text to replace does not occur")),
+            1 => {}
+            _ if self.replace_all => {}
+            count => {
+                let message =
+                    format!("the text to replace occurs {count} times; give more of what is around it");
+                let found = Occurrences { edit: None, count: Some(count) };
+                return Err(Failure::new(codes::TARGET_NOT_UNIQUE, message).data_of(&found));
+            }
+        }
+        let length = self.length_of_result(bytes.len(), places.len());
+        may_become(length.map_or(u64::MAX, |length| length as u64))?;
+        let mut edited = Vec::with_capacity(length.unwrap_or_default());
+        let mut from = 0;
+        for place in &places {
+            edited.extend_from_slice(&bytes[from..*place]);
+            edited.extend_from_slice(self.replacement_content.as_bytes());
+            from = place + target.len();
+        }
+        edited.extend_from_slice(&bytes[from..]);
+        *bytes = edited;
+        Ok(places.len())
+    }
+
+    /// Returns how many bytes there are after the target was replaced so often. Absent if no number says it.
+    fn length_of_result(&self, length: usize, times: usize) -> Option<usize> {
+        let left = length.checked_sub(self.target_content.len().checked_mul(times)?)?;
+        left.checked_add(self.replacement_content.len().checked_mul(times)?)
+    }
+}
+
+/// A file that is being edited.
+struct Editing {
+    place: Place,
+    folder: Folder,
+    old: Look,
+    before: Fingerprint,
+    bytes: Vec<u8>,
+    _alone: Lock,
+}
+
+impl Editing {
+    fn begin(context: &Context<'_>, path: &str, expected: Option<&str>) -> Result<Editing, Failure> {
+        let place = named(context, path)?;
+        let alone = alone(context)?;
+        let folder = place.folder(context)?;
+        let missing = || Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown));
+        place.old(&folder)?.ok_or_else(missing)?;
+        let mut file = folder.open(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+        let old = file.look;
+        let bytes = file.rest(LARGEST).map_err(|error| failed(&place.shown, &error))?;
+        let before = Fingerprint::of_bytes(&bytes);
+        check_seen(&place.shown, expected, Some(before))?;
+        Ok(Editing { place, folder, old, before, bytes, _alone: alone })
+    }
+
+    /// Replaces one text in what the file holds. Returns how often.
+    fn apply(&mut self, context: &Context<'_>, edit: &Edit) -> Result<usize, Failure> {
+        let Editing { place, old, bytes, .. } = self;
+        let may_become = |length: u64| {
+            if LARGEST < length {
+                let error = FsErrorKind::TooLarge { limit: LARGEST };
+                let mut failure = failed(&place.shown, &FsError::new("write", place.shown.as_str(), error));
+                failure.message = format!("`{}` would be larger than {LARGEST} bytes", place.shown);
+                return Err(failure);
+            }
+            // A file that is too large already may become smaller.
+            if old.len < length {
+                context.limits()?.check_bytes(&place.shown, length)?;
+            }
+            Ok(())
+        };
+        edit.apply(bytes, &may_become)
+    }
+
+    fn end(self, context: &mut Context<'_>) -> Result<String, Failure> {
+        let Editing { place, folder, old, before, bytes, _alone } = self;
+        store(context, &place, &folder, Some(&old), Some(before), &bytes)?;
+        Ok(place.shown)
+    }
+}
+
+#[derive(Deserialize)]
+struct EditArgs {
+    path: String,
+    #[serde(flatten)]
+    edit: Edit,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.edit`
+pub(super) fn edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let EditArgs { path, edit, expected_sha256 } = arguments(input)?;
+    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    let count = editing.apply(context, &edit)?;
+    let changed = Changed::of(editing.end(context)?);
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    Ok(Output::of(&Edited { changed, message: format!("replaced {times}"), replacements: count }))
+}
+
+#[derive(Deserialize)]
+struct MultiEditArgs {
+    path: String,
+    edits: Vec<Edit>,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.multi_edit`
+pub(super) fn multi_edit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let MultiEditArgs { path, edits, expected_sha256 } = arguments(input)?;
+    let mut editing = Editing::begin(context, &path, expected_sha256.as_deref())?;
+    if edits.is_empty() {
+        return Err(Failure::new(codes::EMPTY_TARGET, "there are no edits"));
+    }
+    for (at, edit) in edits.iter().enumerate() {
+        editing.apply(context, edit).map_err(|failure| {
+            let message = format!("edit {}: {}; nothing was changed", at + 1, failure.message);
+            let found = failure.data.as_ref().and_then(|data| from_json::<Occurrences>(data).ok());
+            let found = Occurrences { edit: Some(at + 1), ..found.unwrap_or_default() };
+            Failure { message, ..failure }.data_of(&found)
+        })?;
+    }
+    let changed = Changed::of(editing.end(context)?);
+    Ok(Output::of(&MultiEdited { changed, applied: edits.len() }))
+}
+
+#[derive(Deserialize)]
+struct DeleteArgs {
+    path: String,
+    recursive: bool,
+    expected_sha256: Option<String>,
+}
+
+/// `fs.delete`
+pub(super) fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: DeleteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let _alone = alone(context)?;
+    let folder = place.folder(context)?;
+    let name = place.path.name();
+    let error = |error| failed(&place.shown, &error);
+    let look = place.look(&folder)?;
+    let look =
+        look.ok_or_else(|| Failure::new(codes::NOT_FOUND, format!("`{}` does not exist", place.shown)))?;
+    match look.kind {
+        FileKind::Directory if args.expected_sha256.is_some() => {
+            return Err(Failure::new(
+                codes::NOT_A_FILE,
+                format!("`{}` is a directory, which has no sha256", place.shown),
+            ));
+        }
+        FileKind::Directory if !args.recursive => {
+            let message = format!("`{}` is a directory, which goes only with `recursive`", place.shown);
+            return Err(Failure::new(codes::IS_A_DIRECTORY, message));
+        }
+        FileKind::Directory => {
+            let inside = folder.folder(name).map_err(error)?;
+            let mut found = 0;
+            look_through(context, &LedTo::of(context), &inside, &place.shown, &mut found, 0)?;
+            context.check_cancelled()?;
+            empty(context, &inside, &place.shown, 0)?;
+            folder.remove_folder(name).map_err(error)?;
+        }
+        FileKind::File => {
+            let before = sha256_of(context, &place, &folder)?;
+            check_seen(&place.shown, args.expected_sha256.as_deref(), Some(before))?;
+            context.check_cancelled()?;
+            folder.remove(name).map_err(error)?;
+            context.touch(&place.path, Some(before), None);
+        }
+        FileKind::Link | FileKind::Other => {
+            folder.remove(name).map_err(error)?;
+            context.touch(&place.path, None, None);
+        }
+    }
+    Ok(Output::of(&Changed::of(place.shown)))
+}
+
+/// Adds the files that a call would delete, where they are a whole directory.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, things: &mut Named) -> Result<(), Failure> {
+    let args: DeleteArgs = arguments(input)?;
+    let place = named(context, &args.path)?;
+    let folder = place.folder(context)?;
+    let is_folder = |look: Look| look.kind == FileKind::Directory;
+    if !args.recursive || !place.look(&folder)?.is_some_and(is_folder) {
+        return Ok(());
+    }
+    let inside = folder.folder(place.path.name()).map_err(|error| failed(&place.shown, &error))?;
+    let mut found = Vec::new();
+    list(&inside, &place.shown, &mut found, 0)?;
+    things.add_files(&format!("{} with", place.shown), found);
+    Ok(())
+}
+
+/// Lists everything in a directory, with what tells whether it changed.
+fn list(
+    folder: &Folder,
+    shown: &str,
+    found: &mut Vec<(String, String)>,
+    depth: usize,
+) -> Result<(), Failure> {
+    let error = |error| failed(shown, &error);
+    for (name, kind) in folder.entries().map_err(error)? {
+        if MOST <= found.len() {
+            // It is refused when it acts.
+            return Ok(());
+        }
+        let path = beneath(folder, &name)?;
+        if kind == FileKind::Directory {
+            list(&deeper(folder, &path, shown, depth)?, shown, found, depth + 1)?;
+        } else {
+            found.push((path.to_string(), folder.look(path.name()).map_err(error)?.stamp()));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a directory in another one, which is so deep already.
+fn deeper(folder: &Folder, path: &RelPath, shown: &str, depth: usize) -> Result<Folder, Failure> {
+    if DEEPEST <= depth {
+        let message = format!(
+            "`{shown}` has more than {DEEPEST} directories within each other; begin with deeper ones"
+        );
+        return Err(Failure::new(codes::TOO_MANY_FILES, message));
+    }
+    folder.folder(path.name()).map_err(|error| failed(shown, &error))
+}
+
+fn beneath(folder: &Folder, name: &std::ffi::OsStr) -> Result<RelPath, Failure> {
+    let odd =
+        || Failure::new(codes::FILE_ERROR, "a name in the directory is not UTF-8, so a person removes it");
+    let name = name.to_str().ok_or_else(odd)?;
+    folder.path().join(name).map_err(|_| odd())
+}
+
+/// Refuses a directory that holds what stays closed, before anything of it is removed.
+fn look_through(
+    context: &Context<'_>,
+    led_to: &LedTo,
+    folder: &Folder,
+    shown: &str,
+    found: &mut usize,
+    depth: usize,
+) -> Result<(), Failure> {
+    for (name, kind) in folder.entries().map_err(|error| failed(shown, &error))? {
+        *found += 1;
+        if MOST < *found {
+            return Err(Failure::new(
+                codes::TOO_MANY_FILES,
+                format!("`{shown}` holds more than {MOST} entries"),
+            ));
+        }
+        let path = beneath(folder, &name)?;
+        if !context.guards.allows(path.as_str(), PathUse::Change) || led_to.holds(&path) {
+            let problem = PathProblem::Protected;
+            return Err(Failure::new(problem.code(), format!("`{path}`: {problem}")));
+        }
+        if kind == FileKind::Directory {
+            let inside = deeper(folder, &path, shown, depth)?;
+            look_through(context, led_to, &inside, shown, found, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes everything in a directory. Links are removed, not followed.
+fn empty(context: &mut Context<'_>, folder: &Folder, shown: &str, depth: usize) -> Result<(), Failure> {
+    let error = |error| failed(shown, &error);
+    for (name, kind) in folder.entries().map_err(error)? {
+        let path = beneath(folder, &name)?;
+        match kind {
+            FileKind::Directory => {
+                empty(context, &deeper(folder, &path, shown, depth)?, shown, depth + 1)?;
+                folder.remove_folder(path.name()).map_err(error)?;
+            }
+            FileKind::File => {
+                let mut file = folder.open(path.name()).map_err(error)?;
+                let before = context.sha256(&mut file, shown)?;
+                folder.remove(path.name()).map_err(error)?;
+                context.touch(&path, Some(before), None);
+            }
+            FileKind::Link | FileKind::Other => {
+                folder.remove(path.name()).map_err(error)?;
+                context.touch(&path, None, None);
+            }
+        }
+    }
+    Ok(())
+}

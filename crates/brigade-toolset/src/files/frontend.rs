@@ -1,0 +1,196 @@
+//! Files of a web application, found by how frameworks name them: `frontend.*`.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use brigade_access::builtin::{PathUse, web_frameworks};
+use brigade_core::Json;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+
+use super::ignored::{Go, Walk};
+use super::place::{failed, place, root};
+use super::read_whole;
+use crate::context::{Context, Failure, Output};
+use crate::run::arguments;
+
+/// The most files that a result names.
+const MOST: usize = 1000;
+
+/// The largest package.json that is read.
+const LARGEST: u64 = 1 << 20;
+
+/// What is in no application's sources: tests, and what tools write.
+const OUT: &[&str] = &[
+    "**/{node_modules,bower_components,dist,build,out,coverage,.next,.nuxt,.output,.svelte-kit,.astro,.angular}/**",
+    "**/{__tests__,__mocks__}/**",
+    "**/*.{test,spec,stories,story}.*",
+    "**/*.d.ts",
+];
+
+/// Files that define routes.
+const ROUTES: &[&str] = &[
+    // Next.js: a directory is a part of the path, and these names mean something in it.
+    "**/app/**/{page,route,layout,template,loading,error,not-found,default}.{js,jsx,ts,tsx,mdx}",
+    "**/{middleware,proxy}.{js,ts}",
+    // Next.js, Nuxt, Gatsby and Astro: each file is a route.
+    "**/pages/**/*.{js,jsx,ts,tsx,mdx,vue,astro}",
+    // SvelteKit.
+    "**/routes/**/+{page,layout,server,error}*.{js,ts,svelte}",
+    // Remix, React Router, TanStack Router, SolidStart and Qwik.
+    "**/routes/**/*.{js,jsx,ts,tsx,mdx}",
+    // Where routes are a list: Vue, Angular, Solid and React.
+    "**/{router,routes,routing}.{js,jsx,ts,tsx}",
+    "**/{router,routers,routing}/**/*.{js,jsx,ts,tsx}",
+    "**/*{-routing.module,.routes}.ts",
+    "**/*{Router,Routes}.{js,jsx,ts,tsx,vue}",
+];
+
+/// Components that are pages.
+const PAGES: &[&str] = &[
+    "**/app/**/page.{js,jsx,ts,tsx,mdx}",
+    "**/pages/**/*.{js,jsx,ts,tsx,mdx,vue,astro,svelte}",
+    "**/routes/**/+page.svelte",
+    "**/{views,screens}/**/*.{js,jsx,ts,tsx,vue,svelte}",
+    "**/*{Page,View,Screen}.{js,jsx,ts,tsx,vue,svelte}",
+    "**/*.page.{js,jsx,ts,tsx,component.ts}",
+    "**/*-page.component.ts",
+];
+
+/// Files in the directories of pages that are no pages.
+const NO_PAGES: &[&str] = &["**/pages/{_app,_document,_error}.*", "**/pages/api/**"];
+
+/// Files that an application starts with, and what says how it is built.
+const ENTRIES: &[&str] = &[
+    "**/index.html",
+    "**/src/{main,index,app,App,root,client,server,entry}.{js,jsx,ts,tsx,mjs,vue,svelte}",
+    "{main,index,app,App,root,client,server,entry}.{js,jsx,ts,tsx,mjs,vue,svelte}",
+    "**/entry{-,.}{client,server,browser,dev,preview,ssr}.{js,jsx,ts,tsx}",
+    "**/app/{layout,root}.{js,jsx,ts,tsx}",
+    "**/pages/{_app,_document}.{js,jsx,ts,tsx}",
+    "**/app.{vue,html}",
+    "**/app.config.{js,ts}",
+    "**/hooks.{client,server}.{js,ts}",
+    "**/{next,nuxt,vite,svelte,astro,gatsby,remix,react-router,qwik}.config.{js,mjs,cjs,ts,mts}",
+    "**/angular.json",
+];
+
+/// The patterns of one tool.
+struct Wanted {
+    wanted: GlobSet,
+    not: GlobSet,
+}
+
+fn set(patterns: &[&[&str]]) -> GlobSet {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns.iter().copied().flatten() {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
+        builder.add(glob.expect("patterns in the program are globs"));
+    }
+    builder.build().expect("patterns in the program are globs")
+}
+
+impl Wanted {
+    fn matches(&self, path: &str) -> bool {
+        self.wanted.is_match(path) && !self.not.is_match(path)
+    }
+}
+
+fn routes_of() -> &'static Wanted {
+    static WANTED: OnceLock<Wanted> = OnceLock::new();
+    WANTED.get_or_init(|| Wanted { wanted: set(&[ROUTES]), not: set(&[OUT]) })
+}
+
+fn pages_of() -> &'static Wanted {
+    static WANTED: OnceLock<Wanted> = OnceLock::new();
+    WANTED.get_or_init(|| Wanted { wanted: set(&[PAGES]), not: set(&[OUT, NO_PAGES]) })
+}
+
+fn entries_of() -> &'static Wanted {
+    static WANTED: OnceLock<Wanted> = OnceLock::new();
+    WANTED.get_or_init(|| Wanted { wanted: set(&[ENTRIES]), not: set(&[OUT]) })
+}
+
+#[derive(Deserialize)]
+struct FrontendArgs {
+    path: String,
+}
+
+/// Walks once, and returns the files that each of these wants, sorted.
+fn find<const N: usize>(
+    input: &Json,
+    context: &Context<'_>,
+    wanted: [&Wanted; N],
+) -> Result<[Vec<String>; N], Failure> {
+    let args: FrontendArgs = arguments(input)?;
+    let place = place(context, &args.path, PathUse::Search)?;
+    let folder = root(context)?.beneath(&place.path).map_err(|error| failed(&place.shown, &error))?;
+    let mut walk = Walk::new(context, &place.path)?;
+    let mut found = [const { Vec::new() }; N];
+    walk.files(&folder, &mut |_, _, path| {
+        for (wanted, found) in wanted.iter().zip(&mut found) {
+            if wanted.matches(path.as_str()) {
+                found.push(path.to_string());
+            }
+        }
+        Ok(Go::On)
+    })?;
+    for found in &mut found {
+        found.sort_unstable();
+    }
+    Ok(found)
+}
+
+/// The result of `frontend.*`.
+#[derive(Serialize)]
+struct Files<'a> {
+    files: &'a [String],
+    total: usize,
+}
+
+/// Writes files, at most as many as a result names, and how many there are.
+fn listed(files: &[String]) -> Output {
+    let shown = &files[..files.len().min(MOST)];
+    let mut text = shown.join("\n");
+    if MOST < files.len() {
+        text = format!("{text}\n({} more; name a `path` to see them)", files.len() - MOST);
+    }
+    Output::of(&Files { files: shown, total: files.len() }).text(text)
+}
+
+/// `frontend.routes`
+pub(super) fn routes(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let [files] = find(input, context, [routes_of()])?;
+    Ok(listed(&files))
+}
+
+/// `frontend.pages`
+pub(super) fn pages(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let [files] = find(input, context, [pages_of()])?;
+    Ok(listed(&files))
+}
+
+/// `frontend.entries`
+pub(super) fn entries(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let [files] = find(input, context, [entries_of()])?;
+    Ok(listed(&files))
+}
+
+/// `frontend.summary`
+pub(super) fn summary(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let [entries, pages, routes] = find(input, context, [entries_of(), pages_of(), routes_of()])?;
+    let package = read_whole(context, "package.json", LARGEST).ok();
+    let package = package.and_then(|(_, bytes)| Json::parse(&String::from_utf8_lossy(&bytes)).ok());
+    let frameworks = package.map(|package| web_frameworks(&package)).unwrap_or_default();
+    let mut lines = vec![format!("frameworks of package.json: {}", frameworks.join(", "))];
+    for (what, files) in [("entry points", &entries), ("pages", &pages), ("routing files", &routes)] {
+        lines.push(format!("{what}: {}", files.len()));
+        lines.extend(files.iter().take(MOST / 10).map(|path| format!("  {path}")));
+        if MOST / 10 < files.len() {
+            lines.push(format!("  ({} more)", files.len() - MOST / 10));
+        }
+    }
+    let all: BTreeSet<String> = [entries, pages, routes].into_iter().flatten().collect();
+    let all: Vec<String> = all.into_iter().collect();
+    Ok(Output { text: Some(lines.join("\n")), ..listed(&all) })
+}

@@ -1,0 +1,199 @@
+//! Where a path of an argument leads.
+
+use std::path::{Path, PathBuf};
+
+use brigade_access::builtin::{PathProblem, PathUse};
+use brigade_core::{Fingerprint, FingerprintStream, Json, codes};
+use brigade_fs::{FileKind, Folder, FsError, FsErrorKind, Location, Look, OpenFile, RelPath};
+
+use crate::context::{Context, Failure, Touched};
+
+/// A path that was looked at: open for this use, and without links.
+pub(super) struct Place {
+    /// The path without links.
+    pub(super) path: RelPath,
+    /// The path as it was meant, for results.
+    pub(super) shown: String,
+    /// Whether the path is written as that of a directory.
+    pub(super) is_folder: bool,
+}
+
+impl From<PathProblem> for Failure {
+    fn from(problem: PathProblem) -> Failure {
+        Failure::new(problem.code(), problem.to_string())
+    }
+}
+
+/// Says why a file could not be used.
+pub(super) fn failed(shown: &str, error: &FsError) -> Failure {
+    let (code, message) = match &error.kind {
+        FsErrorKind::NotFound => (codes::NOT_FOUND, format!("`{shown}` does not exist")),
+        FsErrorKind::Outside => (codes::PATH_OUTSIDE, format!("`{shown}` leads out of the workspace")),
+        FsErrorKind::NotAFile => (codes::NOT_A_FILE, format!("`{shown}` is no regular file")),
+        FsErrorKind::NotADirectory => {
+            (codes::NOT_A_DIRECTORY, format!("a part of `{shown}` is not a directory"))
+        }
+        FsErrorKind::DanglingLink => (codes::NOT_FOUND, format!("`{shown}` is a link to nothing")),
+        FsErrorKind::TooLarge { limit } => {
+            return Failure::new(codes::FILE_TOO_LARGE, format!("`{shown}` is larger than {limit} bytes"))
+                .data([("limit_bytes", Json::from(*limit))]);
+        }
+        FsErrorKind::Exists => {
+            (codes::CHANGED_SINCE_READ, format!("`{shown}` changed in the middle of the call"))
+        }
+        FsErrorKind::Permission => (codes::PERMISSION_DENIED, format!("permission denied for `{shown}`")),
+        FsErrorKind::NoSpace => (codes::DISK_FULL, "the disk is full".to_owned()),
+        kind => (codes::FILE_ERROR, format!("`{shown}`: {kind}")),
+    };
+    Failure::new(code, message)
+}
+
+/// What `.git` and `.brigade` lead to, which belongs to git or Brigade as they do.
+pub(super) struct LedTo(Vec<PathBuf>);
+
+impl LedTo {
+    pub(super) fn of(context: &Context<'_>) -> LedTo {
+        let root = context.files.root();
+        let inside = |path: PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
+        LedTo(brigade_exec::led_to(root).into_iter().filter_map(inside).collect())
+    }
+
+    /// Returns whether a path of the workspace is of it, or beneath.
+    pub(super) fn holds(&self, path: &RelPath) -> bool {
+        self.0.iter().any(|closed| path.as_path().starts_with(closed))
+    }
+}
+
+/// Finds where a path leads. Links on the way are followed here, once; the last part is followed if it is to be read.
+pub(super) fn place(context: &Context<'_>, given: &str, usage: PathUse) -> Result<Place, Failure> {
+    let root = context.files.root().display().to_string();
+    let shown = context.guards.check(given, &root, usage)?;
+    let (folder, name) = match (usage, shown.rsplit_once('/')) {
+        (PathUse::Change, Some((folder, name))) => (folder, Some(name)),
+        (PathUse::Change, None) => ("", Some(shown.as_str())),
+        (PathUse::Read | PathUse::Search, _) => (shown.as_str(), None),
+    };
+    let real = match context.files.resolve(if folder.is_empty() { "." } else { folder }, None) {
+        Ok(Location::Inside(real)) => real,
+        Ok(Location::Outside(_)) => return Err(PathProblem::Outside.into()),
+        Err(error) => return Err(failed(&shown, &error)),
+    };
+    let path = match name.filter(|name| !name.is_empty()) {
+        Some(name) => real.join(name).map_err(|_| PathProblem::Outside)?,
+        None => real,
+    };
+    let is_led_to = || usage == PathUse::Change && LedTo::of(context).holds(&path);
+    if !context.guards.allows(path.as_str(), usage) || is_led_to() {
+        return Err(PathProblem::Protected.into());
+    }
+    let shown = if shown.is_empty() { ".".to_owned() } else { shown };
+    let place = Place { path, shown, is_folder: path_names_a_folder(given) };
+    // What ends in a slash is a directory, if it is there.
+    if place.is_folder && !place.path.is_root() {
+        let found = context.files.link_metadata(&place.path).map(|found| found.kind);
+        if found.is_ok_and(|kind| kind != FileKind::Directory) {
+            return Err(Failure::new(
+                codes::NOT_A_DIRECTORY,
+                format!("`{}` is not a directory", place.shown),
+            ));
+        }
+    }
+    Ok(place)
+}
+
+/// Returns whether a path ends like that of a directory.
+fn path_names_a_folder(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
+}
+
+impl Place {
+    /// Opens the directory that holds it.
+    pub(super) fn folder(&self, context: &Context<'_>) -> Result<Folder, Failure> {
+        let root = root(context)?;
+        root.beneath(&self.path.parent()).map_err(|error| failed(&self.shown, &error))
+    }
+
+    /// Looks at it. `None` if it does not exist.
+    pub(super) fn look(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+        match folder.look(self.path.name()) {
+            Ok(look) => Ok(Some(look)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(failed(&self.shown, &error)),
+        }
+    }
+
+    /// Looks at the file that is about to be changed. `None` if it does not exist. A link is refused.
+    pub(super) fn old(&self, folder: &Folder) -> Result<Option<Look>, Failure> {
+        let look = self.look(folder)?;
+        match look.map(|look| look.kind) {
+            None | Some(FileKind::File) => Ok(look),
+            Some(FileKind::Link) => {
+                Err(Failure::new(codes::IS_A_LINK, format!("`{}` is a link", self.shown)))
+            }
+            Some(FileKind::Directory | FileKind::Other) => {
+                Err(Failure::new(codes::NOT_A_FILE, format!("`{}` is no regular file", self.shown)))
+            }
+        }
+    }
+}
+
+/// Opens the root of the files.
+pub(super) fn root(context: &Context<'_>) -> Result<Folder, Failure> {
+    Folder::root(context.files.root()).map_err(|error| failed(".", &error))
+}
+
+/// Compares a file with what the caller has seen of it.
+pub(super) fn check_seen(
+    shown: &str,
+    expected: Option<&str>,
+    actual: Option<Fingerprint>,
+) -> Result<(), Failure> {
+    let actual = actual.map(Fingerprint::to_hex);
+    match expected {
+        Some(expected) if Some(expected.to_ascii_lowercase()) != actual => {
+            let message = format!("`{shown}` is not what was read; read it again");
+            Err(Failure::new(codes::CHANGED_SINCE_READ, message).data([("sha256", Json::from(actual))]))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Context<'_> {
+    /// Notes what became of a file, for the receipt.
+    pub(super) fn touch(&mut self, path: &RelPath, before: Option<Fingerprint>, after: Option<Fingerprint>) {
+        let path = self.in_workspace(path.as_str());
+        self.touched.push(Touched { path, before, after });
+    }
+
+    /// Returns the sha256 of an open file. A wish to cancel the call ends that, however long the file is.
+    pub(super) fn sha256(&self, file: &mut OpenFile, shown: &str) -> Result<Fingerprint, Failure> {
+        let mut sha256 = FingerprintStream::new();
+        self.each(file, shown, |piece| sha256.update(piece))?;
+        Ok(sha256.finish())
+    }
+
+    /// Reads a file to its end, unless somebody cancels the call.
+    pub(super) fn each(
+        &self,
+        file: &mut OpenFile,
+        shown: &str,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), Failure> {
+        let read = file.each(|piece| {
+            take(piece);
+            self.check_cancelled().is_ok()
+        });
+        read.map_err(|error| failed(shown, &error))?;
+        self.check_cancelled()
+    }
+
+    /// Returns why the call ends early, if somebody wants that.
+    pub(crate) fn check_cancelled(&self) -> Result<(), Failure> {
+        match self.cancel {
+            Some(cancel) if cancel.is_cancelled() => {
+                Err(Failure::new(codes::CANCELLED, "the call was cancelled"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Targets of this workspace, and one tool called for each of them: `fleet.*`.
+//!
+//! A target is a lane or a volume. A call for one names it in the argument that the tool has for it. Each call is
+//! planned and approved by itself.
+
+use brigade_access::builtin::{BuiltinName, Definition, own_name};
+use brigade_core::{Glob, Json, Object, codes, reasons};
+use brigade_db::records::{FleetCall, FleetCommand, Lane};
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] =
+    &[("fleet.cancel", cancel), ("fleet.invoke", invoke), ("fleet.list", list)];
+
+/// The most targets of one command.
+const MOST: usize = 50;
+
+/// Members of `target` that mean machines, for which other hosts have this tool.
+const MACHINES: &[&str] = &["host", "hosts", "machine", "machines", "node", "nodes", "region", "edge"];
+
+/// What a target is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Lane,
+    Volume,
+}
+
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Kind::Lane => "lane",
+            Kind::Volume => "volume",
+        }
+    }
+
+    /// Returns the argument of a tool that names such a target.
+    fn argument(self, tool: &Definition) -> Option<&'static str> {
+        let names: &[&str] = match self {
+            Kind::Lane => &["lane_id", "laneId"],
+            Kind::Volume => &["volume_id"],
+        };
+        let properties = tool.input_schema().get("properties")?;
+        names.iter().copied().find(|name| properties.get(name).is_some())
+    }
+}
+
+/// A lane or a volume.
+#[derive(Clone, Debug, Serialize)]
+struct Target {
+    kind: Kind,
+    id: String,
+    name: String,
+    /// Why nothing is called for it.
+    #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
+    skipped: Option<&'static str>,
+}
+
+/// The result of `fleet.list`.
+#[derive(Serialize)]
+struct Targets {
+    resolved: Vec<Target>,
+    skipped: Vec<Target>,
+}
+
+/// The result of `fleet.invoke`.
+#[derive(Serialize)]
+struct FleetInvoked<'a> {
+    fleet_command_id: String,
+    calls: Vec<TargetCall<'a>>,
+}
+
+/// The call for one target, or the code of why there is none.
+#[derive(Serialize)]
+struct TargetCall<'a> {
+    target: &'a Target,
+    call_id: Option<String>,
+    status: String,
+}
+
+/// The result of `fleet.cancel`.
+#[derive(Serialize)]
+struct FleetCancelled {
+    cancelled: bool,
+}
+
+/// Which targets are meant.
+#[derive(Debug, Default)]
+struct Wanted {
+    kind: Option<Kind>,
+    ids: Option<Vec<String>>,
+    name: Option<Glob>,
+}
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure::new(reasons::INVALID_ARGUMENTS, message)
+}
+
+impl Wanted {
+    fn read(target: &Json) -> Result<Wanted, Failure> {
+        let members = target.as_object().cloned().unwrap_or_default();
+        let mut wanted = Wanted::default();
+        for (name, value) in &members {
+            match (name.as_str(), value.as_str()) {
+                ("kind", Some("lane")) => wanted.kind = Some(Kind::Lane),
+                ("kind", Some("volume")) => wanted.kind = Some(Kind::Volume),
+                ("kind", _) => return Err(wrong("$.target.kind: must be `lane` or `volume`")),
+                ("id", Some(id)) => wanted.ids = Some(vec![id.to_owned()]),
+                ("id", None) => {
+                    let ids = value.as_array().unwrap_or_default().iter().map(Json::as_str);
+                    let ids: Option<Vec<&str>> = ids.collect();
+                    let ids = ids.filter(|ids| !ids.is_empty());
+                    let ids = ids.ok_or_else(|| wrong("$.target.id: must be an id or a list of ids"))?;
+                    wanted.ids = Some(ids.into_iter().map(str::to_owned).collect());
+                }
+                ("name", Some(name)) if !name.trim().is_empty() => wanted.name = Some(Glob::new(name)),
+                ("name", _) => return Err(wrong("$.target.name: must be a name, in which `*` is any text")),
+                (name, _) if MACHINES.contains(&name) => {
+                    let message =
+                        "there is no other machine here: targets are lanes and volumes of this workspace";
+                    return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+                }
+                _ => return Err(wrong("$.target: knows `kind`, `id` and `name`")),
+            }
+        }
+        if members.is_empty() {
+            return Err(wrong("$.target: names at least one of `kind`, `id` and `name`"));
+        }
+        Ok(wanted)
+    }
+
+    fn matches(&self, target: &Target) -> bool {
+        self.kind.is_none_or(|kind| kind == target.kind)
+            && self.ids.as_ref().is_none_or(|ids| ids.contains(&target.id))
+            && self.name.as_ref().is_none_or(|name| name.matches(&target.name))
+    }
+}
+
+/// Returns the targets that match: lanes of the workspace, then volumes of the caller.
+fn targets(context: &Context<'_>, wanted: &Wanted) -> Result<Vec<Target>, Failure> {
+    let Some(store) = context.stored()? else { return Ok(Vec::new()) };
+    let lanes = store.records::<Lane>(None)?.into_iter().map(|kept| {
+        let is_there = |id: &str| {
+            let path = format!("{}/{id}", brigade_access::LANES).parse();
+            path.is_ok_and(|path| context.fs.exists(&path).unwrap_or(false))
+        };
+        let skipped = match () {
+            () if kept.record.is_archived => Some("it was put away"),
+            () if !is_there(&kept.id) => Some("its worktree is gone"),
+            () => None,
+        };
+        Target { kind: Kind::Lane, name: kept.record.name, id: kept.id, skipped }
+    });
+    let volumes = store.volumes(Some(&context.owner()))?.into_iter().map(|volume| Target {
+        kind: Kind::Volume,
+        name: volume.label,
+        id: volume.id,
+        skipped: None,
+    });
+    Ok(lanes.chain(volumes).filter(|target| wanted.matches(target)).collect())
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    target: Json,
+}
+
+fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { target } = arguments(input)?;
+    let (skipped, resolved): (Vec<Target>, Vec<Target>) =
+        targets(context, &Wanted::read(&target)?)?.into_iter().partition(|target| target.skipped.is_some());
+    Ok(Output::of(&Targets { resolved, skipped }))
+}
+
+#[derive(Deserialize)]
+struct InvokeArgs {
+    target: Json,
+    tool_name: String,
+    args: Json,
+}
+
+/// Finds the tool that is to be called, and gives the arguments its names. What the caller is not shown is unknown.
+fn named(
+    tool: &str,
+    args: Object,
+    shows: impl Fn(&str) -> bool,
+) -> Result<(&'static Definition, Object), Failure> {
+    let unknown = || Failure::new(codes::NOT_FOUND, "there is no such tool");
+    match own_name(tool) {
+        Some(BuiltinName::Tool(row, _)) if !shows(row.id) => Err(unknown()),
+        None if !shows(tool) => Err(unknown()),
+        Some(BuiltinName::Tool(row, _)) if row.id.starts_with("fleet.") => {
+            Err(wrong("$.tool_name: no tool of `fleet` is called for targets"))
+        }
+        Some(BuiltinName::Tool(row, None)) => Ok((row, args)),
+        Some(BuiltinName::Tool(row, Some(alias))) => {
+            let args = alias.arguments_of(args).map_err(|problem| wrong(problem.to_string()))?;
+            Ok((row, args))
+        }
+        Some(BuiltinName::Control(_) | BuiltinName::Never(_)) => {
+            Err(wrong("$.tool_name: this tool is not called for targets"))
+        }
+        None => {
+            let message = "only a built-in tool has an argument that names a lane or a volume";
+            Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
+        }
+    }
+}
+
+fn invoke(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let InvokeArgs { target, tool_name, args } = arguments(input)?;
+    let wanted = Wanted::read(&target)?;
+    let further = context.further()?;
+    let given = args.as_object().cloned().unwrap_or_default();
+    let (row, args) = named(&tool_name, given, |tool| further.shows(tool))?;
+    let mut found = targets(context, &wanted)?;
+    found.retain(|target| target.skipped.is_none());
+    if found.is_empty() {
+        return Err(Failure::new(codes::NOT_FOUND, "no lane and no volume of yours matches"));
+    }
+    if MOST < found.len() {
+        return Err(Failure::new(codes::TOO_MANY, format!("{} targets match, and {MOST} may", found.len())));
+    }
+    let further = context.further()?;
+    let (mut calls, mut lines, mut first) = (Vec::new(), Vec::new(), None);
+    let mut members = Vec::new();
+    for target in &found {
+        let asked = match target.kind.argument(row) {
+            Some(argument) if args.contains_key(argument) => {
+                Err(wrong(format!("$.args.{argument}: is the target, so it is not given")))
+            }
+            Some(argument) => {
+                let mut args = args.clone();
+                args.insert(argument.to_owned(), Json::from(target.id.as_str()));
+                further.ask(row.id, Json::Object(args))
+            }
+            None => {
+                let kind = target.kind.as_str();
+                let message = format!("`{}` has no argument that names a {kind}", row.id);
+                Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message))
+            }
+        };
+        let (call_id, status) = match asked {
+            Ok(call) => {
+                lines.push(format!("{}: call {} is {}", target.id, call.id, call.status));
+                calls.push(FleetCall { target: target.id.clone(), call: call.id.clone() });
+                (Some(call.id), call.status)
+            }
+            Err(failure) => {
+                let status = failure.code.to_owned();
+                lines.push(format!("{}: {}", target.id, failure.message));
+                first.get_or_insert(failure);
+                (None, status)
+            }
+        };
+        members.push(TargetCall { target, call_id, status });
+    }
+    if let Some(failure) = first.filter(|_| calls.is_empty()) {
+        return Err(failure);
+    }
+    let command = FleetCommand { tool: row.id.to_owned(), calls };
+    let store = context.store()?;
+    let id = store.new_record_id::<FleetCommand>()?;
+    store.put_record(&id, &context.owner(), &command, context.clock.now())?;
+    lines.push("`call.wait` with the id of a call runs it when it is approved".to_owned());
+    let invoked = FleetInvoked { fleet_command_id: id, calls: members };
+    Ok(Output::of(&invoked).text(lines.join("\n")))
+}
+
+#[derive(Deserialize)]
+struct CancelArgs {
+    fleet_command_id: String,
+}
+
+fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let CancelArgs { fleet_command_id } = arguments(input)?;
+    let none = || Failure::new(codes::NOT_FOUND, "there is no such command");
+    let store = context.stored()?.ok_or_else(none)?;
+    let command = store.record::<FleetCommand>(Some(&context.owner()), &fleet_command_id);
+    let command = command.map_err(|_| none())?.record;
+    let further = context.further()?;
+    let mut lines = Vec::new();
+    let mut is_any = false;
+    for call in &command.calls {
+        let is_ended = further.end(&call.call)?;
+        is_any |= is_ended;
+        let what = if is_ended { "is ended" } else { "had ended, or is none of this process" };
+        lines.push(format!("{}: call {} {what}", call.target, call.call));
+    }
+    if !is_any {
+        return Err(Failure::new(codes::ALREADY_ENDED, lines.join("; ")));
+    }
+    Ok(Output::of(&FleetCancelled { cancelled: true }).text(lines.join("\n")))
+}

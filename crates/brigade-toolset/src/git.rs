@@ -1,0 +1,669 @@
+//! Repositories: `git.*`. The binding `workspace` is the repository of the workspace; others are clones in volumes.
+
+pub(crate) mod repository;
+mod results;
+
+use std::path::PathBuf;
+
+use brigade_access::builtin::{PathUse, allowed_url, is_plain_name};
+use brigade_core::{Json, codes, reasons};
+use brigade_db::records::{Kept, Repository as Row};
+use brigade_db::volumes::folder;
+use brigade_fs::RelPath;
+use brigade_git::Sight;
+use serde::Deserialize;
+
+use crate::context::{Context, Failure, Output};
+use crate::named::Named;
+use crate::run::{Function, arguments};
+use repository::{PLAIN, Reach, Repository, Standing, directories, find_git, text_of};
+use results::{
+    BindingRow, Bindings, Cloned, CommitRow, Committed, Deleted, Differences, Log, Pushed, RefRow, Refreshed,
+    Status,
+};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("git.clone", clone),
+    ("git.commit", commit),
+    ("git.delete", delete),
+    ("git.diff", diff),
+    ("git.list", list),
+    ("git.log", log),
+    ("git.push", push),
+    ("git.refresh", refresh),
+    ("git.status", status),
+];
+
+/// The binding of the repository of the workspace.
+const WORKSPACE: &str = "workspace";
+
+/// Where the directories of git of clones are, out of reach of the tools for files of volumes.
+const GIT_DIRS: &str = ".brigade/tools/git";
+
+/// The limit of a volume that a clone makes, in bytes, if so much is left.
+const CLONE_LIMIT: u64 = 256 << 20;
+
+/// The rows of a page.
+const PAGE: u64 = 50;
+
+#[derive(Deserialize)]
+struct BindingArgs {
+    binding_id: String,
+}
+
+#[derive(Deserialize)]
+struct DiffArgs {
+    binding_id: String,
+    staged: bool,
+}
+
+#[derive(Deserialize)]
+struct LogArgs {
+    binding_id: String,
+    limit: u64,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    page: Option<u64>,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CommitArgs {
+    binding_id: String,
+    message: String,
+    paths: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct PushArgs {
+    binding_id: String,
+    remote: String,
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct CloneArgs {
+    repo_url: String,
+    label: String,
+    git_ref: RefArgs,
+    #[serde(default)]
+    sparse_paths: Vec<String>,
+    shallow: bool,
+}
+
+#[derive(Deserialize)]
+struct RefArgs {
+    kind: String,
+    value: String,
+}
+
+/// What a binding leads to.
+struct Bound {
+    id: String,
+    repository: Repository,
+    /// Absent for the workspace.
+    row: Option<Kept<Row>>,
+}
+
+fn not_found() -> Failure {
+    Failure::new(codes::NOT_FOUND, "there is no such binding")
+}
+
+fn invalid(message: impl Into<String>) -> Failure {
+    Failure::new(reasons::INVALID_ARGUMENTS, message)
+}
+
+fn disk(error: impl std::fmt::Display) -> Failure {
+    Failure::new(codes::FILE_ERROR, error.to_string())
+}
+
+/// Returns the directory of git of a clone, relative to the workspace.
+fn git_dir_of(id: &str) -> Result<RelPath, Failure> {
+    let path: RelPath = GIT_DIRS.parse().map_err(|_| not_found())?;
+    path.join(id).map_err(|_| not_found())
+}
+
+/// Opens the repository of a binding of the caller. A person opens those of everybody.
+fn open(context: &Context<'_>, id: &str) -> Result<Bound, Failure> {
+    if id == WORKSPACE {
+        return Ok(Bound { id: id.to_owned(), repository: crate::lane::of_session(context)?, row: None });
+    }
+    let row = context.stored()?.ok_or_else(not_found)?.record::<Row>(context.agent(), id);
+    let row = row.map_err(|_| not_found())?;
+    let root = context.fs.root();
+    let top = root.join(folder(&row.record.volume)?.as_path());
+    let git_dir = root.join(git_dir_of(&row.id)?.as_path());
+    let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
+    Ok(Bound { id: row.id.clone(), repository, row: Some(row) })
+}
+
+/// Describes a binding.
+fn binding(context: &Context<'_>, bound: &Bound, standing: &Standing) -> BindingRow {
+    let mask = |text: &str| context.redactor.redact_str(text);
+    let row = bound.row.as_ref().map(|row| &row.record);
+    let url = match row {
+        Some(row) => Some(row.url.clone()),
+        None => bound.repository.url_of("origin", false),
+    };
+    let (kind, value) = match (row, &standing.branch) {
+        (Some(row), None) => (row.ref_kind.clone(), Some(row.ref_value.clone())),
+        (_, Some(branch)) => ("branch".to_owned(), Some(branch.clone())),
+        (None, None) => ("commit".to_owned(), standing.commit.clone()),
+    };
+    BindingRow {
+        binding_id: bound.id.clone(),
+        label: row.map_or(WORKSPACE, |row| &row.label).to_owned(),
+        repo_url: url.map(|url| mask(&url)),
+        volume_id: row.map(|row| row.volume.clone()),
+        reference: RefRow { kind, value },
+        status: "ready",
+        last_commit_sha: standing.commit.clone(),
+        last_cloned_at: row.map(|row| row.cloned_at),
+        auto_refresh: false,
+    }
+}
+
+fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let BindingArgs { binding_id } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    let standing = bound.repository.standing()?;
+    Ok(Output::of(&Status {
+        binding: binding(context, &bound, &standing),
+        dirty: standing.is_dirty(),
+        ahead: standing.ahead,
+        behind: standing.behind,
+    }))
+}
+
+/// What the lines behind a diff take of a result, in bytes.
+const NOTES: u64 = 256;
+
+fn diff(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let DiffArgs { binding_id, staged } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    let order = || {
+        let order = bound.repository.order("diff", Reach::Read).words(PLAIN);
+        if staged { order.word("--cached") } else { order }
+    };
+    let names = order().words(["--name-only", "-z"]).run()?;
+    let limits = context.limits()?;
+    let is_limited = |path: &str| binding_id == WORKSPACE && limits.check_path(path).is_err();
+    let is_closed = |path: &&[u8]| {
+        !text_of(path).is_some_and(|path| context.guards.allows(path, PathUse::Read) && !is_limited(path))
+    };
+    let closed: Vec<&[u8]> = names.parts().filter(is_closed).collect();
+    // Files that look like they hold keys stay closed here, too, and what the profiles close.
+    let most = context.max_bytes;
+    let mut order = order().limit(most - NOTES.min(most / 2));
+    if !closed.is_empty() {
+        order = order.without("GIT_LITERAL_PATHSPECS").words(["--", "."]);
+        for path in &closed {
+            let Some(path) = text_of(path) else {
+                return Err(Failure::new(
+                    reasons::PROTECTED_PATH,
+                    "a changed file has a name that is no text",
+                ));
+            };
+            order = order.word(format!(":(top,exclude,literal){path}"));
+        }
+    }
+    let answer = order.run()?;
+    let mut text = String::from_utf8_lossy(&answer.stdout).into_owned();
+    if answer.is_cut {
+        text.push_str(&format!("\n[cut after {} bytes; `fs.read` shows a file]\n", answer.stdout.len()));
+    }
+    if !closed.is_empty() {
+        text.push_str(&format!(
+            "[{} changed files are protected or outside of the limits, and not shown]\n",
+            closed.len()
+        ));
+    }
+    let differences = Differences { binding_id: bound.id, staged, truncated: answer.is_cut };
+    Ok(Output::of(&differences).text(text))
+}
+
+fn log(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogArgs { binding_id, limit } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    if bound.repository.commit_of("HEAD")?.is_none() {
+        return Ok(Output::of(&Log { commits: Vec::new() }));
+    }
+    let order = bound.repository.order("log", Reach::Read);
+    let order = order.words(["--no-color", "--no-ext-diff", "--no-show-signature", "--no-mailmap", "-z"]);
+    let answer = order.word(format!("--max-count={limit}")).word("--format=%H%x1f%an%x1f%aI%x1f%s").run()?;
+    let commit = |part: &[u8]| {
+        let text = String::from_utf8_lossy(part).into_owned();
+        let mut members = text.splitn(4, '\x1f').map(str::to_owned);
+        let mut next = || members.next().unwrap_or_default();
+        CommitRow { sha: next(), author: next(), date: next(), subject: next() }
+    };
+    Ok(Output::of(&Log { commits: answer.parts().map(commit).collect() }))
+}
+
+fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { page, limit } = arguments(input)?;
+    let (page, limit) = (page.unwrap_or(1).max(1), limit.unwrap_or(PAGE).clamp(1, 200));
+    let mut ids: Vec<String> = Vec::new();
+    if directories(context, context.fs.root()).is_some() {
+        ids.push(WORKSPACE.to_owned());
+    }
+    if let Some(store) = context.stored()? {
+        ids.extend(store.records::<Row>(context.agent())?.into_iter().map(|row| row.id));
+    }
+    let skipped = usize::try_from((page - 1).saturating_mul(limit)).unwrap_or(usize::MAX);
+    let total = ids.len();
+    let shown = ids.into_iter().skip(skipped).take(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut bindings = Vec::new();
+    for id in shown {
+        let bound = open(context, &id)?;
+        let standing = bound.repository.standing()?;
+        bindings.push(binding(context, &bound, &standing));
+    }
+    Ok(Output::of(&Bindings { bindings, total, page, limit }))
+}
+
+/// Finds the changed files that a commit takes.
+fn taken(args: &CommitArgs, context: &Context<'_>) -> Result<(Bound, Vec<Vec<u8>>), Failure> {
+    let bound = open(context, &args.binding_id)?;
+    let repository = &bound.repository;
+    repository.check_idle()?;
+    let standing = repository.standing()?;
+    if standing.is_unmerged {
+        return Err(Failure::new(codes::BUSY, "a merge left conflicts in files"));
+    }
+    let root = repository.top.display().to_string();
+    let mut chosen = Vec::new();
+    for path in args.paths.iter().flatten() {
+        chosen.push(context.guards.check(path, &root, PathUse::Change)?);
+    }
+    let is_chosen = |path: &str| {
+        let is_in = |chosen: &String| {
+            chosen.is_empty()
+                || path == chosen
+                || path.strip_prefix(chosen.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        args.paths.is_none() || chosen.iter().any(is_in)
+    };
+    let is_meant = |path: &Vec<u8>| {
+        // A name that is no text is judged by what is text in it.
+        let path = String::from_utf8_lossy(path);
+        // A path that ends so is a repository of its own.
+        !path.ends_with('/') && is_chosen(&path) && context.guards.allows(&path, PathUse::Change)
+    };
+    let meant: Vec<Vec<u8>> = standing.changed.into_iter().filter(is_meant).collect();
+    if args.binding_id == WORKSPACE {
+        let limits = context.limits()?;
+        meant.iter().try_for_each(|path| limits.check_path(&String::from_utf8_lossy(path)))?;
+    }
+    repository.check_taken(context, &meant)?;
+    Ok((bound, meant))
+}
+
+fn commit(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: CommitArgs = arguments(input)?;
+    let (Bound { id, repository, .. }, meant) = taken(&args, context)?;
+    let made = if meant.is_empty() { None } else { repository.commit(context, &meant, &args.message)? };
+    let Some(made) = made else {
+        return Err(Failure::new(codes::NOTHING_TO_COMMIT, "nothing differs from the last commit"));
+    };
+    Ok(Output::of(&Committed { binding_id: id, commit_sha: made }))
+}
+
+/// Adds the changes that a commit would take.
+pub(crate) fn committed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let args: CommitArgs = arguments(input)?;
+    let (bound, meant) = taken(&args, context)?;
+    let contents = bound.repository.contents(&meant)?;
+    named.add_files(&format!("changes in {} to", bound.id), contents);
+    Ok(())
+}
+
+/// Checks a URL with what the policy and the profiles of the caller allow.
+fn check_url(context: &Context<'_>, url: &str) -> Result<(), Failure> {
+    allowed_url(url, &context.git_urls).map_err(|problem| Failure::new(problem, problem.to_string()))?;
+    Ok(context.limits()?.check_url(url)?)
+}
+
+/// Returns the local directory that a URL names, which git has to read.
+fn local_of(url: &str) -> Vec<PathBuf> {
+    let path = url.strip_prefix("file://").or_else(|| url.starts_with('/').then_some(url));
+    path.map(PathBuf::from).into_iter().collect()
+}
+
+/// Fetches one ref of a URL.
+fn fetch(
+    repository: &Repository,
+    url: &str,
+    spec: &str,
+    depth: Option<&str>,
+    largest: Option<u64>,
+) -> Result<(), Failure> {
+    let order = repository.order("fetch", Reach::Remote);
+    let order = order.confined(Some(repository.profile(Reach::Remote, &local_of(url))));
+    let order = order.words(["--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]);
+    let order = order.words(["--no-write-fetch-head", "--no-auto-gc"]).words(depth);
+    let order = match largest {
+        Some(largest) => order.largest_file(largest),
+        None => order,
+    };
+    let answer = order.words(["--end-of-options", url, spec]).ask()?;
+    match answer.code {
+        Some(0) => Ok(()),
+        _ if answer.said().contains("couldn't find remote ref") => {
+            Err(Failure::new(codes::REF_NOT_FOUND, "the remote has no such ref"))
+        }
+        _ => Err(answer.failure().into()),
+    }
+}
+
+fn clone(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: CloneArgs = arguments(input)?;
+    check_url(context, &args.repo_url)?;
+    let RefArgs { kind, value } = &args.git_ref;
+    let source = match kind.as_str() {
+        "branch" => format!("refs/heads/{value}"),
+        "tag" => format!("refs/tags/{value}"),
+        _ => value.clone(),
+    };
+    let (owner, now) = (context.owner(), context.clock.now());
+    let store = context.store()?;
+    let used: u64 = store.volumes(Some(&owner))?.iter().map(|volume| volume.size_limit_bytes).sum();
+    let limit = CLONE_LIMIT.min(context.volumes.max_bytes.saturating_sub(used)).max(1);
+    let volume = store.create_volume(context.fs, &owner, &args.label, limit, &context.volumes, now)?;
+    let id = store.new_record_id::<Row>()?;
+    let row = Row {
+        label: args.label.clone(),
+        url: args.repo_url.clone(),
+        volume: volume.id.clone(),
+        branch: (kind == "branch").then(|| value.clone()),
+        ref_kind: kind.clone(),
+        ref_value: value.clone(),
+        cloned_at: now,
+    };
+    let done = fill(context, &args, &id, &row, &source, limit).and_then(|()| {
+        store.put_record(&id, &owner, &row, now)?;
+        let bound = open(context, &id)?;
+        let standing = bound.repository.standing()?;
+        Ok(Output::of(&Cloned { binding: binding(context, &bound, &standing) }))
+    });
+    if done.is_err() {
+        // What is half there is of no use.
+        let _ = store.remove_record::<Row>(None, &id);
+        let _ = store.delete_volume(context.fs, Some(&owner), &volume.id);
+        let _ = git_dir_of(&id).map(|path| context.fs.remove_tree(&path));
+    }
+    done
+}
+
+/// Fills the volume of a clone.
+fn fill(
+    context: &Context<'_>,
+    args: &CloneArgs,
+    id: &str,
+    row: &Row,
+    source: &str,
+    limit: u64,
+) -> Result<(), Failure> {
+    let git_dir = git_dir_of(id)?;
+    context.fs.create_dir_all(&git_dir).map_err(disk)?;
+    let ignored: RelPath = format!("{GIT_DIRS}/.gitignore").parse().map_err(|_| not_found())?;
+    if !context.fs.exists(&ignored).map_err(disk)? {
+        context.fs.write_cache(&ignored, b"*\n").map_err(disk)?;
+    }
+    let root = context.fs.root();
+    let (git_dir, top) = (root.join(git_dir.as_path()), root.join(folder(&row.volume)?.as_path()));
+    let sight = Sight { git_dir: Some(git_dir.clone()), work_tree: Some(top.clone()), ..Sight::default() };
+    // Without a template, there is not even a sample of a hook.
+    find_git(context)?.order("init").seeing(&sight).words(["--quiet", "--template="]).run()?;
+    let repository = Repository::at(context, top, git_dir.clone(), git_dir)?;
+    let depth = args.shallow.then_some("--depth=1");
+    let spec = format!("+{source}:refs/brigade/cloned");
+    fetch(&repository, &args.repo_url, &spec, depth, Some(limit))?;
+    let commit = repository.commit_of("refs/brigade/cloned")?;
+    let commit = commit.ok_or_else(|| Failure::new(codes::REF_NOT_FOUND, "the remote has no such commit"))?;
+    let listed =
+        repository.order("ls-tree", Reach::Read).words(["-r", "-l", "-z", "--end-of-options", &commit]);
+    let sizes: u64 = listed
+        .run()?
+        .parts()
+        .filter_map(|part| {
+            let text = String::from_utf8_lossy(part).into_owned();
+            text.split_whitespace().nth(3)?.parse::<u64>().ok()
+        })
+        .sum();
+    if limit < sizes {
+        let message = format!("the files have {sizes} bytes, and the volume of a clone holds {limit}");
+        return Err(Failure::new(codes::QUOTA_EXCEEDED, message));
+    }
+    match &row.branch {
+        Some(branch) => {
+            let name = format!("refs/heads/{branch}");
+            repository.order("update-ref", Reach::Repository).words([&name, &commit]).run()?;
+            repository.order("symbolic-ref", Reach::Repository).words(["HEAD", &name]).run()?;
+            let remote = format!("refs/remotes/origin/{branch}");
+            repository.order("update-ref", Reach::Repository).words([&remote, &commit]).run()?;
+            for (name, value) in [
+                ("remote.origin.url".to_owned(), row.url.clone()),
+                ("remote.origin.fetch".to_owned(), format!("+{name}:{remote}")),
+                (format!("branch.{branch}.remote"), "origin".to_owned()),
+                (format!("branch.{branch}.merge"), name.clone()),
+            ] {
+                repository.order("config", Reach::Repository).words(["--local", &name, &value]).run()?;
+            }
+        }
+        None => {
+            repository.order("update-ref", Reach::Repository).words(["--no-deref", "HEAD", &commit]).run()?;
+        }
+    }
+    if !args.sparse_paths.is_empty() {
+        let order = repository.order("sparse-checkout", Reach::Files);
+        order.words(["set", "--no-cone"]).words(args.sparse_paths.iter().map(|path| anchored(path))).run()?;
+    }
+    repository.order("read-tree", Reach::Files).words(["-m", "-u", &commit]).run()?;
+    Ok(())
+}
+
+/// Writes a path as a pattern from the root of the repository.
+fn anchored(path: &str) -> String {
+    format!("/{}", path.trim_matches('/'))
+}
+
+fn refresh(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let BindingArgs { binding_id } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    let repository = &bound.repository;
+    repository.check_idle()?;
+    let standing = repository.standing()?;
+    let is_tracked = repository.order("diff-index", Reach::Read);
+    let has_changes = match &standing.commit {
+        Some(_) => {
+            let words = ["--quiet", "--ignore-submodules=all", "--no-ext-diff", "HEAD", "--"];
+            standing.is_unmerged || is_tracked.words(words).ask()?.code != Some(0)
+        }
+        None => true,
+    };
+    if has_changes {
+        return Err(Failure::new(codes::DIRTY_TREE, "the files have changes that are not committed"));
+    }
+    let none = || Failure::new(codes::NO_UPSTREAM, "the branch follows none of a remote");
+    let branch = standing.branch.clone().ok_or_else(none)?;
+    let text = |key: &str| repository.settings.text(&format!("branch.{branch}.{key}")).map(str::to_owned);
+    let remote = text("remote").filter(|name| is_plain_name(name)).ok_or_else(none)?;
+    let merge = text("merge").filter(|name| name.strip_prefix("refs/heads/").is_some_and(is_plain_name));
+    let merge = merge.ok_or_else(none)?;
+    let url = repository.url_of(&remote, false).ok_or_else(none)?;
+    check_url(context, &url)?;
+    repository.check_remote_settings()?;
+    let name = merge.trim_start_matches("refs/heads/");
+    let tracking = format!("refs/remotes/{remote}/{name}");
+    fetch(repository, &url, &format!("+{merge}:{tracking}"), None, None)?;
+    let old = standing.commit.clone().ok_or_else(none)?;
+    let new = repository.commit_of(&tracking)?.ok_or_else(none)?;
+    let is_changed = old != new && !repository.is_in(&new, &old)?;
+    if is_changed {
+        if !repository.is_in(&old, &new)? {
+            return Err(Failure::new(
+                codes::NOT_FAST_FORWARD,
+                "the branch and its remote went different ways",
+            ));
+        }
+        let paths = repository.order("diff-tree", Reach::Read);
+        let paths = paths.words(["-r", "-z", "--name-status", "--no-renames", &old, &new]).run()?;
+        let parts: Vec<&[u8]> = paths.parts().collect();
+        let changes: Vec<(&[u8], &[u8])> = parts.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        if bound.row.is_none() {
+            check_closed(context, &changes)?;
+        }
+        let paths: Vec<Vec<u8>> = changes.iter().map(|(_, path)| path.to_vec()).collect();
+        repository.check_filters(&paths)?;
+        repository.check_untracked(&changes)?;
+        let order = repository.order("read-tree", Reach::Files).words(["-n", "-m", "-u", &old, &new]);
+        if order.ask()?.code != Some(0) {
+            let message = "files that git does not track are where new ones would be";
+            return Err(Failure::new(codes::DIRTY_TREE, message));
+        }
+        repository.order("read-tree", Reach::Files).words(["-m", "-u", &old, &new]).run()?;
+        let moved = repository.order("update-ref", Reach::Repository);
+        moved.words(["-m", "refresh: fast-forward", "HEAD", &new, &old]).run()?;
+    }
+    if let Some(row) = &bound.row {
+        let record = Row { cloned_at: context.clock.now(), ..row.record.clone() };
+        context.store()?.put_record(&row.id, &row.owner, &record, context.clock.now())?;
+    }
+    let bound = open(context, &binding_id)?;
+    let standing = bound.repository.standing()?;
+    Ok(Output::of(&Refreshed { binding: binding(context, &bound, &standing), changed: is_changed }))
+}
+
+/// Refuses changes of what is closed in the workspace whatever a person says: the state of Brigade.
+fn check_closed(context: &Context<'_>, changes: &[(&[u8], &[u8])]) -> Result<(), Failure> {
+    let is_closed = |path: &str| context.guards.is_closed(path);
+    let mut paths = changes.iter().map(|(_, path)| String::from_utf8_lossy(path));
+    match paths.find(|path| is_closed(path)) {
+        Some(path) => {
+            let message =
+                format!("the new commit changes `{path}`, which no tool changes; a person pulls it");
+            Err(Failure::new(reasons::PROTECTED_PATH, message))
+        }
+        None => Ok(()),
+    }
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let BindingArgs { binding_id } = arguments(input)?;
+    if binding_id == WORKSPACE {
+        return Err(invalid("the repository of the workspace is not deleted"));
+    }
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let row = store.record::<Row>(context.agent(), &binding_id).map_err(|_| not_found())?;
+    let store = context.store()?;
+    store.remove_record::<Row>(Some(&row.owner), &row.id)?;
+    match store.delete_volume(context.fs, Some(&row.owner), &row.record.volume) {
+        Ok(_) => {}
+        Err(error) if error.code_word() == "not_found" => {}
+        Err(error) => return Err(error.into()),
+    }
+    let path = git_dir_of(&row.id)?;
+    if context.fs.exists(&path).map_err(disk)? {
+        context.fs.remove_tree(&path).map_err(disk)?;
+    }
+    Ok(Output::of(&Deleted { binding_id: row.id, deleted: true }))
+}
+
+/// What a push takes where.
+struct Push {
+    bound: Bound,
+    /// The name of the remote, and its URL.
+    remote: String,
+    url: String,
+    branch: String,
+    commit: String,
+}
+
+impl Push {
+    fn of(input: &Json, context: &Context<'_>) -> Result<Push, Failure> {
+        let PushArgs { binding_id, remote, reference } = arguments(input)?;
+        if !is_plain_name(&remote) {
+            return Err(invalid("`remote` is the name of a remote"));
+        }
+        let bound = open(context, &binding_id)?;
+        let repository = &bound.repository;
+        let branch = match reference {
+            Some(name) => name.trim_start_matches("refs/heads/").to_owned(),
+            None => {
+                repository.branch()?.ok_or_else(|| invalid("no branch is checked out; name one as `ref`"))?
+            }
+        };
+        if !is_plain_name(&branch) {
+            return Err(invalid("`ref` is the name of a branch"));
+        }
+        let commit = repository.commit_of(&format!("refs/heads/{branch}"))?;
+        let commit = commit.ok_or_else(|| invalid("there is no such branch"))?;
+        let url = repository.url_of(&remote, true).ok_or_else(|| invalid("there is no such remote"))?;
+        Ok(Push { bound, remote, url, branch, commit })
+    }
+
+    /// Returns the name of what is pushed.
+    fn reference(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+}
+
+/// Adds the commit that a call would push, and where to.
+pub(crate) fn pushed(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let push = Push::of(input, context)?;
+    named.add(format!("{} at {}", push.reference(), push.commit));
+    let shown = format!("remote {} {}", push.remote, context.redactor.redact_str(&push.url));
+    named.add_bytes(shown, push.url.as_bytes());
+    Ok(())
+}
+
+/// Adds the repository that a call would delete, with what is in it.
+pub(crate) fn deleted(input: &Json, context: &Context<'_>, named: &mut Named) -> Result<(), Failure> {
+    let BindingArgs { binding_id } = arguments(input)?;
+    let bound = open(context, &binding_id)?;
+    if bound.row.is_some() {
+        let (text, fingerprint) = bound.repository.holds()?;
+        named.things.insert(format!("repository {} {text}", bound.id), fingerprint);
+    }
+    Ok(())
+}
+
+fn push(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let push = Push::of(input, context)?;
+    let name = push.reference();
+    let Push { bound, remote, url, branch, commit } = push;
+    let repository = &bound.repository;
+    check_url(context, &url)?;
+    repository.check_remote_settings()?;
+    // What a local repository is, is written by the git that receives.
+    let mut profile = repository.profile(Reach::Remote, &[]);
+    profile.write.extend(local_of(&url));
+    let order = repository.order("push", Reach::Remote).confined(Some(profile));
+    let order = order.words(["--quiet", "--no-verify", "--no-follow-tags", "--no-signed", "--porcelain"]);
+    let order = order.words(["--recurse-submodules=no", "--end-of-options", &url]);
+    let answer = order.word(format!("{commit}:{name}")).ask()?;
+    if answer.code != Some(0) {
+        let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
+        if printed.lines().any(|line| line.starts_with('!')) || answer.said().contains("[rejected]") {
+            return Err(Failure::new(
+                codes::REJECTED,
+                "the remote has commits that are not here, or refuses the push",
+            ));
+        }
+        return Err(answer.failure().into());
+    }
+    let tracking = format!("refs/remotes/{remote}/{branch}");
+    repository.order("update-ref", Reach::Repository).words([&tracking, &commit]).run()?;
+    Ok(Output::of(&Pushed { binding_id: bound.id, remote, reference: name, commit_sha: commit }))
+}
+
+/// Tells whether a volume holds the files of a repository.
+pub(crate) fn uses_volume(context: &Context<'_>, volume: &str) -> Result<bool, Failure> {
+    let Some(store) = context.stored()? else { return Ok(false) };
+    Ok(store.records::<Row>(None)?.iter().any(|row| row.record.volume == volume))
+}

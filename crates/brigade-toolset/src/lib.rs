@@ -1,0 +1,50 @@
+//! The tools that are built into Brigade, as functions.
+//!
+//! Owns what built-in tools do: one module for a family, and [`run`], the one way to them. Their rows (names, schemas,
+//! effects, rights) are in [`brigade_access::builtin`]. Knows nothing about plans, approvals, queues, receipts or
+//! protocols: the caller of [`run`] has verified the call.
+//!
+//! A function gets arguments that fit the schema of its row, and a [`Context`] with everything that it may use. It
+//! returns an [`Output`], or a [`Failure`] with a code, which becomes a result that says so.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod agent;
+mod ask;
+mod calls;
+mod context;
+mod docs;
+mod files;
+mod fleet;
+mod git;
+mod lane;
+mod memory;
+mod named;
+mod pr;
+mod proof;
+mod report;
+mod run;
+mod schema;
+mod script;
+mod session;
+mod shipped;
+mod stored;
+mod system;
+mod task;
+mod test;
+mod todo;
+mod volume;
+mod web;
+mod workflow;
+
+pub use calls::{Calls, FurtherCall};
+pub use context::{Context, Failure, FormAsker, Output, Touched};
+pub use docs::page;
+pub use named::{Named, named, names_things};
+pub use pr::forge_answer;
+pub use proof::{keep_image, kept_image};
+pub use run::{Function, arguments, function, run, unbroken};
+pub use task::{TASKS, Tasks, end_children};
+pub use web::search_answer;
+pub use workflow::{AskedCall, CallResult, Engine, Stands, Steps};

@@ -1,0 +1,157 @@
+//! What arguments name besides files. An approval binds it, so that nothing else is done than what a person saw.
+
+use std::collections::BTreeMap;
+
+use brigade_access::builtin::definition;
+use brigade_core::{Fingerprint, Json, reasons};
+use brigade_db::flows::FlowStatus;
+use brigade_db::reviews::Thread;
+use brigade_manifest::{Agent, read};
+
+use crate::agent::KIND as AGENT;
+use crate::context::{Context, Failure};
+use crate::workflow::{KIND as WORKFLOW, to_be_run};
+
+/// How many of several files are named.
+const FIRST: usize = 3;
+
+/// What arguments name.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Each thing by its name for people, with a fingerprint that changes whenever it does.
+    pub things: BTreeMap<String, Fingerprint>,
+    /// The agent, if they name the manifest of one that is to work.
+    pub agent: Option<Agent>,
+    /// What would keep the tool from doing it, where that can be said without acting. It looks again when it acts.
+    pub against: Option<Failure>,
+    /// Why a person has to agree to it, whatever the rules of the policy say.
+    pub for_person: Option<String>,
+}
+
+impl Named {
+    /// Adds a thing whose name tells all of it.
+    pub(crate) fn add(&mut self, name: String) {
+        let fingerprint = Fingerprint::of_bytes(name.as_bytes());
+        self.things.insert(name, fingerprint);
+    }
+
+    /// Adds files, each with what tells whether it changed. The name has their number and the first of them.
+    pub(crate) fn add_files(&mut self, what: &str, mut files: Vec<(String, String)>) {
+        files.sort_unstable();
+        let first: Vec<&str> = files.iter().take(FIRST).map(|(path, _)| path.as_str()).collect();
+        let more = files.len() - first.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let name = match files.len() {
+            0 => format!("{what} no files"),
+            1 => format!("{what} 1 file: {}", first.join(", ")),
+            count => format!("{what} {count} files: {}{more}", first.join(", ")),
+        };
+        let fingerprint = Fingerprint::builder("brigade.files.v1").table("files", files).finish();
+        self.things.insert(name, fingerprint);
+    }
+
+    /// Adds a thing that is these bytes.
+    pub(crate) fn add_bytes(&mut self, name: String, bytes: &[u8]) {
+        self.things.insert(name, Fingerprint::of_bytes(bytes));
+    }
+}
+
+/// Tells whether arguments of a tool may name anything of that kind.
+pub fn names_things(tool: &str) -> bool {
+    matches!(
+        tool,
+        "workflow.run"
+            | "workflow.promote"
+            | "workflow.demote"
+            | "workflow.delete"
+            | "workflow.signal"
+            | "agent.delete"
+            | "task.execute"
+            | "task.handoff"
+            | "fs.delete"
+            | "git.commit"
+            | "git.push"
+            | "git.delete"
+            | "lane.archive"
+            | "pr.create"
+            | "pr.reply"
+            | "pr.resolve"
+            | "volume.delete"
+    )
+}
+
+/// Returns what the arguments of a tool name as it is now: the revision of a manifest that the call would take, the
+/// question that it would answer, the changes that it would commit, the commit that it would push and where to, or the
+/// work and the files that it would put away. For a pull request, what keeps it from being made.
+/// Nothing for tools that name nothing of that kind, and for names of nothing.
+pub fn named(context: &Context<'_>, tool: &str, args: &Json) -> Named {
+    let mut named = Named::default();
+    if names_things(tool) {
+        let args = definition(tool).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+        // What cannot be looked at names nothing, and the tool itself says why.
+        let _ = find(context, tool, &args, &mut named);
+    }
+    named
+}
+
+fn find(context: &Context<'_>, tool: &str, args: &Json, named: &mut Named) -> Result<(), Failure> {
+    let text = |name: &str| args.get(name).and_then(Json::as_str);
+    let needed = |name: &str| {
+        text(name).ok_or_else(|| Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is a text")))
+    };
+    match tool {
+        "workflow.run" => {
+            if let Some((name, version, text)) = to_be_run(needed("name")?, text("version"), context)? {
+                named.add_bytes(format!("{WORKFLOW} {name} {version}"), text.as_bytes());
+            }
+        }
+        "workflow.promote" | "workflow.demote" | "workflow.delete" => {
+            manifest(context, WORKFLOW, needed("name")?, text("version"), named)?;
+        }
+        "agent.delete" => drop(manifest(context, AGENT, needed("agent_id")?, None, named)?),
+        "task.execute" | "task.handoff" => {
+            let found = manifest(context, AGENT, needed("agent_id")?, text("version"), named)?;
+            named.agent = found.and_then(|text| read::<Agent>(&text).manifest);
+        }
+        "workflow.signal" => {
+            let Some(store) = context.stored()? else { return Ok(()) };
+            let flow = store.flow(None, needed("execution_id")?)?;
+            let question = flow.question.as_deref().filter(|_| flow.status == FlowStatus::Running);
+            if let Some(question) = question {
+                let name = format!("the question of `{}` in {}", flow.state, flow.id);
+                named.add_bytes(name, question.as_bytes());
+            }
+        }
+        "fs.delete" => crate::files::deleted(args, context, named)?,
+        "volume.delete" => crate::volume::deleted(args, context, named)?,
+        "git.commit" => crate::git::committed(args, context, named)?,
+        "git.push" => crate::git::pushed(args, context, named)?,
+        "git.delete" => crate::git::deleted(args, context, named)?,
+        "lane.archive" => crate::lane::put_away(args, context, named)?,
+        "pr.create" => named.against = crate::pr::requested(args, context).err(),
+        "pr.reply" | "pr.resolve" => {
+            let Some(store) = context.stored()? else { return Ok(()) };
+            let thread = store.record::<Thread>(None, needed("threadId")?)?;
+            let comments = &thread.record.comments;
+            let of = comments.iter().map(|comment| (&comment.id, comment.body.as_str()));
+            let fingerprint = Fingerprint::builder("brigade.thread.v1").table("comments", of).finish();
+            named.things.insert(format!("{} with {} comments", thread.id, comments.len()), fingerprint);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds a manifest of the store, and returns its text.
+fn manifest(
+    context: &Context<'_>,
+    kind: &str,
+    name: &str,
+    version: Option<&str>,
+    named: &mut Named,
+) -> Result<Option<String>, Failure> {
+    let Some(store) = context.stored()? else { return Ok(None) };
+    let (deployed, revision) = store.manifest(kind, name, version)?;
+    named.add_bytes(format!("{kind} {} {}", deployed.name, revision.version), revision.text.as_bytes());
+    Ok(Some(revision.text))
+}

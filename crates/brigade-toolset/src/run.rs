@@ -1,0 +1,119 @@
+//! The way to the functions.
+
+use brigade_access::builtin::{Definition, refused_arguments};
+use brigade_core::json::from_json;
+use brigade_core::{Json, codes, reasons};
+use brigade_schema::Schema;
+use serde::de::DeserializeOwned;
+
+use crate::context::{Context, Failure, Output};
+use crate::{
+    agent, ask, docs, files, fleet, git, lane, memory, pr, proof, report, schema, script, session, shipped,
+    system, task, test, todo, volume, web, workflow,
+};
+
+/// What a built-in tool does.
+pub type Function = fn(&Json, &mut Context<'_>) -> Result<Output, Failure>;
+
+/// The functions, by family.
+const FAMILIES: &[&[(&str, Function)]] = &[
+    agent::TOOLS,
+    ask::TOOLS,
+    docs::TOOLS,
+    files::FUNCTIONS,
+    fleet::TOOLS,
+    git::TOOLS,
+    lane::TOOLS,
+    memory::TOOLS,
+    pr::TOOLS,
+    proof::TOOLS,
+    report::TOOLS,
+    schema::TOOLS,
+    script::TOOLS,
+    session::TOOLS,
+    shipped::TOOLS,
+    system::TOOLS,
+    task::TOOLS,
+    test::TOOLS,
+    todo::TOOLS,
+    volume::TOOLS,
+    web::TOOLS,
+    workflow::TOOLS,
+];
+
+/// Returns what the tool of an id does. `None` if it is not built, or the gateway answers its calls.
+pub fn function(id: &str) -> Option<Function> {
+    let all = FAMILIES.iter().copied().flatten();
+    all.copied().find(|(known, _)| *known == id).map(|(_, function)| function)
+}
+
+/// Reads arguments into a type.
+///
+/// # Errors
+/// If they do not fit, which the schema of the row refuses before.
+pub fn arguments<T: DeserializeOwned>(input: &Json) -> Result<T, Failure> {
+    from_json(input).map_err(|_| Failure::new(reasons::INVALID_ARGUMENTS, "the arguments do not fit"))
+}
+
+/// Does work whose panic is a failure: who waits for it hears of it.
+///
+/// # Errors
+/// Returns what the work does, and `broke_off` if it panics.
+pub fn unbroken<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| {
+        let message = "Brigade broke off in the middle, which is a fault of its own; its log says where";
+        Err(Failure::new(codes::BROKE_OFF, message))
+    })
+}
+
+/// Does what a tool does. The arguments fit the input schema; what is not given has its default.
+///
+/// # Errors
+/// Returns why it did not, with a code. Never fails otherwise, nor panics.
+pub fn run(definition: &Definition, input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let Some(function) = function(definition.id) else {
+        return Err(Failure::new(
+            reasons::NOT_AVAILABLE_HERE,
+            format!("`{}` is not built yet", definition.id),
+        ));
+    };
+    let input = definition.with_defaults(input);
+    let root = context.files.root().display().to_string();
+    let refused = refused_arguments(definition, &input, context.agent(), &context.guards, &root);
+    if let Some(refused) = refused.into_iter().next() {
+        return Err(Failure::new(refused.code, format!("`{}`: {}", refused.argument, refused.message)));
+    }
+    let output = unbroken(|| function(&input, context))?;
+    debug_assert_eq!(faults(definition, &output), Vec::<String>::new(), "the result of {}", definition.id);
+    Ok(output)
+}
+
+/// Lists what of a result does not fit its schema.
+fn faults(definition: &Definition, output: &Output) -> Vec<String> {
+    let schema = Schema::compile_root(&definition.output_schema().to_serde());
+    let schema = schema.expect("the schemas of all rows are sound");
+    schema.violations(&output.structured.to_serde()).iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_access::builtin::definitions;
+
+    use super::*;
+
+    #[test]
+    fn what_is_built_has_a_function_and_nothing_else_has() {
+        for definition in definitions() {
+            let has = function(definition.id).is_some();
+            let is_answered = definition.is_control || ELSEWHERE.contains(&definition.id);
+            assert_eq!(definition.is_built, has || is_answered, "{}", definition.id);
+        }
+        for (id, _) in FAMILIES.iter().copied().flatten() {
+            assert!(brigade_access::builtin::definition(id).is_some(), "{id}");
+        }
+    }
+
+    /// Tools that start a program of their own, or whose calls the gateway answers by itself.
+    const ELSEWHERE: &[&str] = &["cmd.run", "proof.screenshot", "session.init"];
+}

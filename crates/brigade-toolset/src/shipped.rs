@@ -1,0 +1,417 @@
+//! What is made of the workflows and agents that are shipped with Brigade: `execute.*`, `agent.generate` and
+//! `workflow.generate`.
+//!
+//! A shipped manifest is deployed when it is first needed, as one of the workspace. Each step of an execution is a call
+//! of its caller, with its own plan, approval and receipt, and with less than the caller may do.
+
+use brigade_access::TaskLimits;
+use brigade_cmdline::{LanguageRuntime, WrittenProgram};
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Fingerprint, Json, codes, reasons};
+use brigade_db::flows::{Flow, FlowStatus};
+use brigade_db::manifests::{Deployed, NewManifest, Revision};
+use brigade_manifest::{Agent, Manifest, StateOutput, Workflow};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{KIND as AGENT, without_faults};
+use crate::context::{Context, Failure, Output, Started};
+use crate::run::{Function, arguments};
+use crate::workflow::{KIND as WORKFLOW, begin, execution_of, standing_of, wait};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("agent.generate", generate_agent),
+    ("execute.intent", intent),
+    ("execute.status", status),
+    ("execute.wait", wait),
+    ("workflow.generate", generate_workflow),
+];
+
+/// Who deploys what is shipped. No agent can have this name.
+const AUTHOR: &str = "shipped with Brigade";
+
+/// What names of workflows that carry out intents begin with.
+const EXECUTE: &str = "brigade-execute-";
+
+/// What names of workflows that write manifests begin with.
+const GENERATE: &str = "brigade-generate-";
+
+/// The names of the agents that are shipped.
+const AGENTS: [&str; 4] =
+    ["brigade-agent-writer", "brigade-coder", "brigade-formatter", "brigade-workflow-writer"];
+
+/// The directory of programs that were written for intents, relative to the workspace.
+const PROGRAMS: &str = ".execute";
+
+/// What the workflow that carries out an intent is given.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct IntentInput {
+    path: String,
+    /// The inputs of the program, as the text that it gets.
+    argument: String,
+    inputs: Json,
+    timeout_seconds: u64,
+    volume_id: Option<String>,
+    file: String,
+    /// Whether its agent was deployed before it.
+    reused_existing_agent: bool,
+}
+
+/// The result of `execute.intent`.
+#[derive(Serialize)]
+struct IntentBegun {
+    pipeline_execution_id: String,
+    status: &'static str,
+}
+
+/// The result of `execute.status`.
+#[derive(Default, Serialize)]
+struct IntentStatus {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    final_result: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reused_existing_agent: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_at_state: Option<&'static str>,
+}
+
+/// How long a program runs at most, in seconds, unless the call says so.
+const PATIENCE: u64 = 300;
+
+/// The longest that a program may run, in seconds.
+const LONGEST: u64 = 600;
+
+#[derive(Deserialize)]
+struct IntentArgs {
+    intent: String,
+    inputs: Option<Json>,
+    volume_id: Option<String>,
+    language: String,
+    timeout_seconds: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct StatusArgs {
+    pipeline_execution_id: String,
+}
+
+#[derive(Deserialize)]
+struct GenerateArgs {
+    input: String,
+}
+
+/// Tells whether the manifest of this name is shipped.
+pub(crate) fn is_shipped(kind: &str, name: &str) -> bool {
+    match kind {
+        AGENT => AGENTS.contains(&name),
+        _ => [EXECUTE, GENERATE].iter().any(|start| name.starts_with(start)),
+    }
+}
+
+/// Refuses to give a manifest a name of one that is shipped. What runs by that name would be something else.
+///
+/// # Errors
+/// Returns `name_taken`.
+pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), Failure> {
+    if is_shipped(kind, name) {
+        let message =
+            format!("the {kind} `{name}` is shipped with Brigade and stays as it is; take another name");
+        return Err(Failure::new(codes::NAME_TAKEN, message));
+    }
+    Ok(())
+}
+
+/// Refuses an agent that deletes what is shipped, which others rely on. A person may.
+///
+/// # Errors
+/// Returns `name_taken`.
+pub(crate) fn check_delete(kind: &str, id: &str, context: &Context<'_>) -> Result<(), Failure> {
+    let Some(store) = context.stored()?.filter(|_| context.agent().is_some()) else { return Ok(()) };
+    match store.manifest(kind, id, None) {
+        // One of the name that somebody else deployed stands in the way of what is shipped.
+        Ok((found, _)) if found.author == AUTHOR => check_name(kind, &found.name),
+        _ => Ok(()),
+    }
+}
+
+/// A shipped manifest as it is deployed.
+struct Shipped<M> {
+    deployed: Deployed,
+    revision: Revision,
+    manifest: M,
+    /// It was deployed before it was asked for.
+    was_there: bool,
+}
+
+/// Returns a shipped manifest as it is deployed, and deploys it where it is not.
+///
+/// # Errors
+/// Returns `name_taken` where another manifest has the name.
+fn deployed<M: Manifest>(context: &Context<'_>, kind: &str, text: &str) -> Result<Shipped<M>, Failure> {
+    let read = without_faults::<M>(text)?;
+    let manifest =
+        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
+    let metadata = manifest.parts().0;
+    let (name, version) = (metadata.name.as_str().to_owned(), metadata.version());
+    let labels = metadata.labels.clone().unwrap_or_default();
+    let new = NewManifest {
+        kind,
+        name: &name,
+        version: version.as_str(),
+        description: metadata.description.as_deref(),
+        labels: &labels,
+        text,
+        author: AUTHOR,
+        force: false,
+    };
+    let store = context.store()?;
+    let was_there = match store.deploy_manifest(&new, context.clock.now()) {
+        Err(error) if error.code_word() == "name_taken" => true,
+        other => other.map(|_| false)?,
+    };
+    let (deployed, revision) = store.manifest(kind, &name, None)?;
+    if revision.text != text {
+        let message =
+            format!("another {kind} has the name `{name}`, which is shipped with Brigade; delete it");
+        return Err(Failure::new(codes::NAME_TAKEN, message));
+    }
+    Ok(Shipped { deployed, revision, manifest, was_there })
+}
+
+/// Begins a shipped workflow whose calls are of these tools alone, and ask a person where that is said.
+fn begin_shipped(
+    context: &mut Context<'_>,
+    text: &str,
+    intent: &str,
+    input: Json,
+    tools: &[&str],
+    asks: &[&str],
+) -> Result<Flow, Failure> {
+    let shipped = deployed::<Workflow>(context, WORKFLOW, text)?;
+    // Programs that a worker wrote only read.
+    let mut limits =
+        TaskLimits { agent: shipped.deployed.name.clone(), only_reads: true, ..TaskLimits::default() };
+    tools.iter().for_each(|tool| limits.add_tool(tool));
+    limits.asks = asks.iter().map(|tool| (*tool).to_owned()).collect();
+    begin(context, &shipped.deployed, &shipped.revision, &shipped.manifest, Some(intent), input, limits)
+}
+
+fn blank(name: &str, text: &str) -> Result<(), Failure> {
+    match text.trim().is_empty() {
+        true => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is blank"))),
+        false => Ok(()),
+    }
+}
+
+/// Writes the workflow for a language.
+fn pipeline(program: &WrittenProgram, keeps: bool) -> String {
+    let (suffix, then) = if keeps { ("-kept", "[{target: KEEP}]") } else { ("", "[]") };
+    let mut text = include_str!("shipped/execute.yaml").to_owned();
+    for (mark, value) in [
+        ("@NAME@", format!("{EXECUTE}{}{suffix}", program.language).as_str()),
+        ("@LANGUAGE@", program.language),
+        ("@CHECK@", program.check),
+        ("@RUN@", program.run),
+        ("@THEN@", then),
+    ] {
+        text = text.replace(mark, value);
+    }
+    if keeps {
+        text.push_str(include_str!("shipped/keep.yaml"));
+    }
+    text
+}
+
+/// `execute.intent`
+fn intent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: IntentArgs = arguments(input)?;
+    blank("intent", &args.intent)?;
+    let program = LanguageRuntime::written().find(|program| program.language == args.language);
+    let program = program.ok_or_else(|| {
+        let known: Vec<&str> = LanguageRuntime::written().map(|program| program.language).collect();
+        Failure::new(reasons::INVALID_ARGUMENTS, format!("`language` is one of {}", known.join(", ")))
+    })?;
+    let seconds = args.timeout_seconds.unwrap_or(PATIENCE);
+    if !(1..=LONGEST).contains(&seconds) {
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`timeout_seconds` is 1 to {LONGEST}")));
+    }
+    if let Some(volume) = &args.volume_id {
+        let none = || Failure::new(codes::NOT_FOUND, "there is no such volume");
+        let store = context.stored()?.ok_or_else(none)?;
+        let mut own = store.volumes(Some(&context.owner()))?.into_iter();
+        own.find(|own| own.id == *volume).ok_or_else(none)?;
+    }
+    let inputs = match args.inputs {
+        None | Some(Json::Null) => Json::object::<&str>([]),
+        Some(inputs @ Json::Object(_)) => inputs,
+        Some(_) => return Err(Failure::new(reasons::INVALID_ARGUMENTS, "`inputs` is an object")),
+    };
+    let coder = deployed::<Agent>(context, AGENT, include_str!("shipped/coder.yaml"))?;
+    deployed::<Agent>(context, AGENT, include_str!("shipped/formatter.yaml"))?;
+    // Each execution has a program of its own.
+    let own = Fingerprint::builder("brigade.intent.v1")
+        .text("call", context.call.unwrap_or_default())
+        .text("at", context.clock.now().to_string().as_str())
+        .finish();
+    let path = format!("{PROGRAMS}/{}/{}", &own.to_hex()[..12], program.file);
+    let given = IntentInput {
+        path,
+        argument: inputs.to_compact(),
+        inputs,
+        timeout_seconds: seconds,
+        volume_id: args.volume_id.clone(),
+        file: program.file.to_owned(),
+        reused_existing_agent: coder.was_there,
+    };
+    let given = to_json(&given).expect("an input is JSON");
+    let mut tools = vec!["task.execute", "fs.write", "cmd.run"];
+    tools.extend(args.volume_id.is_some().then_some("file.write"));
+    let text = pipeline(&program, args.volume_id.is_some());
+    let flow = begin_shipped(context, &text, &args.intent, given, &tools, &[])?;
+    Ok(Output::of(&IntentBegun { pipeline_execution_id: flow.id, status: "started" }))
+}
+
+/// Names the phase of a state.
+fn phase(state: &str) -> &'static str {
+    match state {
+        "WRITE" | "SAVE" => "code_generation",
+        "CHECK" => "validation",
+        "RUN" => "execution",
+        _ => "formatting",
+    }
+}
+
+/// `execute.status`
+fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let StatusArgs { pipeline_execution_id } = arguments(input)?;
+    let none = || Failure::new(codes::NOT_FOUND, "there is no such execution");
+    let flow = execution_of(&pipeline_execution_id, context)?;
+    if !flow.name.starts_with(EXECUTE) {
+        return Err(none());
+    }
+    let mut output = IntentStatus { status: standing_of(&flow, context), ..IntentStatus::default() };
+    match flow.status {
+        FlowStatus::Completed => {
+            let formatted = flow.outputs.get("FORMAT").and_then(|state| from_json(state).ok());
+            let StateOutput { output: result, .. } = formatted.unwrap_or_default();
+            let ended = flow.ended_at.unwrap_or(flow.entered_at);
+            let took = u64::try_from(ended.since(flow.started_at).as_millis()).unwrap_or(u64::MAX);
+            let given: IntentInput = from_json(&flow.input).unwrap_or_default();
+            output.final_result = Some(context.redactor.redact_json(&result));
+            output.duration_ms = Some(took);
+            output.reused_existing_agent = Some(given.reused_existing_agent);
+        }
+        status if status.is_over() => {
+            let code = flow.error_code.as_deref().unwrap_or(status.as_str());
+            let reason = match &flow.error {
+                Some(error) => format!("{code}: {error}"),
+                None => code.to_owned(),
+            };
+            output.reason = Some(context.redactor.redact_str(&reason));
+            output.failed_at_state = Some(phase(&flow.state));
+        }
+        _ => {}
+    }
+    Ok(Output::of(&output))
+}
+
+fn generate(
+    input: &Json,
+    context: &mut Context<'_>,
+    kind: &str,
+    a_kind: &str,
+    writer: &str,
+) -> Result<Output, Failure> {
+    let GenerateArgs { input: wanted } = arguments(input)?;
+    blank("input", &wanted)?;
+    let create = format!("{kind}.create");
+    // A worker would write for nothing.
+    if !context.further()?.shows(&create) {
+        let message = format!("you are not shown `{create}`, with which what is written would be asked for");
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+    }
+    deployed::<Agent>(context, AGENT, writer)?;
+    let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", a_kind).replace("@KIND@", kind);
+    let tools = ["task.execute", "schema.validate", create.as_str()];
+    let none = Json::object::<&str>([]);
+    let flow = begin_shipped(context, &text, &wanted, none, &tools, &[create.as_str()])?;
+    Ok(Output::of(&Started::new(flow.id)))
+}
+
+fn generate_agent(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    generate(input, context, "agent", "an agent", include_str!("shipped/agent-writer.yaml"))
+}
+
+fn generate_workflow(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    generate(input, context, "workflow", "a workflow", include_str!("shipped/workflow-writer.yaml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_manifest::read;
+
+    use super::*;
+
+    #[test]
+    fn what_is_shipped_has_no_faults() {
+        for text in [
+            include_str!("shipped/coder.yaml"),
+            include_str!("shipped/formatter.yaml"),
+            include_str!("shipped/agent-writer.yaml"),
+            include_str!("shipped/workflow-writer.yaml"),
+        ] {
+            let read = read::<Agent>(text);
+            assert!(read.faults.is_empty(), "{:?}", read.faults);
+            let agent = read.manifest.unwrap();
+            assert!(is_shipped(AGENT, agent.metadata.name.as_str()));
+            assert_eq!(agent.spec.tools.as_deref().map(<[_]>::len), Some(0), "its worker calls nothing");
+        }
+        for program in LanguageRuntime::written() {
+            for keeps in [false, true] {
+                let text = pipeline(&program, keeps);
+                let read = read::<Workflow>(&text);
+                assert!(read.faults.is_empty(), "{:?}\n{text}", read.faults);
+                assert!(!text.contains('@'), "{text}");
+                assert!(read.manifest.unwrap().metadata.name.as_str().starts_with(EXECUTE));
+            }
+        }
+        for kind in ["agent", "workflow"] {
+            let text = include_str!("shipped/generate.yaml").replace("@A_KIND@", "a").replace("@KIND@", kind);
+            let read = read::<Workflow>(&text);
+            assert!(read.faults.is_empty() && !text.contains('@'), "{:?}\n{text}", read.faults);
+            assert!(is_shipped(WORKFLOW, read.manifest.unwrap().metadata.name.as_str()));
+        }
+    }
+
+    #[test]
+    fn the_examples_for_writers_are_what_they_say() {
+        let indented = |text: &str| -> String {
+            let lines = text
+                .lines()
+                .skip_while(|line| !line.trim().starts_with("apiVersion") || !line.starts_with("      "));
+            let lines = lines.take_while(|line| line.is_empty() || line.starts_with("      "));
+            let lines: Vec<&str> = lines.map(|line| line.strip_prefix("      ").unwrap_or(line)).collect();
+            lines.split(|line| line.is_empty()).next().unwrap().join("\n")
+        };
+        let agent = read::<Agent>(&indented(include_str!("shipped/agent-writer.yaml")));
+        assert!(
+            agent.faults.is_empty() && agent.warnings.is_empty(),
+            "{:?} {:?}",
+            agent.faults,
+            agent.warnings
+        );
+        let workflow = read::<Workflow>(&indented(include_str!("shipped/workflow-writer.yaml")));
+        assert!(
+            workflow.faults.is_empty() && workflow.warnings.is_empty(),
+            "{:?} {:?}",
+            workflow.faults,
+            workflow.warnings
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What a search program printed, as the result of `web.search`.
+
+use brigade_access::builtin::{SEARCH, definition};
+use brigade_core::json::Dialect;
+use brigade_core::{Json, codes};
+use serde::Serialize;
+
+use super::search::SearchArgs;
+use crate::context::{Failure, Output};
+use crate::run::arguments;
+
+/// The longest text of one result, in bytes.
+const LONGEST: usize = 2_000;
+
+/// The result of `web.search`.
+#[derive(Serialize)]
+pub(super) struct SearchFound<'a> {
+    pub(super) query: &'a str,
+    pub(super) results: Vec<SearchRow>,
+    /// Not everything was searched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) truncated: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct SearchRow {
+    pub(super) title: String,
+    pub(super) url: String,
+    pub(super) snippet: String,
+}
+
+/// Reads what a search program printed: a list of objects with `title`, `url` and `snippet`, or an object whose
+/// `results` is such a list. What is more than the arguments of the call ask for is left out.
+///
+/// # Errors
+/// Returns `provider_failed` for everything else.
+pub fn search_answer(args: &Json, printed: &str) -> Result<Output, Failure> {
+    let args = definition(SEARCH).map_or_else(|| args.clone(), |row| row.with_defaults(args));
+    let SearchArgs { query, max_results } = arguments(&args)?;
+    let failed = |what: &str| {
+        let message = format!("the search program printed no list of results: {what}");
+        Failure::new(codes::PROVIDER_FAILED, message)
+    };
+    let printed = Json::parse_bytes(printed.as_bytes(), Dialect::Strict);
+    let printed = printed.map_err(|error| failed(&error.to_string()))?;
+    let list = printed.as_array().or_else(|| printed.get("results")?.as_array());
+    let list = list.ok_or_else(|| failed("expected a list, or an object with `results`"))?;
+    let rows: Option<Vec<SearchRow>> = list.iter().take(max_results).map(row).collect();
+    let rows =
+        rows.ok_or_else(|| failed("each result has a `title` and a `url`, and perhaps a `snippet`"))?;
+    Ok(Output::of(&SearchFound { query: &query, results: rows, truncated: false }))
+}
+
+fn row(found: &Json) -> Option<SearchRow> {
+    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
+    let text = |name: &str| found.get(name).and_then(Json::as_str).map(cut);
+    let snippet = match found.get("snippet") {
+        None | Some(Json::Null) => String::new(),
+        Some(_) => text("snippet")?,
+    };
+    Some(SearchRow { title: text("title")?, url: text("url")?, snippet })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(printed: &str, most: usize, expect: Result<&str, &str>) {
+        let args = Json::parse(&format!(r#"{{"query": "q", "max_results": {most}}}"#)).unwrap();
+        let found = search_answer(&args, printed);
+        let found = found.map(|output| output.structured.get("results").unwrap().to_compact());
+        assert_eq!(found.as_deref().map_err(|failure| failure.code), expect, "{printed}");
+    }
+
+    #[test]
+    fn a_list_of_results_is_read_and_nothing_else() {
+        let one = r#"{"snippet":"s","title":"t","url":"u"}"#;
+        let list = format!("[{one}]");
+        check(&list, 9, Ok(&list));
+        check(&format!(r#"{{"results": [{one}], "took": 3}}"#), 9, Ok(&list));
+        check(&format!("[{one},{one}]"), 1, Ok(&list));
+        check(r#"[{"title":"t","url":"u","rank":1}]"#, 9, Ok(r#"[{"snippet":"","title":"t","url":"u"}]"#));
+        check("[]", 9, Ok("[]"));
+        for printed in
+            ["", "no network", "{}", "7", r#"[{"title":"t"}]"#, r#"[{"title":1,"url":"u"}]"#, "[null]"]
+        {
+            check(printed, 9, Err("provider_failed"));
+        }
+    }
+}

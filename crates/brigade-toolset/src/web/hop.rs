@@ -1,0 +1,177 @@
+//! One request after the other, each judged before it is made.
+
+use std::io::Read as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use brigade_access::CallLimits;
+use brigade_core::codes;
+use brigade_policy::{Host, Reach, WebProblem, WebUrl, is_public};
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, Error};
+
+use crate::context::Failure;
+
+/// How often a page may lead to another one.
+const REDIRECTS: usize = 5;
+
+/// How much of a page is read, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// The most addresses of a host that are tried.
+const ADDRESSES: usize = 8;
+
+/// How much the head of an answer may hold, in bytes.
+const HEAD: usize = 64 << 10;
+
+/// What is to be fetched.
+pub(super) struct Wanted {
+    pub(super) url: WebUrl,
+    /// The hosts that the policy names.
+    pub(super) domains: Vec<String>,
+    /// What the profiles of the caller limit the call to.
+    pub(super) limits: CallLimits,
+    /// Whether to go where an answer leads.
+    pub(super) follows: bool,
+    pub(super) until: Instant,
+}
+
+/// What a host answered.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) url: WebUrl,
+    pub(super) status: u16,
+    pub(super) content_type: String,
+    pub(super) length: Option<u64>,
+    pub(super) body: Vec<u8>,
+    /// Whether that is the whole body.
+    pub(super) is_whole: bool,
+}
+
+pub(super) fn refused(problem: WebProblem, hop: usize) -> Failure {
+    let message = match hop {
+        0 => problem.to_string(),
+        _ => format!("the page leads to another one, which is refused: {problem}"),
+    };
+    Failure::new(problem, message)
+}
+
+pub(super) fn timed_out() -> Failure {
+    Failure::new(codes::TIMED_OUT, "the page did not come in time")
+}
+
+/// Fetches a page, and those that it leads to.
+pub(super) fn fetch(wanted: Wanted) -> Result<Page, Failure> {
+    let mut url = wanted.url;
+    for hop in 0..=REDIRECTS {
+        let reach = url.check(&wanted.domains).map_err(|problem| refused(problem, hop))?;
+        wanted.limits.check_url(&url.to_string())?;
+        let addresses = addresses(&url, reach, hop)?;
+        let left = wanted.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(timed_out());
+        }
+        let (page, leads_to) = get(&url, addresses, left)?;
+        let Some(leads_to) = leads_to.filter(|_| wanted.follows) else { return Ok(page) };
+        let next = url.join(&leads_to).map_err(|problem| refused(problem, hop + 1))?;
+        if url.is_secure() && !next.is_secure() {
+            let message = "the page leads from https to http, where anybody on the way could change it";
+            return Err(Failure::new(codes::INSECURE_REDIRECT, message));
+        }
+        url = next;
+    }
+    Err(Failure::new(codes::TOO_MANY_REDIRECTS, format!("the page leads on more than {REDIRECTS} times")))
+}
+
+/// Returns the addresses of a host, all of which may be connected to.
+fn addresses(url: &WebUrl, reach: Reach, hop: usize) -> Result<Vec<SocketAddr>, Failure> {
+    let name = match (url.host(), reach) {
+        (Host::Address(address), Reach::Named) => return Ok(vec![SocketAddr::new(*address, url.port())]),
+        (Host::Address(_), Reach::Open) => return Err(refused(WebProblem::Private, hop)),
+        (Host::Name(name), _) => name,
+    };
+    let found = (name.as_str(), url.port()).to_socket_addrs();
+    let mut found: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
+    if found.is_empty() {
+        return Err(Failure::new(codes::HOST_NOT_FOUND, "the host has no address"));
+    }
+    // One address inside is enough: the others could be there only to look harmless.
+    if !found.iter().all(|address| is_public(address.ip())) {
+        return Err(refused(WebProblem::Private, hop));
+    }
+    found.truncate(ADDRESSES);
+    Ok(found)
+}
+
+/// Gives every request the addresses that were checked, so that no name is looked up a second time.
+#[derive(Debug)]
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolver for Pinned {
+    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let mut addresses = self.empty();
+        for address in &self.0 {
+            addresses.push(*address);
+        }
+        Ok(addresses)
+    }
+}
+
+/// Makes one request. Also returns where the answer leads to.
+fn get(url: &WebUrl, addresses: Vec<SocketAddr>, left: Duration) -> Result<(Page, Option<String>), Failure> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(provider)
+        .build();
+    // Neither the environment's proxy, nor cookies, nor a redirect that nobody judged.
+    let config = Agent::config_builder()
+        .proxy(None)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .max_idle_connections(0)
+        .max_response_header_size(HEAD)
+        .timeout_global(Some(left))
+        .user_agent(concat!("brigade/", env!("CARGO_PKG_VERSION")))
+        .accept_encoding("identity")
+        .accept("text/markdown, text/html;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1")
+        .tls_config(tls)
+        .build();
+    let agent = Agent::with_parts(config, DefaultConnector::default(), Pinned(addresses));
+    let response = agent.get(url.to_string()).call().map_err(|error| failed(&error))?;
+    let header = |headers: &HeaderMap, name: HeaderName| -> Option<String> {
+        Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).trim().to_owned())
+    };
+    let status = response.status().as_u16();
+    let headers = response.headers();
+    let content_type = header(headers, CONTENT_TYPE).unwrap_or_default().chars().take(200).collect();
+    let length = header(headers, CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    let leads_to = header(headers, LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308));
+    let encoding = header(headers, CONTENT_ENCODING).filter(|name| !name.eq_ignore_ascii_case("identity"));
+    if leads_to.is_none() && encoding.is_some_and(|name| !name.is_empty()) {
+        return Err(Failure::new(codes::NOT_TEXT, "the page came compressed, which was not asked for"));
+    }
+    let mut body = Vec::new();
+    if leads_to.is_none() {
+        let reader = response.into_body().into_reader();
+        reader.take(LARGEST + 1).read_to_end(&mut body).map_err(|error| failed(&Error::from(error)))?;
+    }
+    let is_whole = body.len() as u64 <= LARGEST;
+    body.truncate(usize::try_from(LARGEST).unwrap_or(usize::MAX));
+    Ok((Page { url: url.clone(), status, content_type, length, body, is_whole }, leads_to))
+}
+
+fn failed(error: &Error) -> Failure {
+    match error {
+        Error::Timeout(_) => timed_out(),
+        Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => timed_out(),
+        error => Failure::new(codes::FETCH_FAILED, format!("the page could not be fetched: {error}")),
+    }
+}

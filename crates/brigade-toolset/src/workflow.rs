@@ -1,0 +1,288 @@
+//! Workflows: `workflow.*`. A workflow is a manifest; the workspace shares them. An execution of one belongs to who
+//! began it, and is driven by the process that serves the caller.
+
+mod asked;
+mod engine;
+mod executions;
+mod scope;
+mod steps;
+
+use brigade_core::{Json, reasons};
+use brigade_db::manifests::Deployed;
+use brigade_manifest::{Isolation, Workflow, read};
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{ManifestDeleted, ManifestId, Registry, deploy, export_named, search_in};
+use crate::context::{Context, Failure, Output};
+use crate::run::{Function, arguments};
+use crate::schema::validated;
+use crate::shipped::{check_delete, check_name};
+
+pub(crate) use scope::{is_offered, to_be_run};
+
+pub(crate) use executions::{begin, found as execution_of, shown as standing_of, wait};
+
+pub use engine::Engine;
+pub use steps::{AskedCall, CallResult, Stands, Steps};
+
+/// The tools of this family.
+pub(crate) const TOOLS: &[(&str, Function)] = &[
+    ("workflow.cancel", executions::cancel),
+    ("workflow.create", create),
+    ("workflow.delete", delete),
+    ("workflow.demote", scope::demote),
+    ("workflow.executions.get", executions::get),
+    ("workflow.executions.list", executions::list),
+    ("workflow.export", export),
+    ("workflow.list", list),
+    ("workflow.logs", executions::logs),
+    ("workflow.pause", executions::pause),
+    ("workflow.promote", scope::promote),
+    ("workflow.put", executions::put),
+    ("workflow.remove", executions::remove),
+    ("workflow.resume", executions::resume),
+    ("workflow.run", executions::run),
+    ("workflow.search", search),
+    ("workflow.signal", executions::signal),
+    ("workflow.status", executions::status),
+    ("workflow.update", update),
+    ("workflow.validate", validate),
+    ("workflow.wait", wait),
+];
+
+/// The kind in the store.
+pub(crate) const KIND: &str = "workflow";
+
+/// Where workflows are kept.
+const WORKFLOWS: Registry = Registry { kind: KIND, id: ManifestId::Workflow };
+
+#[derive(Deserialize)]
+struct ValidateArgs {
+    manifest_yaml: String,
+}
+
+#[derive(Deserialize)]
+struct NameArgs {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct JudgeArgs {
+    judge_agents: Option<Vec<String>>,
+    min_score: Option<f64>,
+    min_confidence: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct WorkflowList {
+    workflows: Vec<WorkflowRow>,
+}
+
+#[derive(Serialize)]
+struct WorkflowRow {
+    id: String,
+    name: String,
+    version: String,
+    initial_state: String,
+}
+
+fn validate(input: &Json, _: &mut Context<'_>) -> Result<Output, Failure> {
+    let ValidateArgs { manifest_yaml } = arguments(input)?;
+    Ok(validated::<Workflow>(&manifest_yaml))
+}
+
+/// Refuses names that are shipped, what this machine cannot give, and what others rely on.
+fn check(workflow: &Workflow, context: &Context<'_>) -> Result<(), Failure> {
+    check_name(KIND, workflow.metadata.name.as_str())?;
+    scope::check_change(workflow.metadata.name.as_str(), context)?;
+    for (name, state) in &workflow.spec.states {
+        if let Some(isolation @ (Isolation::Docker | Isolation::Firecracker)) = state.isolation {
+            let message = format!(
+                "spec.states.{name}.isolation is `{}`, and nothing here runs containers or virtual machines \
+                 (runner.container); `inherit` and `process` are there",
+                isolation.as_str()
+            );
+            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+        }
+        if state.volumes.as_ref().is_some_and(|volumes| !volumes.is_empty()) {
+            let message = format!(
+                "spec.states.{name}.volumes are mounts of a container, and nothing here runs containers \
+                 (runner.container); states work in the workspace"
+            );
+            return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+        }
+        let is_bound = |value: &String| value.is_empty() || value == "true";
+        if let Some((variable, _)) = state.env.iter().flatten().find(|(_, value)| !is_bound(value)) {
+            let message = format!(
+                "spec.states.{name}.env.{variable} has a value; policy.toml alone binds variables (`env_bindings`), and \
+                 here an empty value names one"
+            );
+            return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
+        }
+    }
+    Ok(())
+}
+
+fn create(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let JudgeArgs { judge_agents, min_score, min_confidence } = arguments(input)?;
+    let is_judged = judge_agents.is_some_and(|judges| !judges.is_empty());
+    if is_judged && (min_score.is_some() || min_confidence.is_some()) {
+        let message = "no judge can be asked here, so neither `min_score` nor `min_confidence` can be met";
+        return Err(Failure::new(reasons::NOT_AVAILABLE_HERE, message));
+    }
+    let mut deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+        Ok(context.store()?.deploy_manifest(new, context.clock.now())?)
+    })?;
+    // What a judge would say is not known, and nothing pretends that it is.
+    deployed.semantic = Some("skipped");
+    Ok(Output::of(&deployed))
+}
+
+fn update(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let deployed = deploy(&WORKFLOWS, input, context, check, |context, new| {
+        Ok(context.store()?.update_manifest(new, context.clock.now())?)
+    })?;
+    Ok(Output::of(&deployed))
+}
+
+fn export(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    scope::offered(&name, context)?;
+    export_named(&WORKFLOWS, input, context)
+}
+
+fn delete(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let NameArgs { name } = arguments(input)?;
+    scope::check_change(&name, context)?;
+    check_delete(KIND, &name, context)?;
+    let (author, now) = (context.owner(), context.clock.now());
+    let workflow = context.store()?.delete_manifest(WORKFLOWS.kind, &name, &author, now)?;
+    Ok(Output::of(&ManifestDeleted { id: ManifestId::Workflow(workflow.id), deleted: true }))
+}
+
+fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { scope } = arguments(input)?;
+    let wanted = match scope.as_deref() {
+        None | Some("visible") => None,
+        Some(word) => match scope::Scope::of(word) {
+            Some(scope) => Some(scope),
+            None => {
+                let message = format!("`scope` is visible or one of {}", scope::Scope::EXPECTED);
+                return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+            }
+        },
+    };
+    let mut all = match context.stored()? {
+        Some(store) => store.manifests(WORKFLOWS.kind)?,
+        None => Vec::new(),
+    };
+    let hosted = scope::all_hosted(context)?;
+    let has_file = |workflow: &Deployed| hosted.iter().any(|(name, _)| *name == workflow.name);
+    all.retain(|workflow| !scope::is_copy(workflow) || has_file(workflow));
+    let mut rows = Vec::new();
+    for workflow in &all {
+        let fits = wanted.is_none_or(|wanted| scope::scope_of(workflow) == wanted);
+        if fits && is_offered(workflow, context) {
+            rows.push(row(workflow, context)?);
+        }
+    }
+    for (name, text) in hosted.iter().filter(|(name, _)| !all.iter().any(|known| known.name == *name)) {
+        let Some(manifest) = read::<Workflow>(text)
+            .manifest
+            .filter(|_| wanted.is_none_or(|wanted| wanted == scope::Scope::Global))
+        else {
+            continue;
+        };
+        rows.push(WorkflowRow {
+            id: name.clone(),
+            name: name.clone(),
+            version: manifest.metadata.version().as_str().to_owned(),
+            initial_state: manifest.spec.initial_state,
+        });
+    }
+    Ok(Output::of(&WorkflowList { workflows: rows }))
+}
+
+fn row(workflow: &Deployed, context: &Context<'_>) -> Result<WorkflowRow, Failure> {
+    let text = match context.stored()? {
+        Some(store) => store.manifest(WORKFLOWS.kind, &workflow.id, None)?.1.text,
+        None => String::new(),
+    };
+    let initial = read::<Workflow>(&text).manifest.map(|manifest| manifest.spec.initial_state);
+    Ok(WorkflowRow {
+        id: workflow.id.clone(),
+        name: workflow.name.clone(),
+        version: workflow.version.clone(),
+        initial_state: initial.unwrap_or_default(),
+    })
+}
+
+fn search(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    search_in(&WORKFLOWS, input, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::testing::{Bench, text};
+
+    const GREET: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: greet, description: Greets \
+                         twice}\nspec:\n  initial_state: A\n  states:\n    A: {kind: Agent, agent: greeter, input: \
+                         '{{workflow.task}}', transitions: [{target: B}]}\n    B: {kind: System, command: echo, \
+                         transitions: []}\n";
+
+    fn deploy(manifest: &str) -> String {
+        Json::object([("manifest_yaml", Json::from(manifest))]).to_compact()
+    }
+
+    #[test]
+    fn a_workflow_is_kept_as_it_was_given_and_shares_no_name_with_an_agent() {
+        let bench = Bench::new();
+        let created = bench.call("workflow.create", &deploy(GREET));
+        assert_eq!((text(&created, "version"), text(&created, "semantic")), ("1.0.0", "skipped"));
+        let listed = bench.call("workflow.list", r#"{"scope": "visible"}"#);
+        assert_eq!(text(&listed.get("workflows").unwrap().as_array().unwrap()[0], "initial_state"), "A");
+        let exported = bench.call("workflow.export", r#"{"name": "greet"}"#);
+        assert_eq!(text(&exported, "manifest_yaml"), GREET);
+        assert_eq!(bench.code("agent:ada", "agent.export", r#"{"name": "greet"}"#), "not_found");
+        assert_eq!(bench.code("agent:bob", "workflow.create", &deploy(GREET)), "name_taken");
+        assert_eq!(bench.code("agent:bob", "workflow.update", &deploy(GREET)), "version_taken");
+        let found = bench.call("workflow.search", r#"{"query": "greeting twice"}"#);
+        assert_eq!(found.get("total"), Some(&Json::from(1)));
+        assert_eq!(bench.code("agent:ada", "workflow.list", r#"{"user_id": "ada"}"#), "argument_refused");
+        bench.call("workflow.delete", r#"{"name": "greet"}"#);
+        assert_eq!(bench.code("agent:ada", "workflow.export", r#"{"name": "greet"}"#), "not_found");
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_named() {
+        let bench = Bench::new();
+        let valid = |manifest: &str| {
+            let found = bench.call("workflow.validate", &deploy(manifest));
+            let first = found.get("errors").unwrap().as_array().unwrap().first().cloned();
+            first.map(|fault| text(&fault, "path").to_owned())
+        };
+        assert_eq!(valid(GREET), None);
+        assert_eq!(
+            valid(&GREET.replace("workflow.task", "C.output")).as_deref(),
+            Some("spec.states.A.input")
+        );
+        assert_eq!(
+            valid(&GREET.replace("target: B", "target: C")).as_deref(),
+            Some("spec.states.A.transitions[1].target")
+        );
+        let docker = GREET.replace("agent: greeter", "agent: greeter, isolation: docker");
+        assert_eq!(bench.code("agent:ada", "workflow.create", &deploy(&docker)), "not_available_here");
+        let judged = Json::object([
+            ("manifest_yaml", Json::from(GREET)),
+            ("judge_agents", Json::from(vec![Json::from("judge")])),
+            ("min_score", Json::from(1)),
+        ]);
+        assert_eq!(bench.code("agent:ada", "workflow.create", &judged.to_compact()), "not_available_here");
+    }
+}

@@ -1,0 +1,152 @@
+//! What templates of an execution see, and what a person is asked.
+
+use brigade_core::json::to_json;
+use brigade_core::{Json, Object, Timestamp, codes};
+use brigade_db::flows::Flow;
+use brigade_db::questions::{Asked, AskedOption, AskedQuestion, Decision, Question};
+use brigade_manifest::{Condition, Outcome, Scope, State, Template, WorkflowSpec};
+use serde::Serialize;
+
+/// What a person says to a step of which nobody knows what it did.
+pub(super) const AGAIN: &str = "retry";
+pub(super) const SUCCEEDED: &str = "succeeded";
+pub(super) const FAILED: &str = "failed";
+
+/// The names that templates of an execution may use besides the outputs of its states.
+#[derive(Serialize)]
+struct Names<'a> {
+    blackboard: &'a Object,
+    execution: ExecutionNames<'a>,
+    human: HumanNames<'a>,
+    input: &'a Json,
+    intent: Option<&'a str>,
+    state: StateNames<'a>,
+    workflow: WorkflowNames<'a>,
+}
+
+/// What a person answered last, under two names.
+#[derive(Serialize)]
+struct HumanNames<'a> {
+    feedback: Option<&'a str>,
+    response: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ExecutionNames<'a> {
+    id: &'a str,
+    started_at: Timestamp,
+    transitions: i64,
+}
+
+#[derive(Serialize)]
+struct StateNames<'a> {
+    feedback: Option<&'a str>,
+    name: &'a str,
+    visits: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct WorkflowNames<'a> {
+    context: &'a Object,
+    input: &'a Json,
+    name: &'a str,
+    task: Option<&'a str>,
+    version: &'a str,
+}
+
+/// Returns the names that templates of an execution may use.
+pub(super) fn scope(flow: &Flow, spec: &WorkflowSpec) -> Scope {
+    let human = flow.human.as_deref();
+    let no_context = Object::new();
+    let own = Names {
+        blackboard: &flow.blackboard,
+        execution: ExecutionNames {
+            id: &flow.id,
+            started_at: flow.started_at,
+            transitions: flow.transitions,
+        },
+        human: HumanNames { feedback: human, response: human },
+        input: &flow.input,
+        intent: flow.intent.as_deref(),
+        state: StateNames {
+            feedback: flow.feedback.as_deref(),
+            name: &flow.state,
+            visits: flow.visits.get(&flow.state).copied(),
+        },
+        workflow: WorkflowNames {
+            context: spec.context.as_ref().unwrap_or(&no_context),
+            input: &flow.input,
+            name: &flow.name,
+            task: flow.intent.as_deref(),
+            version: &flow.version,
+        },
+    };
+    let mut names = flow.outputs.clone();
+    if let Json::Object(own) = to_json(&own).expect("names are JSON") {
+        names.extend(own);
+    }
+    Scope { names }
+}
+
+fn option(label: &str, description: &str) -> AskedOption {
+    let description = Some(description.to_owned()).filter(|text| !text.is_empty());
+    AskedOption { label: label.to_owned(), description, ..AskedOption::default() }
+}
+
+/// Returns what a state of a person asks.
+pub(super) fn question(flow: &Flow, state: &State, scope: &Scope) -> Result<Asked, Box<Outcome>> {
+    let prompt = scope.render(&Template::of(state.prompt.as_deref().unwrap_or_default()));
+    let prompt =
+        prompt.map_err(|error| Box::new(Outcome::failed(codes::TOO_LONG.as_str(), error.to_string())))?;
+    let mut labels: Vec<String> = Vec::new();
+    for transition in &state.transitions {
+        let label = match transition.condition {
+            Some(Condition::InputEqualsYes) => Some("yes".to_owned()),
+            Some(Condition::InputEqualsNo) => Some("no".to_owned()),
+            Some(Condition::InputEquals) => transition.value.as_ref().map(|value| match value {
+                Json::String(text) => text.clone(),
+                other => other.to_compact(),
+            }),
+            _ => None,
+        };
+        labels.extend(label.filter(|label| !labels.contains(label)));
+    }
+    let title = format!("{} {}: {}", flow.name, flow.version, flow.state);
+    Ok(Asked {
+        title: Some(title),
+        body: None,
+        questions: vec![AskedQuestion {
+            id: "response".to_owned(),
+            question: if prompt.trim().is_empty() { flow.state.clone() } else { prompt },
+            options: labels.iter().take(20).map(|label| option(label, "")).collect(),
+            allows_freeform: true,
+            ..AskedQuestion::default()
+        }],
+    })
+}
+
+/// Returns what is asked about a step of which nobody knows what it did.
+pub(super) fn unknown(flow: &Flow) -> Asked {
+    Asked {
+        title: Some(format!("{} {}: {}", flow.name, flow.version, flow.state)),
+        body: Some(
+            "The state had begun when the process that it belonged to ended (outcome_unknown).".to_owned(),
+        ),
+        questions: vec![AskedQuestion {
+            id: "response".to_owned(),
+            question: "Nobody saw what it did. Look at it, then say how the workflow goes on.".to_owned(),
+            options: vec![
+                option(AGAIN, "the state is done again"),
+                option(SUCCEEDED, "it did what it should"),
+                option(FAILED, "it did not"),
+            ],
+            ..AskedQuestion::default()
+        }],
+    }
+}
+
+/// Returns what a person answered. `None` if the person declined.
+pub(super) fn answer_of(question: &Question) -> Option<String> {
+    let answer = question.answer.as_ref().filter(|answer| answer.decision == Decision::Accept)?;
+    answer.answers.get("response").and_then(|values| values.first()).cloned()
+}

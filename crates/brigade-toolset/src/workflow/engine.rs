@@ -1,0 +1,622 @@
+//! Drives an execution of a workflow: does what its state asks for, and writes what follows.
+//!
+//! All that it knows stands in the store, so another process goes on where this one ended. What is begun is written
+//! down before: a process that takes over asks the journal of calls what became of it, and a person where nobody saw
+//! that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use brigade_core::json::{from_json, to_json};
+use brigade_core::{Clock, Json, Object, Timestamp, codes};
+use brigade_db::events::Event;
+use brigade_db::executions::{Ending, Execution, ExecutionStatus};
+use brigade_db::flows::{Flow, FlowStatus, Follows, Held, Transit};
+use brigade_db::questions::QuestionStatus;
+use brigade_db::{Store, StoreError};
+use brigade_manifest::{
+    DECLINED, Next, Outcome, Scope, Standing, State, StateKind, StateOutput, Verdict, Workflow, WorkflowSpec,
+    consent, decide, read,
+};
+use brigade_process::CancelToken;
+use brigade_redact::Redactor;
+use serde::{Deserialize, Serialize};
+
+use super::asked::{AGAIN, FAILED, SUCCEEDED, answer_of, question, scope, unknown};
+use super::steps::{AskedCall, CallResult, Order, Stands, Steps, Then, orders, outcome_of};
+use crate::context::{Failure, Started};
+use crate::run::unbroken;
+use crate::task::{Tasks, end_children};
+
+/// How often something is looked at that another process changes.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What drives executions of workflows.
+pub struct Engine<'a> {
+    /// Where they stand.
+    pub store: &'a Store,
+    /// Makes their calls.
+    pub steps: &'a dyn Steps,
+    /// Runs the tasks that their calls begin.
+    pub tasks: &'a dyn Tasks,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+    /// Masks what is kept.
+    pub redactor: &'a Redactor,
+    /// Cancelled when this process ends, or the execution.
+    pub cancel: &'a CancelToken,
+    /// Whether it waits for people and tasks, or leaves the execution to the next gateway then.
+    pub waits: bool,
+}
+
+/// How far one call of a state is. A record that was changed is not taken for a call that was never made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Branch {
+    /// Its call.
+    call: Option<String>,
+    /// Whether the call was begun by an execution's driver.
+    #[serde(rename = "begun")]
+    is_begun: bool,
+    /// The task or execution that the call began.
+    execution: Option<String>,
+    /// When that was.
+    began_at: Option<i64>,
+    /// Why there is no call, or what a person said about it, as a word. A blank word is success.
+    code: Option<String>,
+    /// The same as a sentence.
+    message: Option<String>,
+}
+
+/// What became of a branch, or of a state.
+enum Reached {
+    Outcome(Box<Outcome>),
+    /// It goes on by itself.
+    Later,
+    /// It was looked at and written down, and can be looked at again at once.
+    Now,
+    /// Nobody saw what it did.
+    Unknown,
+    /// The execution has ended, or belongs to another process.
+    Lost,
+}
+
+impl Reached {
+    fn outcome(outcome: Outcome) -> Reached {
+        Reached::Outcome(Box::new(outcome))
+    }
+}
+
+impl From<Held> for Reached {
+    fn from(held: Held) -> Reached {
+        match held {
+            Held::Written | Held::Paused => Reached::Now,
+            Held::Lost => Reached::Lost,
+        }
+    }
+}
+
+impl Branch {
+    fn settle(&mut self, code: &str, message: &str) {
+        (self.code, self.message) = (Some(code.to_owned()), Some(message.to_owned()));
+    }
+}
+
+/// Returns how far the calls of a state are. None of them is made yet when it begins.
+fn branches(flow: &Flow) -> Result<Vec<Branch>, Failure> {
+    if flow.step.is_null() {
+        return Ok(Vec::new());
+    }
+    from_json(&flow.step).map_err(|error| {
+        let message = format!("the record of what the state has begun cannot be read: {error}");
+        Failure::new(codes::INVALID_STEP, message)
+    })
+}
+
+/// Lists the calls that the state of an execution has asked for.
+pub(super) fn calls_of(flow: &Flow) -> Vec<String> {
+    branches(flow).unwrap_or_default().into_iter().filter_map(|branch| branch.call).collect()
+}
+
+fn to_step(branches: &[Branch]) -> Json {
+    to_json(branches).expect("branches are JSON")
+}
+
+/// Ends what the state of an execution began: its tasks and executions, and what those began.
+///
+/// # Errors
+/// Fails on a disk error.
+pub(super) fn end_tree(store: &Store, tasks: &dyn Tasks, flow: &Flow, now: Timestamp) -> Result<(), Failure> {
+    // A record that cannot be read names no tasks. They are children of the execution as well.
+    for branch in branches(flow).unwrap_or_default() {
+        let Some(id) = branch.execution.filter(|id| id.starts_with("task-")) else { continue };
+        let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+        match store.end_execution(&id, &ending, now) {
+            Ok(_) => drop(tasks.cancel(&id)),
+            Err(error) if error.code_word() == "not_found" => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    end_children(store, &flow.id, &|id| _ = tasks.cancel(id), now)?;
+    Ok(())
+}
+
+impl Engine<'_> {
+    /// Drives an execution like [`Engine::drive`]. What keeps it from going on, also a panic, ends it.
+    ///
+    /// # Errors
+    /// Returns what that was.
+    pub fn run(&self, id: &str) -> Result<(), Failure> {
+        let driven = unbroken(|| self.drive(id));
+        if let Err(failure) = &driven {
+            let error = Some((failure.code, failure.message.as_str()));
+            self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+            self.let_go(&self.store.flow(None, id)?)?;
+        }
+        driven
+    }
+
+    /// Drives an execution until it has ended, another process has it, or this one ends.
+    ///
+    /// # Errors
+    /// Fails where nothing can be written, such as on a full disk. The execution goes on with the next gateway.
+    pub fn drive(&self, id: &str) -> Result<(), Failure> {
+        let gateway = self.tasks.gateway()?;
+        let mut workflow: Option<Workflow> = None;
+        loop {
+            let flow = self.store.flow(None, id)?;
+            if flow.status.is_over() {
+                return self.let_go(&flow);
+            }
+            if flow.gateway != gateway || self.cancel.is_cancelled() {
+                return Ok(());
+            }
+            let whole = match workflow.take() {
+                Some(workflow) => workflow,
+                None => match read::<Workflow>(&self.store.revision(&flow.manifest, flow.revision)?.text)
+                    .manifest
+                {
+                    Some(workflow) => workflow,
+                    None => {
+                        let error = Some(("invalid_manifest", "the workflow can no longer be read"));
+                        self.store.end_flow(id, FlowStatus::Failed, error, self.clock.now())?;
+                        continue;
+                    }
+                },
+            };
+            let reached = match flow.is_paused {
+                true => Reached::Later,
+                false => self.state(&flow, &whole.spec)?,
+            };
+            match reached {
+                Reached::Outcome(outcome) => {
+                    self.transit(&flow, &whole.spec, *outcome)?;
+                    self.steps.changed();
+                }
+                Reached::Now | Reached::Lost => self.steps.changed(),
+                Reached::Unknown => {
+                    self.store.ask_in_flow(id, &gateway, &unknown(&flow), self.redactor, self.clock.now())?;
+                    self.steps.changed();
+                }
+                Reached::Later if self.waits => self.tasks.await_change(LOOK),
+                Reached::Later => return Ok(()),
+            }
+            workflow = Some(whole);
+        }
+    }
+
+    /// Takes back what an execution that has ended still waits for.
+    fn let_go(&self, flow: &Flow) -> Result<(), Failure> {
+        let all = branches(flow).unwrap_or_default();
+        all.iter().filter_map(|branch| branch.call.as_ref()).for_each(|call| self.steps.withdraw(call));
+        end_tree(self.store, self.tasks, flow, self.clock.now())?;
+        self.steps.changed();
+        Ok(())
+    }
+
+    /// Writes what a state gave, and what follows.
+    fn transit(&self, flow: &Flow, spec: &WorkflowSpec, outcome: Outcome) -> Result<(), Failure> {
+        let given = self.redactor.redact_json(&outcome.recorded().to_json());
+        let writes = self.redactor.redact_json(&Json::Object(outcome.writes()));
+        let writes = writes.as_object().cloned().unwrap_or_default();
+        let human = from_json::<StateOutput>(&given).unwrap_or_default().response;
+        let standing = Standing {
+            state: flow.state.clone(),
+            visits: flow.visits.clone(),
+            transitions: u64::try_from(flow.transitions).unwrap_or_default(),
+        };
+        // Conditions see what the state wrote.
+        let mut after = flow.clone();
+        after.blackboard.extend(writes.clone());
+        after.outputs.insert(flow.state.clone(), given.clone());
+        after.human = human.clone().or(after.human);
+        let next = decide(spec, &standing, &outcome, &scope(&after, spec));
+        let now = self.clock.now();
+        let write = |next: Follows<'_>, writes: &Object| {
+            let transit = Transit { outcome: &given, writes, human: human.as_deref(), next };
+            self.store.transit(&flow.id, &flow.gateway, &transit, now)
+        };
+        let written = match &next {
+            Next::Enter { standing, feedback } => {
+                let feedback = feedback.as_ref().map(|text| self.redactor.redact_str(text));
+                let (name, transitions) = (standing.state.as_str(), standing.transitions);
+                write(
+                    Follows::State {
+                        name,
+                        visits: &standing.visits,
+                        transitions,
+                        feedback: feedback.as_deref(),
+                    },
+                    &writes,
+                )
+            }
+            Next::End { failure } => {
+                let failure = failure
+                    .as_ref()
+                    .map(|(code, message)| (code.as_str(), self.redactor.redact_str(message)));
+                let failure = failure.as_ref().map(|(code, message)| (*code, message.as_str()));
+                write(Follows::End(failure), &writes)
+            }
+        };
+        let held = match written {
+            Err(error @ StoreError::Refused(_)) if error.code_word() == "too_large" => {
+                let message = error.to_string();
+                write(Follows::End(Some((error.code_word(), &message))), &Object::new())?
+            }
+            held => held?,
+        };
+        if held == Held::Paused && self.waits {
+            self.tasks.await_change(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Does what a state asks for, as far as it goes now.
+    fn state(&self, flow: &Flow, spec: &WorkflowSpec) -> Result<Reached, Failure> {
+        let Some(state) = spec.states.get(&flow.state) else {
+            return Ok(Reached::outcome(Outcome::failed(
+                codes::NO_STATE.as_str(),
+                "the workflow has no such state",
+            )));
+        };
+        let scope = scope(flow, spec);
+        if state.kind == StateKind::Human {
+            return self.person(flow, state, &scope);
+        }
+        let wanted = orders(state, &scope, flow.intent.as_deref(), &flow.input, flow.feedback.as_deref());
+        let wanted = match wanted {
+            Ok(wanted) => wanted,
+            Err(outcome) => return Ok(Reached::Outcome(outcome)),
+        };
+        let mut all = branches(flow)?;
+        all.resize(wanted.len(), Branch::default());
+        if let Some(reached) = self.answered(flow, &mut all)? {
+            return Ok(reached);
+        }
+        let mut outcomes = Vec::new();
+        let (mut is_unknown, mut has_changed) = (false, false);
+        for (index, order) in wanted.iter().enumerate() {
+            match self.branch(flow, order, &mut all, index)? {
+                Reached::Outcome(outcome) => outcomes.push(*outcome),
+                Reached::Later => {}
+                Reached::Now => has_changed = true,
+                Reached::Unknown => is_unknown = true,
+                Reached::Lost => return Ok(Reached::Lost),
+            }
+        }
+        if has_changed {
+            return Ok(Reached::Now);
+        }
+        if outcomes.len() == wanted.len() {
+            return Ok(Reached::outcome(joined(state, &wanted, outcomes)));
+        }
+        let is_asked = flow.question.is_some();
+        Ok(if is_unknown && !is_asked { Reached::Unknown } else { Reached::Later })
+    }
+
+    /// Asks a person, and takes the answer.
+    fn person(&self, flow: &Flow, state: &State, scope: &Scope) -> Result<Reached, Failure> {
+        let now = self.clock.now();
+        let Some(id) = &flow.question else {
+            let asked = match question(flow, state, scope) {
+                Ok(asked) => asked,
+                Err(outcome) => return Ok(Reached::Outcome(outcome)),
+            };
+            let held = self.store.ask_in_flow(&flow.id, &flow.gateway, &asked, self.redactor, now);
+            return match held {
+                Err(error @ StoreError::Refused(_)) => {
+                    Ok(Reached::outcome(Outcome::failed(error.code_word(), error.to_string())))
+                }
+                held => Ok(held?.into()),
+            };
+        };
+        let question = self.store.question(id)?;
+        let answered = |response: String| Outcome {
+            is_success: true,
+            output: Json::from(response.as_str()),
+            response: Some(response),
+            ..Outcome::default()
+        };
+        let declined = || Outcome::failed(DECLINED, "a person declined to answer");
+        let is_late = || {
+            let timeout = state.timeout.as_ref().map(brigade_manifest::Span::duration);
+            timeout.is_some_and(|timeout| timeout <= now.since(flow.entered_at))
+        };
+        Ok(match question.status {
+            QuestionStatus::Answered | QuestionStatus::Delivered => {
+                Reached::outcome(answer_of(&question).map_or_else(declined, answered))
+            }
+            QuestionStatus::Gone => Reached::outcome(declined()),
+            QuestionStatus::Waiting if is_late() => Reached::outcome(match &state.default_response {
+                Some(response) => answered(response.clone()),
+                None => Outcome::failed(codes::TIMED_OUT.as_str(), "nobody answered in time"),
+            }),
+            QuestionStatus::Waiting => Reached::Later,
+        })
+    }
+
+    /// Takes what a person said about calls of which nobody knew what they did.
+    fn answered(&self, flow: &Flow, all: &mut [Branch]) -> Result<Option<Reached>, Failure> {
+        let Some(id) = &flow.question else { return Ok(None) };
+        let question = self.store.question(id)?;
+        if question.status == QuestionStatus::Waiting {
+            return Ok(Some(Reached::Later));
+        }
+        let said = answer_of(&question).unwrap_or_else(|| FAILED.to_owned());
+        for branch in all.iter_mut() {
+            if !self.is_unknown(branch)? {
+                continue;
+            }
+            match said.as_str() {
+                AGAIN => *branch = Branch::default(),
+                SUCCEEDED => branch.settle("", ""),
+                _ => branch.settle(
+                    codes::OUTCOME_UNKNOWN.as_str(),
+                    "a person says that it did not do what it should",
+                ),
+            }
+        }
+        let (event, now) = (Event::OutcomeTold { answer: &said }, self.clock.now());
+        let held = self.store.resume_step(&flow.id, &flow.gateway, &to_step(all), &event, now)?;
+        Ok(Some(held.into()))
+    }
+
+    fn is_unknown(&self, branch: &Branch) -> Result<bool, Failure> {
+        if branch.code.is_some() {
+            return Ok(false);
+        }
+        Ok(match (&branch.execution, &branch.call) {
+            (Some(id), _) if id.starts_with("task-") => is_interrupted(&self.store.execution(None, id)?),
+            (None, Some(call)) => self.steps.look(call)? == Stands::Unknown,
+            _ => false,
+        })
+    }
+
+    fn save(&self, flow: &Flow, all: &[Branch], event: Option<&Event<'_>>) -> Result<Reached, Failure> {
+        let step = to_step(all);
+        Ok(self.store.write_step(&flow.id, &flow.gateway, &step, event, self.clock.now())?.into())
+    }
+
+    /// Goes on with one call of a state.
+    fn branch(
+        &self,
+        flow: &Flow,
+        order: &Order,
+        all: &mut [Branch],
+        index: usize,
+    ) -> Result<Reached, Failure> {
+        let branch = all[index].clone();
+        if let Some(code) = &branch.code {
+            let done = Outcome { is_success: true, ..Outcome::default() };
+            return Ok(Reached::outcome(match code.as_str() {
+                "" => done,
+                code => Outcome::failed(code, branch.message.as_deref().unwrap_or_default()),
+            }));
+        }
+        if let Some(id) = &branch.execution {
+            return self.begun(order, &branch, id);
+        }
+        let Some(call) = &branch.call else {
+            return match self.steps.ask(&order.tool, &order.args)? {
+                // An equal call of another branch: this one is asked for when that has run.
+                AskedCall::Queued(call) if all.iter().any(|other| other.call.as_ref() == Some(&call)) => {
+                    Ok(Reached::Later)
+                }
+                AskedCall::Queued(call) => {
+                    all[index].call = Some(call.clone());
+                    let event = Event::CallAsked { call_id: call.as_str(), tool: &order.tool };
+                    self.save(flow, all, Some(&event))
+                }
+                AskedCall::Later => Ok(Reached::Later),
+                AskedCall::Done(result) => self.ended(flow, order, all, index, result),
+            };
+        };
+        match self.steps.look(call)? {
+            Stands::Waits => Ok(Reached::Later),
+            Stands::Unknown => Ok(Reached::Unknown),
+            Stands::Ended(result) => self.ended(flow, order, all, index, result),
+            Stands::Ready => {
+                let call = call.clone();
+                all[index].is_begun = true;
+                let event = Event::CallBegun { call_id: call.as_str() };
+                if let Reached::Lost = self.save(flow, all, Some(&event))? {
+                    return Ok(Reached::Lost);
+                }
+                let timeout = order.timeout.filter(|_| order.then == Then::Result);
+                let (stands, timed_out) = self.watched(flow, &call, timeout)?;
+                match stands {
+                    _ if self.cancel.is_cancelled() => Ok(Reached::Lost),
+                    _ if timed_out => Ok(Reached::outcome(Outcome::failed(
+                        codes::TIMED_OUT.as_str(),
+                        "the state took longer than its timeout",
+                    ))),
+                    Stands::Ended(result) => self.ended(flow, order, all, index, result),
+                    Stands::Unknown => Ok(Reached::Unknown),
+                    Stands::Waits | Stands::Ready => Ok(Reached::Later),
+                }
+            }
+        }
+    }
+
+    /// Runs a call, and cancels it when the execution has ended or its time is over.
+    fn watched(&self, flow: &Flow, call: &str, timeout: Option<Duration>) -> Result<(Stands, bool), Failure> {
+        let token =
+            CancelToken::new().map_err(|error| Failure::new(codes::ENVIRONMENT, error.to_string()))?;
+        let (alive, gone) = channel::<()>();
+        let (begun, timed_out) = (Instant::now(), AtomicBool::new(false));
+        let stands = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let gone = gone;
+                while gone.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                    let is_late = timeout.is_some_and(|timeout| timeout <= begun.elapsed());
+                    let is_over = || self.store.flow(None, &flow.id).is_ok_and(|now| now.status.is_over());
+                    if is_late || self.cancel.is_cancelled() || is_over() {
+                        timed_out.store(is_late, Ordering::SeqCst);
+                        token.cancel_by("the workflow");
+                        return;
+                    }
+                }
+            });
+            let stands = self.steps.go_on(call, &token);
+            drop(alive);
+            stands
+        });
+        Ok((stands?, timed_out.load(Ordering::SeqCst)))
+    }
+
+    /// Takes the result of a call: it is what the state gave, or began that.
+    fn ended(
+        &self,
+        flow: &Flow,
+        order: &Order,
+        all: &mut [Branch],
+        index: usize,
+        result: CallResult,
+    ) -> Result<Reached, Failure> {
+        let begins = result.is_success && order.then != Then::Result;
+        if let Some(began) = begins.then(|| from_json::<Started>(&result.output).ok()).flatten() {
+            all[index].execution = Some(began.execution_id);
+            all[index].began_at = Some(self.clock.now().unix_micros());
+            return self.save(flow, all, None);
+        }
+        let outcome = outcome_of(result);
+        if all.len() == 1 || outcome.is_success {
+            return Ok(Reached::outcome(outcome));
+        }
+        // One of several is not asked for again when the others are looked at.
+        let code = outcome.code.as_deref().unwrap_or(FAILED);
+        all[index].settle(code, outcome.message.as_deref().unwrap_or_default());
+        self.save(flow, all, None)
+    }
+
+    /// Waits for what a call began.
+    fn begun(&self, order: &Order, branch: &Branch, id: &str) -> Result<Reached, Failure> {
+        let now = self.clock.now();
+        let began = branch.began_at.map_or(now, Timestamp::from_unix_micros);
+        let is_late = order.timeout.is_some_and(|timeout| timeout <= now.since(began));
+        let late = || Outcome::failed(codes::TIMED_OUT.as_str(), "the state took longer than its timeout");
+        if order.then == Then::Flow {
+            let child = self.store.flow(None, id)?;
+            if child.status.is_over() {
+                return Ok(Reached::outcome(of_flow(&child)));
+            }
+            if is_late {
+                self.store.end_flow(id, FlowStatus::Cancelled, None, now)?;
+                self.tasks.cancel(id);
+                end_tree(self.store, self.tasks, &child, now)?;
+                return Ok(Reached::outcome(late()));
+            }
+            if self.tasks.is_gone(&child.gateway) {
+                self.tasks.drive(&child)?;
+            }
+            return Ok(Reached::Later);
+        }
+        let mut task = self.store.execution(None, id)?;
+        if !task.status.is_over() && self.tasks.is_gone(&task.gateway) {
+            task = crate::task::interrupted(self.store, &task, now)?;
+        }
+        if is_interrupted(&task) {
+            return Ok(Reached::Unknown);
+        }
+        if task.status.is_over() {
+            return Ok(Reached::outcome(of_task(&task)));
+        }
+        if is_late {
+            let ending = Ending { status: ExecutionStatus::Cancelled, error: None };
+            self.store.end_execution(id, &ending, now)?;
+            self.tasks.cancel(id);
+            return Ok(Reached::outcome(late()));
+        }
+        Ok(Reached::Later)
+    }
+}
+
+fn is_interrupted(task: &Execution) -> bool {
+    task.status == ExecutionStatus::Failed && task.error_code.as_deref() == Some(crate::task::INTERRUPTED)
+}
+
+fn of_task(task: &Execution) -> Outcome {
+    let output = task.output.as_deref().map_or(Json::Null, Json::from);
+    let outcome = match task.status {
+        ExecutionStatus::Completed => Outcome { is_success: true, ..Outcome::default() },
+        _ => {
+            let code = task.error_code.as_deref().unwrap_or(task.status.as_str());
+            let message = format!("the task is {}", task.status);
+            Outcome::failed(code, task.error.clone().unwrap_or(message))
+        }
+    };
+    outcome.with_output(output)
+}
+
+fn of_flow(flow: &Flow) -> Outcome {
+    let outcome = match flow.status {
+        FlowStatus::Completed => Outcome { is_success: true, ..Outcome::default() },
+        _ => {
+            let code = flow.error_code.as_deref().unwrap_or(flow.status.as_str());
+            let message = format!("the workflow is {}", flow.status);
+            Outcome::failed(code, flow.error.clone().unwrap_or(message))
+        }
+    };
+    // What it wrote to its blackboard stays its own. What its other states gave is shown by its id.
+    let output = FlowOutput {
+        execution_id: &flow.id,
+        status: flow.status.as_str(),
+        result: flow.outputs.get(&flow.state).unwrap_or(&Json::Null),
+    };
+    Outcome { output: to_json(&output).expect("an execution is JSON"), ..outcome }
+}
+
+/// What an execution gave to the state that began it.
+#[derive(Serialize)]
+struct FlowOutput<'a> {
+    execution_id: &'a str,
+    status: &'static str,
+    result: &'a Json,
+}
+
+/// What several agents gave.
+#[derive(Serialize)]
+struct AgentsOutput {
+    agents: Vec<StateOutput>,
+}
+
+/// Makes one outcome of those of all calls.
+fn joined(state: &State, orders: &[Order], mut outcomes: Vec<Outcome>) -> Outcome {
+    let Some(consensus) = state.consensus.as_ref().filter(|_| state.kind == StateKind::ParallelAgents) else {
+        return outcomes
+            .pop()
+            .unwrap_or_else(|| Outcome::failed(codes::NO_OUTPUT.as_str(), "the state has nothing to do"));
+    };
+    let of = |(order, outcome): (&Order, &Outcome)| Verdict {
+        score: outcome.score.unwrap_or(1.0),
+        confidence: outcome.confidence.unwrap_or(1.0),
+        weight: order.weight,
+    };
+    let verdicts = orders.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_success).map(of).collect();
+    let agents = AgentsOutput { agents: outcomes.iter().map(Outcome::recorded).collect() };
+    consent(consensus, verdicts, to_json(&agents).expect("what agents gave is JSON"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use super::*;
+use crate::stored::testing::{Bench, Still as Clockwork, text};
+use crate::task::tests::Still;
+
+const STEP: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: step}\nspec:\n  initial_state: A\n  \
+                    states:\n    A: {kind: System, command: echo, transitions: []}\n";
+
+/// Takes a call, and breaks off when it looks at it.
+#[derive(Default)]
+struct Broken {
+    withdrawn: std::sync::Mutex<Vec<String>>,
+}
+
+impl Steps for Broken {
+    fn ask(&self, _: &str, _: &Json) -> Result<AskedCall, Failure> {
+        Ok(AskedCall::Queued("call-1".to_owned()))
+    }
+
+    fn look(&self, _: &str) -> Result<Stands, Failure> {
+        panic!("a fault of ours")
+    }
+
+    fn go_on(&self, _: &str, _: &CancelToken) -> Result<Stands, Failure> {
+        panic!("a fault of ours")
+    }
+
+    fn withdraw(&self, call: &str) {
+        self.withdrawn.lock().unwrap().push(call.to_owned());
+    }
+
+    fn changed(&self) {}
+}
+
+/// Begins an execution of [`STEP`], and returns its id.
+fn begun(bench: &Bench, tasks: &Still) -> String {
+    let manifest = Json::object([("manifest_yaml", Json::from(STEP))]);
+    bench.call("workflow.create", &manifest.to_compact());
+    bench.with_tasks("agent:ada", Some(tasks), |context| {
+        let row = brigade_access::builtin::definition("workflow.run").unwrap();
+        let begun = crate::run(row, &Json::parse(r#"{"name": "step"}"#).unwrap(), context).unwrap();
+        text(&begun.structured, "execution_id").to_owned()
+    })
+}
+
+/// Drives an execution, and returns the code of what ended it.
+fn driven(bench: &Bench, tasks: &Still, steps: &Broken, store: &Store, id: &str) -> &'static str {
+    let cancel = CancelToken::new().unwrap();
+    let engine = Engine {
+        store,
+        steps,
+        tasks,
+        clock: &Clockwork,
+        redactor: &bench.redactor,
+        cancel: &cancel,
+        waits: true,
+    };
+    engine.run(id).unwrap_err().code
+}
+
+#[test]
+fn an_execution_whose_driver_panics_has_failed_and_says_so() {
+    // Issue 17: it stood as running for ever.
+    let bench = Bench::new();
+    let tasks = Still::default();
+    let id = begun(&bench, &tasks);
+    let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+    assert_eq!(driven(&bench, &tasks, &steps, &store, &id), codes::BROKE_OFF.as_str());
+    let flow = store.flow(None, &id).unwrap();
+    assert_eq!(flow.status, FlowStatus::Failed);
+    let (_, events, _) = store.flow_events(None, &id, 50, 0).unwrap();
+    let ended = events.last().unwrap();
+    assert_eq!(ended.payload.get("code"), Some(&Json::from(codes::BROKE_OFF.as_str())), "{events:?}");
+    assert_eq!(*steps.withdrawn.lock().unwrap(), ["call-1"]);
+}
+
+#[test]
+fn a_call_that_was_made_is_not_made_again_because_its_record_was_changed() {
+    // Issue 11: what could not be read was taken for a state that has begun nothing.
+    let branch = Branch { call: Some("call-1".to_owned()), is_begun: true, ..Branch::default() };
+    let whole =
+        r#"[{"begun":true,"began_at":null,"call":"call-1","code":null,"execution":null,"message":null}]"#;
+    let read = |text: &str| from_json::<Vec<Branch>>(&Json::parse(text).unwrap());
+    assert_eq!(to_step(std::slice::from_ref(&branch)), Json::parse(whole).unwrap());
+    assert_eq!(read(whole).unwrap(), [branch]);
+    for step in ["{}", "\"a\"", "[7]", r#"[{"begun":true,"call":1}]"#, r#"[{"call":"call-1"}]"#] {
+        let (bench, tasks) = (Bench::new(), Still::default());
+        let id = begun(&bench, &tasks);
+        let (steps, store) = (Broken::default(), bench.stores.writing(&bench.fs).unwrap());
+        let gateway = store.flow(None, &id).unwrap().gateway;
+        let step = Json::parse(step).unwrap();
+        store.write_step(&id, &gateway, &step, None, Clockwork.now()).unwrap();
+        assert_eq!(driven(&bench, &tasks, &steps, &store, &id), "invalid_step", "{step:?}");
+        let flow = store.flow(None, &id).unwrap();
+        assert_eq!((flow.status, flow.error_code.as_deref()), (FlowStatus::Failed, Some("invalid_step")));
+    }
+}
+
+#[test]
+fn templates_see_how_the_execution_stands() {
+    let (bench, tasks) = (Bench::new(), Still::default());
+    let id = begun(&bench, &tasks);
+    let store = bench.stores.writing(&bench.fs).unwrap();
+    let mut flow = store.flow(None, &id).unwrap();
+    flow.human = Some("yes".to_owned());
+    flow.blackboard.insert("n".to_owned(), Json::parse("1.50").unwrap());
+    flow.outputs.insert("Z".to_owned(), Json::from("z"));
+    let spec = read::<Workflow>(STEP).manifest.unwrap().spec;
+    let names = Json::Object(scope(&flow, &spec).names).to_compact();
+    let began = flow.started_at.to_string();
+    let expect = concat!(
+        r#"{"Z":"z","blackboard":{"n":1.50},"#,
+        r#""execution":{"id":"ID","started_at":"BEGAN","transitions":0},"#,
+        r#""human":{"feedback":"yes","response":"yes"},"input":{},"intent":null,"#,
+        r#""state":{"feedback":null,"name":"A","visits":1},"#,
+        r#""workflow":{"context":{},"input":{},"name":"step","task":null,"version":"VERSION"}}"#,
+    );
+    let expect = expect.replace("ID", &id).replace("BEGAN", &began).replace("VERSION", &flow.version);
+    assert_eq!(names, expect);
+}
+
+#[test]
+fn a_state_is_given_what_its_execution_or_its_agents_gave() {
+    let (bench, tasks) = (Bench::new(), Still::default());
+    let id = begun(&bench, &tasks);
+    let store = bench.stores.writing(&bench.fs).unwrap();
+    let mut flow = store.flow(None, &id).unwrap();
+    flow.outputs.insert("A".to_owned(), Json::from("a"));
+    let expect = r#"{"execution_id":"ID","result":"a","status":"running"}"#.replace("ID", &id);
+    assert_eq!(of_flow(&flow).output.to_compact(), expect);
+    let given = Outcome {
+        exit_code: Some(3),
+        score: Some(1.0),
+        confidence: Some(0.25),
+        response: Some("r".to_owned()),
+        ..Outcome::failed("c", "m")
+    };
+    let agents = AgentsOutput { agents: vec![given.recorded(), Outcome::default().recorded()] };
+    let expect = concat!(
+        r#"{"agents":[{"code":"c","confidence":0.25,"exit_code":3,"message":"m","output":null,"response":"r","score":1,"#,
+        r#""status":"failed"},{"output":null,"status":"failed"}]}"#,
+    );
+    assert_eq!(to_json(&agents).unwrap().to_compact(), expect);
+}

@@ -1,0 +1,445 @@
+//! Executions of workflows: begun, shown, waited for, answered and ended. They belong to who began them.
+
+use std::time::Duration;
+
+use brigade_access::TaskLimits;
+use brigade_core::json::to_json;
+use brigade_core::{Json, Object, Timestamp, codes, reasons};
+use brigade_db::flows::{Flow, FlowStatus, NewFlow};
+use brigade_db::manifests::{Deployed, Revision};
+use brigade_db::questions::Given;
+use brigade_manifest::Workflow;
+use serde::{Deserialize, Serialize};
+
+use super::WORKFLOWS;
+use super::engine::{calls_of, end_tree};
+use crate::agent::{EventRow, event, page, without_faults};
+use crate::context::{Context, Failure, Output, Started};
+use crate::run::arguments;
+use crate::shipped::is_shipped;
+use crate::task::results::{Cancelled, ExecutionLogs, Removed};
+use crate::task::{LONGEST, LOOK, Tasks};
+
+/// The most rows or events of one answer.
+const MOST: i64 = 200;
+
+/// The longest intent or answer.
+const MAX_TEXT: usize = 64 << 10;
+
+/// The largest input, in bytes of its JSON.
+const MAX_INPUT: usize = 1 << 20;
+
+#[derive(Deserialize)]
+struct RunArgs {
+    name: String,
+    intent: Option<String>,
+    input: Option<Json>,
+    blackboard: Option<Json>,
+    version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct IdArgs {
+    execution_id: String,
+}
+
+#[derive(Deserialize)]
+struct ListArgs {
+    limit: i64,
+    offset: i64,
+    workflow_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LogsArgs {
+    execution_id: String,
+    limit: i64,
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct WaitArgs {
+    execution_id: String,
+    poll_interval_seconds: i64,
+    timeout_seconds: i64,
+}
+
+#[derive(Deserialize)]
+struct SignalArgs {
+    execution_id: String,
+    response: String,
+}
+
+#[derive(Deserialize)]
+struct PutArgs {
+    execution_id: String,
+    members: Json,
+}
+
+fn not_found() -> Failure {
+    Failure::new(codes::NOT_FOUND, "there is no such execution")
+}
+
+fn driver<'a>(context: &Context<'a>) -> Result<&'a dyn Tasks, Failure> {
+    context.tasks.ok_or_else(|| Failure::new(reasons::NOT_AVAILABLE_HERE, "nothing here drives workflows"))
+}
+
+/// Returns an execution of the caller. A person has those of everybody. One whose process is gone goes on here.
+pub(crate) fn found(id: &str, context: &Context<'_>) -> Result<Flow, Failure> {
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let flow = store.flow(context.agent(), id)?;
+    if let Some(tasks) = context.tasks.filter(|_| !flow.status.is_over())
+        && tasks.is_gone(&flow.gateway)
+    {
+        tasks.drive(&flow)?;
+        return Ok(store.flow(None, id)?);
+    }
+    Ok(flow)
+}
+
+fn object(name: &str, value: Option<Json>) -> Result<Object, Failure> {
+    match value {
+        None | Some(Json::Null) => Ok(Object::new()),
+        Some(Json::Object(members)) => Ok(members),
+        Some(_) => Err(Failure::new(reasons::INVALID_ARGUMENTS, format!("`{name}` is an object"))),
+    }
+}
+
+pub(super) fn run(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let args: RunArgs = arguments(input)?;
+    let given = Json::Object(object("input", args.input)?);
+    let blackboard = object("blackboard", args.blackboard)?;
+    driver(context)?;
+    let offered = super::scope::offered(&args.name, context)?;
+    if is_shipped(WORKFLOWS.kind, &offered.name) {
+        let message = format!(
+            "`{}` is a part of `execute.intent`, `agent.generate` or `workflow.generate`; call that, which narrows it \
+             and asks a person where it must",
+            offered.name
+        );
+        return Err(Failure::new(reasons::ARGUMENT_REFUSED, message));
+    }
+    let store = context.store()?;
+    let (manifest, revision) = store.manifest(WORKFLOWS.kind, &offered.id, args.version.as_deref())?;
+    let read = without_faults::<Workflow>(&revision.text)?;
+    let workflow =
+        read.manifest.ok_or_else(|| Failure::new(codes::INVALID_MANIFEST, "the manifest has faults"))?;
+    let intent = args.intent.as_deref();
+    let flow = begin_with(context, (&manifest, &revision), &workflow, intent, given, blackboard, None)?;
+    Ok(Output::of(&Started::new(flow.id)))
+}
+
+/// Begins an execution of a workflow within these limits.
+pub(crate) fn begin(
+    context: &Context<'_>,
+    manifest: &Deployed,
+    revision: &Revision,
+    workflow: &Workflow,
+    intent: Option<&str>,
+    input: Json,
+    limits: TaskLimits,
+) -> Result<Flow, Failure> {
+    begin_with(context, (manifest, revision), workflow, intent, input, Object::new(), Some(limits))
+}
+
+fn begin_with(
+    context: &Context<'_>,
+    (manifest, revision): (&Deployed, &Revision),
+    workflow: &Workflow,
+    intent: Option<&str>,
+    input: Json,
+    blackboard: Object,
+    limits: Option<TaskLimits>,
+) -> Result<Flow, Failure> {
+    if intent.is_some_and(|intent| MAX_TEXT < intent.len()) {
+        return Err(Failure::new(codes::TOO_LONG, format!("an intent has at most {} KiB", MAX_TEXT >> 10)));
+    }
+    if MAX_INPUT < input.to_compact().len() {
+        return Err(Failure::new(codes::TOO_LARGE, format!("an input has at most {} KiB", MAX_INPUT >> 10)));
+    }
+    let (tasks, store) = (driver(context)?, context.store()?);
+    let parent = context.parent(&store)?;
+    let mask = |members: Object| {
+        let masked = context.redactor.redact_json(&Json::Object(members));
+        masked.as_object().cloned().unwrap_or_default()
+    };
+    let (mut rights, owner, gateway) = (tasks.rights(), context.owner(), tasks.gateway()?);
+    limits.into_iter().for_each(|limits| rights.session.within(limits));
+    let rights = to_json(&rights).expect("rights are JSON");
+    let input = context.redactor.redact_json(&input);
+    let intent = intent.map(|intent| context.redactor.redact_str(intent));
+    let blackboard = mask(blackboard);
+    let new = NewFlow {
+        owner: &owner,
+        caller: context.caller,
+        rights: &rights,
+        parent: parent.as_ref(),
+        manifest,
+        revision,
+        intent: intent.as_deref(),
+        input: &input,
+        blackboard: &blackboard,
+        state: &workflow.spec.initial_state,
+        gateway: &gateway,
+    };
+    let flow = store.begin_flow(&new, context.clock.now())?;
+    if let Err(failure) = tasks.drive(&flow) {
+        let error = Some((failure.code, failure.message.as_str()));
+        store.end_flow(&flow.id, FlowStatus::Failed, error, context.clock.now())?;
+        return Err(failure.data([("execution_id", Json::from(flow.id))]));
+    }
+    Ok(flow)
+}
+
+/// Returns how an execution stands as a word: `waiting` where it asks a person, or a call of its state waits for one.
+pub(crate) fn shown(flow: &Flow, context: &Context<'_>) -> &'static str {
+    let waits = |id: &String| {
+        let call = context.calls.and_then(|calls| calls.standing(id).ok().flatten());
+        call.is_some_and(|call| call.waits_for_a_person)
+    };
+    match flow.shown() {
+        "running" if calls_of(flow).iter().any(waits) => "waiting",
+        word => word,
+    }
+}
+
+/// An execution, as a row of `workflow.executions.list`.
+#[derive(Serialize)]
+struct FlowRow {
+    execution_id: String,
+    workflow_id: String,
+    status: &'static str,
+    current_state: String,
+    started_at: Timestamp,
+}
+
+impl FlowRow {
+    fn of(flow: &Flow, context: &Context<'_>) -> FlowRow {
+        FlowRow {
+            execution_id: flow.id.clone(),
+            workflow_id: flow.manifest.clone(),
+            status: shown(flow, context),
+            current_state: flow.state.clone(),
+            started_at: flow.started_at,
+        }
+    }
+}
+
+/// How an execution stands: the result of `workflow.status`.
+#[derive(Serialize)]
+struct FlowStanding {
+    #[serde(flatten)]
+    row: FlowRow,
+    last_transition_at: Timestamp,
+}
+
+impl FlowStanding {
+    fn of(flow: &Flow, context: &Context<'_>) -> FlowStanding {
+        let last_transition_at = flow.ended_at.unwrap_or(flow.entered_at);
+        FlowStanding { row: FlowRow::of(flow, context), last_transition_at }
+    }
+}
+
+/// The result of `workflow.executions.get`.
+#[derive(Serialize)]
+struct FlowShown {
+    #[serde(flatten)]
+    standing: FlowStanding,
+    input: Json,
+    blackboard: Json,
+    state_outputs: Json,
+}
+
+#[derive(Serialize)]
+struct FlowList {
+    executions: Vec<FlowRow>,
+    total: usize,
+    limit: usize,
+    offset: usize,
+}
+
+#[derive(Serialize)]
+struct FlowEvent {
+    sequence: i64,
+    state_name: Option<String>,
+    iteration_number: u64,
+    #[serde(flatten)]
+    event: EventRow,
+}
+
+/// The result of `workflow.wait`.
+#[derive(Serialize)]
+struct FlowWaited {
+    #[serde(flatten)]
+    standing: FlowStanding,
+    timed_out: bool,
+    blackboard: Json,
+    /// The blackboard is larger than a result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    blackboard_truncated: bool,
+}
+
+/// The result of `workflow.signal`.
+#[derive(Serialize)]
+struct Signalled {
+    signalled: bool,
+    execution_id: String,
+}
+
+/// The result of `workflow.pause` and `workflow.resume`.
+#[derive(Serialize)]
+struct Paused {
+    status: &'static str,
+    execution_id: String,
+}
+
+/// The result of `workflow.put`.
+#[derive(Serialize)]
+struct Put {
+    execution_id: String,
+    blackboard: Json,
+}
+
+fn named(input: &Json, context: &Context<'_>) -> Result<Flow, Failure> {
+    let IdArgs { execution_id } = arguments(input)?;
+    found(&execution_id, context)
+}
+
+pub(super) fn status(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    Ok(Output::of(&FlowStanding::of(&named(input, context)?, context)))
+}
+
+pub(super) fn get(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let flow = named(input, context)?;
+    Ok(Output::of(&FlowShown {
+        standing: FlowStanding::of(&flow, context),
+        input: context.redactor.redact_json(&flow.input),
+        blackboard: context.redactor.redact_json(&Json::Object(flow.blackboard)),
+        state_outputs: context.redactor.redact_json(&Json::Object(flow.outputs)),
+    }))
+}
+
+pub(super) fn list(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let ListArgs { limit, offset, workflow_id } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST, offset)?;
+    let (flows, total) = match context.stored()? {
+        Some(store) => store.flows(context.agent(), workflow_id.as_deref(), limit, offset)?,
+        None => (Vec::new(), 0),
+    };
+    let executions = flows.iter().map(|flow| FlowRow::of(flow, context)).collect();
+    Ok(Output::of(&FlowList { executions, total, limit, offset }))
+}
+
+pub(super) fn logs(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let LogsArgs { execution_id, limit, offset } = arguments(input)?;
+    let (limit, offset) = page(limit, MOST, offset)?;
+    found(&execution_id, context)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let (flow, events, total) = store.flow_events(context.agent(), &execution_id, limit, offset)?;
+    let rows = events.into_iter().map(|mut one| FlowEvent {
+        sequence: one.sequence,
+        state_name: one.visited.state.take(),
+        iteration_number: one.visited.visit.unwrap_or_default(),
+        event: event(one),
+    });
+    let (events, status) = (rows.collect(), shown(&flow, context));
+    Ok(Output::of(&ExecutionLogs { execution_id: flow.id, status, events, total, limit, offset }))
+}
+
+pub(crate) fn wait(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let WaitArgs { execution_id, poll_interval_seconds, timeout_seconds } = arguments(input)?;
+    if timeout_seconds < 1 || poll_interval_seconds < 1 {
+        let message = "`timeout_seconds` and `poll_interval_seconds` are at least 1";
+        return Err(Failure::new(reasons::INVALID_ARGUMENTS, message));
+    }
+    let patience = Duration::from_secs(timeout_seconds.min(LONGEST).unsigned_abs());
+    let begun: Timestamp = context.clock.now();
+    let mut flow = found(&execution_id, context)?;
+    let mut timed_out = false;
+    while !flow.status.is_over() {
+        let waited = context.clock.now().since(begun);
+        if patience <= waited {
+            timed_out = true;
+            break;
+        }
+        if context.cancel.is_some_and(brigade_process::CancelToken::is_cancelled) {
+            return Err(Failure::new(codes::CANCELLED, "the call was cancelled; the workflow goes on"));
+        }
+        driver(context)?.await_change(LOOK.min(patience.saturating_sub(waited)));
+        flow = found(&execution_id, context)?;
+    }
+    let standing = FlowStanding::of(&flow, context);
+    let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
+    // A result that is cut off would not even say how the execution stands.
+    let fits = blackboard.to_compact().len() as u64 <= context.max_bytes / 2;
+    let blackboard = if fits { blackboard } else { Json::Object(Object::new()) };
+    Ok(Output::of(&FlowWaited { standing, timed_out, blackboard, blackboard_truncated: !fits }))
+}
+
+pub(super) fn cancel(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    let store = context.stored()?.ok_or_else(not_found)?;
+    let flow = store.flow(context.agent(), &execution_id)?;
+    let (store, tasks, now) = (context.store()?, driver(context)?, context.clock.now());
+    if !store.end_flow(&flow.id, FlowStatus::Cancelled, None, now)? {
+        let flow = store.flow(None, &flow.id)?;
+        return Err(Failure::new(codes::ALREADY_ENDED, format!("the execution is {} already", flow.status)));
+    }
+    end_tree(&store, tasks, &flow, now)?;
+    // One of another process is ended by it as soon as it sees that.
+    tasks.cancel(&flow.id);
+    Ok(Output::of(&Cancelled { execution_id: flow.id, cancelled: true }))
+}
+
+pub(super) fn signal(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let SignalArgs { execution_id, response } = arguments(input)?;
+    found(&execution_id, context)?;
+    let given = Given { choices: Vec::new(), text: Some(response.clone()) };
+    let make = |asked: &brigade_db::questions::Asked| {
+        // A choice is a choice, and another text is an answer where one may be.
+        let chosen = Given { choices: vec![response.clone()], text: None };
+        asked.answer(&chosen).or_else(|_| asked.answer(&given))
+    };
+    let by = context.caller;
+    let flow = context.store()?.answer_flow(
+        context.agent(),
+        &execution_id,
+        &make,
+        by,
+        context.redactor,
+        context.clock.now(),
+    )?;
+    Ok(Output::of(&Signalled { signalled: true, execution_id: flow.id }))
+}
+
+pub(super) fn remove(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    found(&execution_id, context)?;
+    let flow = context.store()?.remove_flow(context.agent(), &execution_id)?;
+    Ok(Output::of(&Removed { execution_id: flow.id, removed: true }))
+}
+
+fn paused(input: &Json, is_paused: bool, context: &Context<'_>) -> Result<Output, Failure> {
+    let IdArgs { execution_id, .. } = arguments(input)?;
+    found(&execution_id, context)?;
+    let flow = context.store()?.pause_flow(context.agent(), &execution_id, is_paused, context.clock.now())?;
+    Ok(Output::of(&Paused { status: shown(&flow, context), execution_id: flow.id }))
+}
+
+pub(super) fn pause(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    paused(input, true, context)
+}
+
+pub(super) fn resume(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    paused(input, false, context)
+}
+
+pub(super) fn put(input: &Json, context: &mut Context<'_>) -> Result<Output, Failure> {
+    let PutArgs { execution_id, members } = arguments(input)?;
+    found(&execution_id, context)?;
+    let members = context.redactor.redact_json(&Json::Object(object("members", Some(members))?));
+    let members = members.as_object().cloned().unwrap_or_default();
+    let flow = context.store()?.put_in_flow(context.agent(), &execution_id, &members, context.clock.now())?;
+    let blackboard = context.redactor.redact_json(&Json::Object(flow.blackboard));
+    Ok(Output::of(&Put { execution_id: flow.id, blackboard }))
+}

@@ -1,0 +1,531 @@
+//! Reading the configuration.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use brigade_access::builtin::{Fact, Forge, Guards, is_forge, is_of_forge};
+use brigade_access::{
+    CallLimits, GatewayConfig, LANES, Offer, Rights, SearchSource, SessionProfiles, ToolTraits, builtin,
+};
+use brigade_call::{
+    ArgsProblem, BuiltinFacts, CallSession, Caller, NamedThings, PlanFacts, paths_of_words, spelled,
+    words_of_arguments,
+};
+use brigade_catalog::{Catalog, Family, Level, NoTool, Reads, Runtimes, Tool};
+use brigade_cmdline::{Argv, PACKAGE_FILES, find_program, is_found_beside, is_loaded_from};
+use brigade_core::{ConfigIssue, Dialect, Hint, Json, Place, Severity, reasons};
+use brigade_exec::ways_to_root;
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, RelPath};
+use brigade_policy::{Blocker, ErrorLine, PolicyState, Reads as ReadMode, SandboxMode};
+use brigade_projection::Claims;
+
+use crate::command::behind_links;
+use crate::host::{Host, masks};
+use crate::learned::{Learned, LearnedTool};
+use crate::named::bind_learned;
+use crate::rights::{AgentConfig, read_agents};
+use crate::seen::is_program;
+use crate::user::read_runtimes;
+
+/// The catalog's file.
+pub const CATALOG: &str = ".brigade/tools.toml";
+
+/// The policy's file.
+pub const POLICY: &str = ".brigade/tools/policy.toml";
+
+/// The file that names the packages of a web application.
+pub const PACKAGE: &str = "package.json";
+
+/// The directories of lanes and of volumes.
+pub const TARGETS: [&str; 2] = [LANES, ".brigade/volumes"];
+
+/// The directories of git of clones.
+const CLONES: &str = ".brigade/tools/git";
+
+/// The largest package.json that is read.
+const PACKAGE_LIMIT: u64 = 1 << 20;
+
+/// The largest configuration file that is read.
+pub const CONFIG_LIMIT: u64 = 256 << 20;
+
+/// The configuration that decisions are made with, read once for any number of them.
+pub struct Config {
+    /// The tools.
+    pub catalog: Catalog,
+    /// What may run.
+    pub policy: PolicyState,
+    /// Which tool projects to which path.
+    pub claims: Claims,
+    /// The profiles and the gateway's settings, once they were asked for.
+    agents: OnceLock<Option<AgentConfig>>,
+    /// What gateway.toml offers of MCP servers, once it was asked for.
+    offers: OnceLock<Vec<Offer>>,
+    /// The runtimes, once they were asked for.
+    runtimes: OnceLock<Runtimes>,
+    /// Whether package.json names a web framework, once it was asked for.
+    web_framework: OnceLock<bool>,
+}
+
+/// What holds for one caller during one reading, as far as it was asked for. Many tools need the same.
+#[derive(Default)]
+pub(crate) struct KnownFacts(Mutex<Vec<(Fact, bool)>>);
+
+impl KnownFacts {
+    fn holds(&self, fact: Fact, look: impl FnOnce() -> bool) -> bool {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, holds)) = known().iter().find(|(of, _)| *of == fact) {
+            return *holds;
+        }
+        let holds = look();
+        known().push((fact, holds));
+        holds
+    }
+}
+
+/// Finds what arguments of a script name in a closed workspace.
+fn follow_arguments(host: &Host<'_>, facts: &mut PlanFacts<'_>) {
+    (facts.ways, facts.absent, facts.modules) = Default::default();
+    let is_script = facts.tool.family == Some(Family::Script) && !facts.tool.acts_inside();
+    let args = facts.args.as_ref().ok().and_then(Json::as_object).filter(|_| is_script);
+    let Some(args) = args else { return };
+    let rendered = words_of_arguments(facts.tool, args);
+    let words: Vec<String> = rendered.values().cloned().collect();
+    let directory = facts.real_directory.as_deref().or(facts.tool.cwd.as_deref()).unwrap_or_default();
+    let directory = facts.root.join(directory);
+    let sandbox = &facts.decision.sandbox;
+    if sandbox.mode != SandboxMode::Off && sandbox.reads == ReadMode::Closed {
+        names_of_arguments(host.fs, facts, &directory, &words);
+    }
+}
+
+/// Binds what earlier runs of the entry used as code. A server that is kept serves many entries, and is not learned from.
+fn learn(host: &Host<'_>, facts: &mut PlanFacts<'_>, approved: Option<&[String]>) {
+    let tool = facts.tool;
+    if tool.acts_inside() || tool.is_built_in() || facts.installs.is_some() || facts.server.is_some() {
+        return;
+    }
+    let known = || Learned::read(host.fs).of_tool(tool).cloned();
+    let learned = match approved {
+        Some([]) => None,
+        Some(files) => {
+            let run_id = known().map(|known| known.run_id).unwrap_or_default();
+            Some(LearnedTool::approved(files, &run_id))
+        }
+        None => known(),
+    };
+    let Some(learned) = learned else { return };
+    if let Err(error) = bind_learned(host.fs, facts, learned) {
+        let message = format!("code that earlier runs used cannot be read: {error}");
+        facts.decision.blockers.push(Blocker::new(reasons::CODE_NOT_BOUND, message).field("command"));
+    }
+}
+
+/// Lists what arguments of a script name in a closed workspace, or have in directories that they name, and bound code
+/// would load: what is not there yet, and what is. And the ways around the workspace that they spell.
+fn names_of_arguments(fs: &dyn Fs, facts: &mut PlanFacts<'_>, directory: &Path, words: &[String]) {
+    let words = || words.iter().map(String::as_str);
+    let ways = ways_to_root(fs, spelled(words(), directory));
+    let paths = paths_of_words(words(), directory, &facts.root, &ways);
+    // An interpreter without a script loads code from where it starts.
+    let command = facts.tool.command.as_deref().and_then(|command| Argv::parse(command).ok());
+    let place = directory.strip_prefix(&facts.root).unwrap_or(Path::new("")).to_owned();
+    let is_loaded =
+        |path: &Path| command.as_ref().is_some_and(|argv| is_loaded_from(argv.words(), &place, path));
+    let is_found = |path: &Path| {
+        is_loaded(path) || facts.files.keys().any(|file| is_found_beside(Path::new(file), path))
+    };
+    let (mut absent, mut there) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {
+        let look = |path: &Path| path.to_str().and_then(|path| fs.link_metadata(&path.parse().ok()?).err());
+        let is_absent = look(path).is_some_and(|error| error.is_not_found());
+        if look(path).is_none() && is_loaded(path) {
+            there.extend(path.to_str().map(str::to_owned));
+        }
+        // A module may be a directory, and then has no ending.
+        let named = [
+            PathBuf::from(format!("{}.py", path.display())),
+            PathBuf::from(format!("{}.js", path.display())),
+        ];
+        if is_absent && (is_found(path) || named.iter().any(|path| is_found(path))) {
+            absent.extend(path.to_str().map(str::to_owned));
+        }
+        for module in PACKAGE_FILES.map(|file| path.join(file)).iter() {
+            // It names the file that is loaded.
+            let names_index = module.ends_with("package.json") && is_found(&path.join("index.js"));
+            if !names_index && !is_found(module) {
+                continue;
+            }
+            let Some(name) = module.to_str() else { continue };
+            match look(module) {
+                Some(error) if error.is_not_found() && !is_absent => drop(absent.insert(name.to_owned())),
+                Some(_) => {}
+                None => drop(there.insert(name.to_owned())),
+            }
+        }
+    }
+    (facts.ways, facts.absent, facts.modules) = (ways, absent, there);
+}
+
+impl Config {
+    /// Puts together what was read.
+    pub fn new(host: &Host<'_>, catalog: Catalog, policy: PolicyState) -> Config {
+        let catalog = catalog.masked_by(&masks(host.environment, &policy));
+        let claims = Claims::of(&host.root(), catalog.tools());
+        let (agents, offers, runtimes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Config { catalog, policy, claims, agents, offers, runtimes, web_framework: OnceLock::new() }
+    }
+
+    /// Returns what gateway.toml offers of MCP servers. The file is read at the first time, and nothing in it counts
+    /// while it has an error.
+    pub fn offers(&self, host: &Host<'_>) -> &[Offer] {
+        let all = |gateway: &GatewayConfig| Offer::all(&self.catalog, gateway);
+        self.offers.get_or_init(|| self.gateway(host).map(all).unwrap_or_default())
+    }
+
+    /// Returns the runtimes. Their files are read at the first time; there are none if they cannot be read.
+    pub fn runtimes(&self, host: &Host<'_>) -> &Runtimes {
+        self.runtimes.get_or_init(|| read_runtimes(host).unwrap_or_default())
+    }
+
+    /// Returns the gateway's settings. The file is read at the first time. `None` while it has an error.
+    pub fn gateway(&self, host: &Host<'_>) -> Option<&GatewayConfig> {
+        self.agents(host).map(|agents| &agents.gateway)
+    }
+
+    /// Returns the profiles and the gateway's settings. Their files are read at the first time. `None` while one has an
+    /// error.
+    pub fn agents(&self, host: &Host<'_>) -> Option<&AgentConfig> {
+        self.agents.get_or_init(|| read_agents(host.fs).ok()).as_ref()
+    }
+
+    /// Returns which paths built-in tools leave closed.
+    pub fn guards(&self, host: &Host<'_>) -> Guards {
+        let protected = self.gateway(host).map(|gateway| gateway.builtin.protected.clone());
+        let policy = self.policy.policy();
+        Guards {
+            protected: protected.unwrap_or_default(),
+            readable: policy
+                .map(|policy| policy.readable_secrets.values().cloned().collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Returns the test suites: scripts of the catalog with the category `test`.
+    pub fn suites(&self) -> impl Iterator<Item = &Tool> {
+        let is_suite = |tool: &&Tool| {
+            let is_test = tool.categories.iter().any(|category| category == "test");
+            tool.enabled && !tool.is_broken && tool.family == Some(Family::Script) && is_test
+        };
+        self.catalog.tools().iter().filter(is_suite)
+    }
+
+    /// Returns patterns of the repositories that built-in tools may reach.
+    pub fn git_urls(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.git_urls.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Returns the hosts whose pages built-in tools may fetch.
+    pub fn web_domains(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.web_domains.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Returns the directory whose documents `web.search` searches, relative to the workspace.
+    pub fn search_folder(&self, host: &Host<'_>) -> Option<String> {
+        match &self.gateway(host)?.search.as_ref()?.source {
+            SearchSource::Folder(folder) => Some(folder.clone()),
+            SearchSource::Command(_) => None,
+        }
+    }
+
+    /// Reads what calls of a tool that is part of Brigade need to know. `None` for every other tool.
+    pub(crate) fn builtin(&self, host: &Host<'_>, tool: &Tool, caller: &Caller) -> Option<BuiltinFacts> {
+        self.builtin_known(host, tool, caller, &KnownFacts::default())
+    }
+
+    /// Like [`Config::builtin`], for many tools that need the same.
+    pub(crate) fn builtin_known(
+        &self,
+        host: &Host<'_>,
+        tool: &Tool,
+        caller: &Caller,
+        known: &KnownFacts,
+    ) -> Option<BuiltinFacts> {
+        if !tool.is_built_in() {
+            return None;
+        }
+        let row = builtin::definition(tool.id.as_str())?;
+        Some(BuiltinFacts {
+            missing: self.missing(host, row, caller, known),
+            guards: self.guards(host),
+            git_urls: self.git_urls(),
+            web_domains: self.web_domains(),
+            behind_links: behind_links(host, tool),
+            named: NamedThings::default(),
+        })
+    }
+
+    /// Completes the facts of a tool to those of one call. `approved` is the learned code that its approval binds, if it
+    /// has one: what later runs taught counts from the next approval on.
+    pub fn with_args<'f>(
+        &self,
+        host: &Host<'_>,
+        facts: PlanFacts<'f>,
+        args: Result<Json, ArgsProblem>,
+        session: Option<CallSession>,
+        approved: Option<&[String]>,
+    ) -> PlanFacts<'f> {
+        let mut facts = PlanFacts { args, session, ..facts };
+        let id = facts.tool.id.as_str();
+        let root = facts.session.as_ref().and_then(|session| session.root_of(id));
+        if let Err(none) = host.files(root) {
+            facts.decision.blockers.push(Blocker::new(none, none.to_string()));
+        } else if let (Some(names), Some(known), Ok(args)) = (host.names, &mut facts.builtin, &facts.args) {
+            known.named = names.named(host, self, &facts.caller, root, id, args);
+        }
+        learn(host, &mut facts, approved);
+        follow_arguments(host, &mut facts);
+        facts
+    }
+
+    /// Returns the built-in tools that need what is not here, and what that is. What depends on a session is left out.
+    pub fn missing_facts(&self, host: &Host<'_>) -> Vec<(&'static builtin::Definition, Vec<Fact>)> {
+        let known = KnownFacts::default();
+        let of = |row: &'static builtin::Definition| {
+            let missing = self.missing_here(host, row, &known);
+            (!missing.is_empty()).then_some((row, missing))
+        };
+        builtin::definitions().iter().copied().filter_map(of).collect()
+    }
+
+    /// Returns what a built-in tool needs and nobody finds here. What depends on a session is left out.
+    pub(crate) fn missing_here(
+        &self,
+        host: &Host<'_>,
+        row: &builtin::Definition,
+        known: &KnownFacts,
+    ) -> Vec<Fact> {
+        let mut missing = self.missing(host, row, &Caller::CommandLine, known);
+        missing.retain(|fact| *fact != Fact::Session);
+        missing
+    }
+
+    /// Returns what a built-in tool needs and does not find here.
+    fn missing(
+        &self,
+        host: &Host<'_>,
+        row: &builtin::Definition,
+        caller: &Caller,
+        known: &KnownFacts,
+    ) -> Vec<Fact> {
+        let needs = row.needs.iter().copied().filter(|fact| *fact != Fact::Built);
+        let look = |fact: Fact| self.holds(host, row, fact, caller);
+        let holds = |fact: Fact| match fact {
+            // It does not hold for each tool alike.
+            Fact::Forge => look(fact),
+            fact => known.holds(fact, || look(fact)) || (fact == Fact::Repository && look(fact)),
+        };
+        let missing = needs.filter(|fact| !holds(*fact));
+        (!row.is_built).then_some(Fact::Built).into_iter().chain(missing).collect()
+    }
+
+    fn holds(&self, host: &Host<'_>, row: &builtin::Definition, fact: Fact, caller: &Caller) -> bool {
+        match fact {
+            Fact::Built => row.is_built,
+            Fact::Repository => {
+                let git = RelPath::of(".git");
+                // Tools of the family name a repository, which may be a clone in a volume.
+                host.fs.exists(&git).unwrap_or(false)
+                    || (row.id.starts_with("git.") && holds_a_folder(host.fs, CLONES))
+            }
+            Fact::Git => {
+                let path = host.environment.get("PATH");
+                find_program("git", host.fs.root(), path, |path| is_program(host.fs, path)).is_some()
+            }
+            Fact::Identity => {
+                let agent = caller.agent().and_then(|name| self.gateway(host)?.agent(name));
+                agent.is_some_and(|agent| agent.has_identity)
+            }
+            Fact::TestSuites => self.suites().next().is_some(),
+            Fact::WebDomains => !self.web_domains().is_empty(),
+            Fact::Session => caller.agent().is_some(),
+            Fact::Worker => self.gateway(host).is_some_and(|gateway| !gateway.workers.is_empty()),
+            Fact::SearchProvider => self.gateway(host).is_some_and(|gateway| gateway.search.is_some()),
+            Fact::Screenshot => {
+                let program = self.policy.policy().and_then(|policy| policy.capture.as_ref());
+                program.is_some_and(|line| host.has_program(line.value.program()))
+            }
+            Fact::Forge => {
+                // The checks of another forge are its own.
+                let reaches = |program: &Argv| {
+                    is_of_forge(row.id) && is_forge(program) && host.has_program(program.program())
+                };
+                self.holds(host, row, Fact::Repository, caller) && self.forge().is_none_or(reaches)
+            }
+            Fact::WebFramework => *self.web_framework.get_or_init(|| names_web_framework(host.fs)),
+            Fact::Fleet => TARGETS.iter().any(|folder| holds_a_folder(host.fs, folder)),
+        }
+    }
+
+    fn forge_kind(&self) -> Forge {
+        if self.forge().is_some() { Forge::Program } else { Forge::Rows }
+    }
+
+    /// Returns the entries of the tools of Brigade, by id, with the effects that they have under this policy.
+    pub fn own_tools(&self) -> &'static [Tool] {
+        builtin::entries_with(self.forge_kind())
+    }
+
+    /// Returns the entry of a tool of Brigade, with the effects that it has under this policy.
+    pub fn own_tool(&self, id: &str) -> Option<&'static Tool> {
+        builtin::entry_with(id, self.forge_kind())
+    }
+
+    /// Returns the entry of a tool with the effects that it has under this policy.
+    pub fn under_policy<'t>(&self, tool: &'t Tool) -> &'t Tool {
+        if tool.is_built_in() { self.own_tool(tool.id.as_str()).unwrap_or(tool) } else { tool }
+    }
+
+    /// Finds the entry that a call with these arguments uses: a tool of Brigade, an enabled tool of the catalog, or
+    /// what Brigade makes of gateway.toml for `resource.read` and `prompt.get`, which entries of the catalog never
+    /// replace.
+    ///
+    /// # Errors
+    /// Returns why there is none.
+    pub fn entry(&self, host: &Host<'_>, id: &str, args: &Json) -> Result<&Tool, NoTool> {
+        if let Some(entry) = self.own_tool(id.trim()) {
+            return Ok(entry);
+        }
+        let Some(reads) = Reads::of_tool_id(id.trim()) else { return self.catalog.find(id) };
+        let offer = self.offers(host).iter().find(|offer| offer.reads == reads && offer.covers(args));
+        offer.map(|offer| &offer.entry).ok_or(NoTool::NotOffered { reads })
+    }
+
+    /// Makes the entry of the tool that reads everything of a kind that gateway.toml offers: the first one, with the
+    /// effects of all.
+    ///
+    /// # Errors
+    /// If nothing of the kind is offered.
+    pub fn reader(&self, host: &Host<'_>, reads: Reads) -> Result<Tool, NoTool> {
+        let mut entries =
+            self.offers(host).iter().filter(|offer| offer.reads == reads).map(|offer| &offer.entry);
+        let mut entry = entries.next().ok_or(NoTool::NotOffered { reads })?.clone();
+        entry.effects.extend(entries.flat_map(|other| other.effects.iter().cloned()));
+        entry.effects.sort();
+        entry.effects.dedup();
+        Ok(entry)
+    }
+
+    /// Returns what the profiles of a caller limit calls of a built-in tool to: those of its session, and these. A
+    /// person has no limits. `None` if they cannot be read.
+    pub fn call_limits(
+        &self,
+        host: &Host<'_>,
+        tool: &str,
+        agent: Option<&str>,
+        session: &SessionProfiles,
+        profiles: &[String],
+    ) -> Option<CallLimits> {
+        let Some(agent) = agent else { return Some(CallLimits::default()) };
+        let agents = self.agents(host)?;
+        let agent = agents.gateway.agent(agent)?;
+        let rights = Rights::of_session(&agents.profiles, agent, session, profiles).ok()?;
+        Some(rights.limits(&ToolTraits::of(self.own_tool(tool)?)))
+    }
+
+    /// Returns the directories outside of the workspace that files of tools may lie in.
+    pub(crate) fn outside(&self) -> Vec<String> {
+        let policy = self.policy.policy();
+        policy.map(|policy| policy.outside_paths.values().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// Returns whether package.json names a web framework.
+fn names_web_framework(fs: &dyn Fs) -> bool {
+    let path = RelPath::of(PACKAGE);
+    let bytes = fs.read(&path, PACKAGE_LIMIT).ok();
+    let package = bytes.and_then(|bytes| Json::parse_bytes(&bytes, Dialect::Strict).ok());
+    package.is_some_and(|package| !builtin::web_frameworks(&package).is_empty())
+}
+
+/// Returns whether a directory is there and holds another one.
+fn holds_a_folder(fs: &dyn Fs, folder: &str) -> bool {
+    let path = RelPath::composed(folder);
+    fs.list_dir(&path).is_ok_and(|entries| entries.iter().any(|entry| entry.kind == FileKind::Directory))
+}
+
+/// Reads the catalog.
+///
+/// # Errors
+/// When its file is missing or cannot be read.
+pub fn read_catalog(fs: &dyn Fs) -> Result<Catalog, FsError> {
+    let bytes = read_config(fs, CATALOG)?;
+    let catalog = Catalog::parse(CATALOG, Level::Project, &bytes);
+    let (tools, issues) = (catalog.tools().len(), catalog.issues().len());
+    tracing::debug!(root = %fs.root().display(), bytes = bytes.len(), tools, issues, "read {CATALOG}");
+    Ok(catalog)
+}
+
+/// Reads the policy. One that cannot be read blocks everything.
+pub fn read_policy(fs: &dyn Fs) -> PolicyState {
+    match read_config(fs, POLICY) {
+        Ok(bytes) => {
+            let policy = PolicyState::parse(POLICY, Some(&bytes));
+            tracing::debug!(bytes = bytes.len(), valid = policy.policy().is_some(), "read {POLICY}");
+            policy
+        }
+        Err(error) if error.is_not_found() => {
+            tracing::debug!("there is no {POLICY}");
+            PolicyState::parse(POLICY, None)
+        }
+        Err(error) => PolicyState::unreadable(POLICY, &error.kind.to_string()),
+    }
+}
+
+/// Reads a configuration file. One that is a link to nothing is there, and cannot be read.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_config(fs: &dyn Fs, file: &str) -> Result<Vec<u8>, FsError> {
+    let path = RelPath::composed(file);
+    fs.read(&path, CONFIG_LIMIT).map_err(|error| {
+        let is_link = || fs.link_metadata(&path).is_ok_and(|metadata| metadata.kind == FileKind::Link);
+        if error.is_not_found() && is_link() {
+            FsError { kind: FsErrorKind::DanglingLink, ..error }
+        } else {
+            error
+        }
+    })
+}
+
+/// Returns the errors of a catalog.
+pub fn errors_of(catalog: &Catalog) -> Vec<ErrorLine> {
+    let errors = catalog.issues().iter().filter(|issue| issue.severity == Severity::Error);
+    errors.map(ErrorLine::from).collect()
+}
+
+/// Converts an unreadable configuration file into an issue. A missing file has `next` as its hint.
+///
+/// # Errors
+/// When file access failed.
+pub fn unreadable(file: &str, error: FsError, next: Hint) -> Result<ConfigIssue, FsError> {
+    let (message, hint) = match &error.kind {
+        FsErrorKind::NotFound => ("the file does not exist".to_owned(), Some(next)),
+        FsErrorKind::NotAFile
+        | FsErrorKind::NotADirectory
+        | FsErrorKind::Outside
+        | FsErrorKind::DanglingLink
+        | FsErrorKind::TooLarge { .. } => (error.kind.to_string(), None),
+        _ => return Err(error),
+    };
+    Ok(ConfigIssue {
+        severity: Severity::Error,
+        place: Place::file(file),
+        entry: None,
+        field: None,
+        message,
+        hint,
+    })
+}

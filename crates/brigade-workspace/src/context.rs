@@ -1,0 +1,213 @@
+//! What operations work over: the files of a workspace, its clock, its variables and its queue.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Digests, Host, Memory, Names, SourceFiles};
+use brigade_access::LiveSession;
+use brigade_call::{Caller, Paths};
+use brigade_catalog::edit::Existing;
+use brigade_core::{Clock, ErrorKind, NeutralWords, Spell, SystemClock, Timestamp, codes};
+use brigade_exec::HostEnvironment;
+use brigade_fs::Fs;
+use brigade_policy::Failure;
+use brigade_process::CancelToken;
+use brigade_queue::{JournalStore, Queue, Store, ThisHost};
+use brigade_redact::Redactor;
+
+use crate::gather;
+
+/// The context of a workspace: everything that an operation reads, writes, asks and spells with. It has no decisions.
+pub struct WorkspaceContext {
+    /// The files.
+    pub fs: Arc<dyn Fs>,
+    /// The files, if they are others than those of the disk.
+    pub files: Option<Arc<dyn Fs>>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The variables of the host.
+    pub environment: Arc<HostEnvironment>,
+    /// Who asks.
+    pub caller: Caller,
+    /// How long a writer waits for a lock.
+    pub timeout: Duration,
+    /// Cancels what is started.
+    pub cancel: Option<CancelToken>,
+    /// How next steps are spelled.
+    pub speller: Arc<dyn Spell>,
+    /// The digests of programs that were read so far.
+    pub digests: Arc<Digests>,
+    /// What was read for the last calls, for a process that makes many; `None` reads everything for each.
+    pub memory: Option<Arc<Memory>>,
+    /// The journal of calls in the files.
+    pub files_of_calls: Arc<JournalStore>,
+    /// What keeps calls instead of the journal.
+    pub store: Option<Arc<dyn Store>>,
+    /// What looks up the names in arguments of built-in tools.
+    pub names: Option<Arc<dyn Names>>,
+}
+
+/// Opens sessions for the workers of tasks. A server that serves agents is one.
+pub trait TaskSessions: Send + Sync {
+    /// Serves the process at the other ends of two pipes as the agent, in this session, until they end.
+    ///
+    /// # Errors
+    /// Fails if nothing more can be served.
+    fn open(&self, agent: &str, session: LiveSession, input: File, output: File) -> io::Result<()>;
+}
+
+impl WorkspaceContext {
+    /// Works over these files, with the clock of the system and without variables, for the command line.
+    pub fn new(fs: Arc<dyn Fs>) -> WorkspaceContext {
+        let timeout = Duration::from_secs(10);
+        let holder = format!("process {}", std::process::id());
+        WorkspaceContext {
+            files_of_calls: Arc::new(JournalStore::new(fs.clone(), holder, timeout)),
+            fs,
+            files: None,
+            clock: Arc::new(SystemClock),
+            environment: Arc::default(),
+            caller: Caller::CommandLine,
+            timeout,
+            cancel: None,
+            speller: Arc::new(NeutralWords),
+            digests: Arc::default(),
+            memory: None,
+            store: None,
+            names: None,
+        }
+    }
+
+    /// Returns the current time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the host for reading facts.
+    pub fn host(&self) -> Host<'_> {
+        Host {
+            fs: &*self.fs,
+            environment: &self.environment,
+            digests: &self.digests,
+            clock: &*self.clock,
+            names: self.names.as_deref(),
+        }
+    }
+
+    /// Opens the queue. Reads and writes nothing.
+    pub fn queue(&self) -> Queue {
+        let store = self.store.clone().unwrap_or_else(|| self.files_of_calls.clone());
+        Queue::new(store, Arc::new(ThisHost::new(self.fs.clone())))
+    }
+
+    /// Returns the journal of calls; `None` if the host uses another store.
+    pub fn journal(&self) -> Option<&JournalStore> {
+        self.store.is_none().then_some(&*self.files_of_calls)
+    }
+
+    /// Returns the reader of source lines for messages.
+    pub fn sources(&self) -> SourceFiles {
+        SourceFiles::new(self.fs.clone(), Redactor::new(&gather::telling_values(self)))
+    }
+
+    /// Refuses to replace a file with one that may widen rights when a program of a run asks for it.
+    ///
+    /// # Errors
+    /// As [`WorkspaceContext::decides`].
+    pub fn replaces(&self, existing: Existing) -> Result<(), Failure> {
+        match existing {
+            Existing::Overwrite => self.decides(),
+            Existing::Keep => Ok(()),
+        }
+    }
+
+    /// Refuses what decides or widens when a program of a run asks for it, whatever its environment says.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Refused`] inside a run, unless the workspace lies in the run's own directory.
+    pub fn decides(&self) -> Result<(), Failure> {
+        self.decides_at(self.fs.root())
+    }
+
+    /// Like [`WorkspaceContext::decides`], for what is written at another place, too: the run's own directory must hold it.
+    ///
+    /// # Errors
+    /// As [`WorkspaceContext::decides`].
+    pub fn decides_at(&self, path: &Path) -> Result<(), Failure> {
+        // Other files than those of the disk are the host's own.
+        if self.files.is_some() || !brigade_process::is_inside_run(path) {
+            return Ok(());
+        }
+        let message = "a program of a run asked for this, and only a person outside of runs decides";
+        Err(Failure::new(ErrorKind::Refused, message).coded(codes::INSIDE_A_RUN))
+    }
+
+    /// Returns the workspace path for reports.
+    pub fn target(&self) -> String {
+        self.fs.root().display().to_string()
+    }
+
+    /// Returns an absolute path for reports.
+    pub fn absolute(&self, path: &str) -> String {
+        absolute(self.fs.root(), self.environment.home(), path)
+    }
+
+    /// Returns a function that makes paths absolute, for rows that outlive the operation.
+    pub fn absolute_paths(&self) -> impl Fn(&str) -> String + Clone + Send + Sync + 'static {
+        let root = self.fs.root().to_owned();
+        let home = self.environment.home().map(Path::to_owned);
+        move |path| absolute(&root, home.as_deref(), path)
+    }
+
+    /// Makes a typed path absolute.
+    pub fn typed_path(&self, path: &Path) -> PathBuf {
+        let path = self.environment.expand(path);
+        match brigade_process::current_dir() {
+            Ok(folder) => folder.join(path),
+            Err(_) => path,
+        }
+    }
+
+    /// Returns the directory of the user's configuration files.
+    ///
+    /// # Errors
+    /// Fails without a home directory.
+    pub fn config_folder(&self) -> Result<PathBuf, Failure> {
+        self.environment.config_folder().ok_or_else(|| no_home(&self.environment))
+    }
+}
+
+/// Says that there is no home directory.
+pub fn no_home(environment: &HostEnvironment) -> Failure {
+    let (message, hint) = match environment.get("HOME").is_some_and(|home| !home.is_empty()) {
+        true => {
+            ("HOME is not an absolute path, so there is no home directory", "set HOME to an absolute path")
+        }
+        false => ("there is no home directory", "set HOME"),
+    };
+    Failure::new(ErrorKind::Environment, message).hint(hint)
+}
+
+impl Paths for WorkspaceContext {
+    fn target(&self) -> String {
+        WorkspaceContext::target(self)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        WorkspaceContext::absolute(self, path)
+    }
+}
+
+fn absolute(root: &Path, home: Option<&Path>, path: &str) -> String {
+    match path.strip_prefix("~/").zip(home) {
+        Some((rest, home)) => home.join(rest).display().to_string(),
+        // A fast path, because one document can have thousands of paths.
+        None => match root.to_str().filter(|root| *root != "/" && !path.starts_with('/')) {
+            Some(root) => [root, "/", path].concat(),
+            None => root.join(path).display().to_string(),
+        },
+    }
+}

@@ -1,0 +1,174 @@
+//! The files that the paths of a call are relative to: those of the workspace, or of the lane that its session has.
+
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+use brigade_access::{LANES, lane_entry_lock, lane_of};
+use brigade_core::ErrorKind;
+use brigade_core::codes::{self, Code, ErrorCode};
+use brigade_fs::{DiskFs, FileKind, Fs, FsError, Location, Lock, RelPath};
+use brigade_policy::{Blocker, Failure};
+
+use crate::host::Host;
+
+/// The files that the paths of a call are relative to.
+pub enum Files<'a> {
+    /// Those of the workspace.
+    Workspace(&'a dyn Fs),
+    /// Those of a lane.
+    Lane(DiskFs),
+}
+
+impl Files<'_> {
+    /// Returns what opens them.
+    pub fn fs(&self) -> &dyn Fs {
+        match self {
+            Files::Workspace(fs) => *fs,
+            Files::Lane(fs) => fs,
+        }
+    }
+}
+
+/// Why the files of a lane are not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLane {
+    /// It is not there any more.
+    Gone,
+    /// Its directory is a link, or no worktree.
+    NoWorktree,
+}
+
+impl Code for NoLane {
+    fn as_code(&self) -> &'static str {
+        self.code().as_code()
+    }
+}
+
+impl NoLane {
+    /// Returns the code of the refusal.
+    pub fn code(self) -> ErrorCode {
+        match self {
+            NoLane::Gone => codes::ARCHIVED,
+            NoLane::NoWorktree => codes::UNSAFE_REPOSITORY,
+        }
+    }
+}
+
+impl Display for NoLane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoLane::Gone => "the lane is not there any more; begin a session in another one",
+            NoLane::NoWorktree => {
+                "the directory of the lane is no worktree any more; a person may look at it"
+            }
+        })
+    }
+}
+
+/// Refuses a call whose lane cannot be worked in.
+impl From<NoLane> for Failure {
+    fn from(none: NoLane) -> Failure {
+        let reason = Blocker::new(none, none.to_string());
+        Failure::new(ErrorKind::Refused, "the call is blocked").because([reason])
+    }
+}
+
+/// What came of keeping a lane from being taken away.
+#[derive(Debug)]
+pub enum KeptLane {
+    /// It stays as long as this lock is held.
+    Held(Lock),
+    /// It cannot be worked in.
+    Not(NoLane),
+}
+
+impl<'a> Host<'a> {
+    /// Keeps a lane that is there from being taken away. `root` is its directory.
+    ///
+    /// # Errors
+    /// Fails on a disk error, and if another process holds the lock for so long.
+    pub fn keep_lane(&self, root: &str, patience: Duration) -> Result<KeptLane, FsError> {
+        let holder = format!("process {}", std::process::id());
+        match self.fs.lock(&RelPath::composed(&lane_entry_lock(root)), &holder, patience) {
+            Ok(lock) => Ok(self.files(Some(root)).map_or_else(KeptLane::Not, |_| KeptLane::Held(lock))),
+            Err(error) if error.is_not_found() => Ok(KeptLane::Not(NoLane::Gone)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens the files that the paths of a session are relative to. `root` is the directory of its lane.
+    ///
+    /// # Errors
+    /// Returns why the lane cannot be worked in. Never falls back to the workspace.
+    pub fn files(&self, root: Option<&str>) -> Result<Files<'a>, NoLane> {
+        let Some(root) = root else { return Ok(Files::Workspace(self.fs)) };
+        let id = match lane_of(root) {
+            Some(lane) if lane == root => &root[LANES.len() + 1..],
+            Some(_) | None => return Err(NoLane::NoWorktree),
+        };
+        let lanes = match self.fs.resolve(LANES, None) {
+            Ok(Location::Inside(path)) => path,
+            Ok(Location::Outside(_)) => return Err(NoLane::NoWorktree),
+            Err(_) => return Err(NoLane::Gone),
+        };
+        let kind = |path: &RelPath| match self.fs.link_metadata(path) {
+            Ok(found) => Ok(found.kind),
+            Err(error) if error.is_not_found() => Err(NoLane::Gone),
+            Err(_) => Err(NoLane::NoWorktree),
+        };
+        let lane = lanes.join(id).map_err(|_| NoLane::NoWorktree)?;
+        let entry = lane.join(".git").map_err(|_| NoLane::NoWorktree)?;
+        if kind(&lane)? != FileKind::Directory || kind(&entry).ok() != Some(FileKind::File) {
+            return Err(NoLane::NoWorktree);
+        }
+        let path = self.fs.root().join(lane.as_path());
+        let files = DiskFs::open(&path).map_err(|_| NoLane::Gone)?;
+        // A link may have been put there in between.
+        if files.root() == path { Ok(Files::Lane(files)) } else { Err(NoLane::NoWorktree) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the test makes a lane")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use brigade_core::SystemClock;
+    use brigade_exec::HostEnvironment;
+
+    use super::*;
+    use crate::digests::Digests;
+
+    #[test]
+    fn a_lane_is_a_directory_with_the_file_of_a_worktree() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = DiskFs::open(folder.path()).unwrap();
+        let (environment, digests) = (HostEnvironment::default(), Digests::default());
+        let host = Host {
+            fs: &disk,
+            environment: &environment,
+            digests: &digests,
+            clock: &SystemClock,
+            names: None,
+        };
+        let found = |root: &str| host.files(Some(root)).map(|files| files.fs().root().to_owned());
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::Gone));
+        let lane = disk.root().join(".brigade/lanes/lane-1");
+        fs::create_dir_all(&lane).unwrap();
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::NoWorktree));
+        fs::write(lane.join(".git"), "gitdir: x\n").unwrap();
+        assert_eq!(found(".brigade/lanes/lane-1"), Ok(lane.clone()));
+        for root in
+            [".brigade/lanes/lane-1/src", ".brigade/lanes", ".brigade", "src", "", ".brigade/lanes/.."]
+        {
+            assert_eq!(found(root), Err(NoLane::NoWorktree), "{root}");
+        }
+        symlink(&lane, disk.root().join(".brigade/lanes/link")).unwrap();
+        assert_eq!(found(".brigade/lanes/link"), Err(NoLane::NoWorktree));
+        fs::remove_file(lane.join(".git")).unwrap();
+        symlink("elsewhere", lane.join(".git")).unwrap();
+        assert_eq!(found(".brigade/lanes/lane-1"), Err(NoLane::NoWorktree));
+        assert!(host.files(None).is_ok_and(|files| files.fs().root() == disk.root()));
+    }
+}

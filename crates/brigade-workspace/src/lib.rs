@@ -1,0 +1,107 @@
+//! Reads the facts for decisions once, at the requested depth.
+//!
+//! Owns reading the configuration ([`Config`]) and the facts of tools ([`FactReader`]): files, the program and code of
+//! the command, projections and pins. Knows no queue, runs, decisions or output. Starts nothing, and writes only a
+//! cache of digests.
+//!
+//! | asked for | what is read |
+//! | --- | --- |
+//! | [`Depth::Summary`] | every file that the entry names, and how its projections differ: what lists and health need |
+//! | [`Depth::Plan`] | what a plan needs: schemas, examples, source, and whether projections are in their place |
+//! | [`FactReader::plan`] | that, and program, code, policy decision and pin, for a plan that is made now |
+//! | [`FactReader::deepen`] | these, of a tool that a summary was read of |
+//! | [`FactReader::start`] | what decides whether the server of a tool may be asked for its list |
+//!
+//! ```
+//! use brigade_core::SystemClock;
+//! use brigade_exec::HostEnvironment;
+//! use brigade_workspace::{Config, Depth, Digests, FactReader, Host, read_catalog, read_policy};
+//! use brigade_fs::{FileMode, Fs, MemoryFs};
+//!
+//! let fs = MemoryFs::new();
+//! fs.create_dir_all(&".brigade".parse()?)?;
+//! let entry = b"[[tool]]\nid = 'greet'\nname = 'Greet'\nfamily = 'script'\ncommand = 'sh greet.sh'\n";
+//! fs.write_atomic(&".brigade/tools.toml".parse()?, entry, FileMode::Private)?;
+//!
+//! let (environment, digests) = (HostEnvironment::default(), Digests::default());
+//! let host = Host { fs: &fs, environment: &environment, digests: &digests, clock: &SystemClock, names: None };
+//! let config = Config::new(&host, read_catalog(&fs)?, read_policy(&fs));
+//! let facts = FactReader::new(host, &config).read(config.catalog.tool("greet").unwrap(), Depth::Summary);
+//! assert_eq!(facts.files.input_schema.schema().map(|_| ()), None);
+//! assert!(facts.projections.is_empty() && facts.summary().mcp_server_ids.is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod approving;
+mod checks;
+mod command;
+mod config;
+mod context;
+mod digests;
+mod files;
+pub mod gather;
+mod healths;
+mod host;
+mod lane;
+mod learned;
+mod lines;
+pub mod load;
+mod memory;
+mod named;
+mod near;
+mod pinned;
+mod places;
+mod plan;
+mod presence;
+mod real_paths;
+mod report;
+mod rights;
+mod schemas;
+mod seen;
+mod shared;
+mod sight;
+mod sources;
+mod tool;
+mod tracked;
+mod user;
+mod words;
+
+pub use approving::{Rules, rule_for, what_approves};
+pub use checks::{CHECKS, KeptCheck, KeptChecks, ToolProgram};
+pub use command::{command_only_reads, command_outside};
+pub use config::{
+    CATALOG, CONFIG_LIMIT, Config, PACKAGE, POLICY, TARGETS, errors_of, read_catalog, read_config,
+    read_policy, unreadable,
+};
+pub use context::{TaskSessions, WorkspaceContext, no_home};
+pub use digests::Digests;
+pub use files::{DOCUMENT_LIMIT, Found, ToolReader, compile_schema, parse_json};
+pub use host::{Host, Names, bound_values, masks, user_path};
+pub use lane::{Files, KeptLane, NoLane};
+pub use learned::{LEARNED, Learned, LearnedTool, is_code_of_run};
+pub use lines::SourceFiles;
+pub use memory::Memory;
+pub use near::{meant, near_path};
+pub use pinned::PinOfCall;
+pub use places::{Places, Spot};
+pub use plan::{PlanInput, StartInput, errors_of_tool};
+pub use presence::PresenceReader;
+pub use real_paths::{followed, real_paths};
+pub use report::{
+    ArgumentDescription, Contract, ContractHealth, DescribedTool, McpSummary, Origin, ToolLine, ToolSummary,
+};
+pub use rights::{
+    AgentConfig, AgentOffer, AgentTool, AgentTools, Callable, GATEWAY, OwnName, PROFILES, agent_tools, look,
+    read_agents, read_profiles,
+};
+pub use schemas::SchemaText;
+pub use seen::{is_code_file, is_program};
+pub use sight::Sight;
+pub use sources::{Sources, plan_projections, refuse_shared};
+pub use tool::{Depth, FactReader, SummaryFacts, ToolFacts};
+pub use tracked::{gateway_tracked, policy_tracked};
+pub use user::{RUNTIMES, read_runtimes, read_user_catalog, read_user_runtimes, user_directory, why_unsafe};
+pub use words::ShownWords;

@@ -1,0 +1,198 @@
+//! Reads the configuration files.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub use crate::errors_of;
+use crate::{
+    CATALOG, Config, Host, RUNTIMES, masks, read_catalog, read_policy, read_runtimes, read_user_catalog,
+    unreadable,
+};
+use brigade_access::{builtin, is_taken};
+use brigade_catalog::{Catalog, Masks, Reads, Runtimes, Tool};
+use brigade_core::NextStep;
+use brigade_policy::{Diagnosis, ErrorLine, Failure, PolicyState};
+use brigade_redact::Redactor;
+
+use crate::context::WorkspaceContext;
+
+/// Reads the catalog of the workspace, and the tools of the user. A missing or unreadable file is an empty catalog with
+/// an issue. If a file is there and cannot be read, nobody knows what of the user it would hide, so nothing of the user
+/// is used.
+pub fn catalog(context: &WorkspaceContext) -> Result<Catalog, Failure> {
+    Ok(catalog_from(context, context.host())?.masked_by(&masks_of(context)))
+}
+
+/// Returns what hides the values that the policy binds, in texts that are shown or stored.
+pub fn masks_of(context: &WorkspaceContext) -> Masks {
+    masks(&context.environment, &policy(context))
+}
+
+/// Like [`catalog`], with the files of this host.
+pub fn catalog_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Catalog, Failure> {
+    let project = match read_catalog(host.fs) {
+        Ok(catalog) => catalog,
+        Err(error) => {
+            let is_missing = error.is_not_found();
+            let issue = unreadable(CATALOG, error, context.spelled(NextStep::Init))?;
+            let catalog = Catalog::new(Vec::new(), vec![issue]);
+            if !is_missing {
+                return Ok(catalog);
+            }
+            catalog
+        }
+    };
+    Ok(match read_user_catalog(&host) {
+        Some(user) => project.with_user(user),
+        None => project,
+    })
+}
+
+/// Reads the runtimes. A missing or unreadable file has no runtimes and an issue.
+pub fn runtimes(context: &WorkspaceContext) -> Result<Runtimes, Failure> {
+    runtimes_from(context, context.host())
+}
+
+/// Like [`runtimes`], for a process that makes many calls: read again only if one of the files moved.
+pub fn known_runtimes(context: &WorkspaceContext) -> Result<Arc<Runtimes>, Failure> {
+    match &context.memory {
+        Some(memory) => memory.runtimes(context.host(), |host| runtimes_from(context, host)),
+        None => runtimes(context).map(Arc::new),
+    }
+}
+
+fn runtimes_from(context: &WorkspaceContext, host: Host<'_>) -> Result<Runtimes, Failure> {
+    read_runtimes(&host).or_else(|error| {
+        let issue = unreadable(RUNTIMES, error, context.spelled(NextStep::InitRuntimes))?;
+        Ok(Runtimes::new(Vec::new(), vec![issue]))
+    })
+}
+
+/// Returns the code and help of the first error, and the places of all. Absent without errors.
+pub fn diagnosis(context: &WorkspaceContext, errors: &[ErrorLine]) -> Option<Diagnosis> {
+    let first = errors.first()?.fault();
+    let sources = context.sources();
+    let label = |error: &ErrorLine| {
+        let mut fault = error.fault().clone();
+        sources.look_up(&mut fault);
+        fault.label()
+    };
+    Some(Diagnosis {
+        code: first.code.clone().into_owned(),
+        labels: errors.iter().filter_map(label).collect(),
+        help: first.help.clone().map(|help| context.spelled(help).to_string()),
+    })
+}
+
+/// Reads the policy. An unreadable policy blocks everything.
+pub fn policy(context: &WorkspaceContext) -> PolicyState {
+    read_policy(&*context.fs)
+}
+
+/// Returns the enabled tools of a catalog.
+pub fn enabled(catalog: &Catalog) -> Vec<&Tool> {
+    catalog.tools().iter().filter(|tool| tool.enabled).collect()
+}
+
+/// Returns the tools that are part of Brigade and built. Lists name them only where somebody asks for their family.
+pub fn built_in(config: &Config) -> impl Iterator<Item = &'static Tool> + use<> {
+    let is_built = |tool: &&Tool| builtin::definition(tool.id.as_str()).is_some_and(|row| row.is_built);
+    config.own_tools().iter().filter(is_built)
+}
+
+/// Finds a tool in order to show it: one of Brigade by its id, or one of the catalog by its id, an alias or
+/// `<source>:<id>`. It may be disabled.
+pub fn any_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    match named(catalog, name) {
+        Some(tool) => Ok(tool),
+        None => named_tool(catalog, name),
+    }
+}
+
+/// Returns the tool that a typed name means, which may be disabled: one of Brigade by its id, or one of the catalog. No
+/// alias of the catalog takes the name of a tool of Brigade.
+pub fn named<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c Tool> {
+    builtin::entry(name.trim()).or_else(|| catalog.named(name, is_taken))
+}
+
+/// Finds tools as [`any_tool`] does, each once.
+pub fn any_tools<'c>(catalog: &'c Catalog, names: &[String]) -> Result<Vec<&'c Tool>, Failure> {
+    let mut tools = names.iter().map(|name| any_tool(catalog, name)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut seen = std::collections::HashSet::new();
+    tools.retain(|tool| seen.insert(tool.id.as_str()));
+    Ok(tools)
+}
+
+/// Finds an enabled tool that somebody named: by its id, an alias or `<source>:<id>`.
+pub fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Result<&'c Tool, Failure> {
+    if let Some(tool) = builtin::entry(name.trim()) {
+        return Ok(tool);
+    }
+    Ok(catalog.find_named(name, is_taken)?)
+}
+
+/// Finds a tool in order to explain what decides on it: one of the catalog, or one that reads what gateway.toml offers
+/// of MCP servers, with the effects of all of them.
+pub fn explained<'c>(
+    context: &WorkspaceContext,
+    config: &'c Config,
+    name: &str,
+    find: for<'t> fn(&'t Catalog, &str) -> Result<&'t Tool, Failure>,
+) -> Result<Cow<'c, Tool>, Failure> {
+    match Reads::of_tool_id(name.trim()) {
+        Some(reads) => Ok(Cow::Owned(config.reader(&context.host(), reads)?)),
+        None => find(&config.catalog, name).map(|tool| Cow::Borrowed(config.under_policy(tool))),
+    }
+}
+
+/// Finds an enabled tool by the id in a record.
+pub fn tool<'c>(catalog: &'c Catalog, id: &str) -> Result<&'c Tool, Failure> {
+    Ok(catalog.find(id)?)
+}
+
+/// Returns the id that a name of a filter means. Records hold ids, also of tools that are gone.
+pub fn id_of(context: &WorkspaceContext, name: &str) -> Result<String, Failure> {
+    Ok(named(&catalog(context)?, name).map_or(name, |tool| tool.id.as_str()).to_owned())
+}
+
+/// Returns an unknown typed id for display. It may be a secret that was typed by mistake.
+pub fn shown_id(id: &str) -> String {
+    brigade_core::text::escape_terminal(&Redactor::new(&[]).redact_str(id)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_access::CONTROL_TOOLS;
+    use brigade_catalog::{Family, Level};
+
+    use super::*;
+
+    #[test]
+    fn whatever_aliases_a_catalog_has_the_names_of_brigade_lead_to_brigade_alone() {
+        let rows = builtin::definitions().iter();
+        let own = rows.flat_map(|row| row.aliases.iter().map(|alias| alias.name).chain([row.id]));
+        let own: Vec<&str> =
+            own.chain(CONTROL_TOOLS.iter().copied()).chain(Reads::ALL.map(Reads::tool_id)).collect();
+        assert!(100 < own.len());
+        for name in own {
+            for owners in [&["my-tool"][..], &["my-tool", "other"]] {
+                let entry = |id: &&str| {
+                    format!(
+                        "[[tool]]\nid = '{id}'\nname = 'x'\nfamily = 'script'\naliases = ['fine', '{name}']\n"
+                    )
+                };
+                let text: String = owners.iter().map(entry).collect();
+                let catalog = Catalog::parse("t", Level::Project, text.as_bytes());
+                let own = builtin::entry(name).map(|tool| tool.id.as_str());
+                for typed in [name.to_owned(), format!(" {name} ")] {
+                    assert_eq!(named(&catalog, &typed).map(|tool| tool.id.as_str()), own, "{name}");
+                    assert_eq!(any_tool(&catalog, &typed).ok().map(|tool| tool.id.as_str()), own, "{name}");
+                    let tool = named_tool(&catalog, &typed).ok();
+                    assert!(tool.is_none_or(|tool| tool.family == Some(Family::Builtin)), "{name}");
+                }
+                let fine = named(&catalog, "fine").map(|tool| tool.id.as_str());
+                assert_eq!(fine, (owners.len() == 1).then_some("my-tool"));
+            }
+        }
+    }
+}

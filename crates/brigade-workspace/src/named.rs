@@ -1,0 +1,479 @@
+//! The files that an approval binds: those that words of the command name, its programs, `code` of the entry, and those
+//! that earlier runs used as code.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use brigade_call::{BoundBy, CodeFacts, PlanFacts, no_home};
+use brigade_catalog::Tool;
+use brigade_cmdline::{ChosenCode, what_it_reads};
+use brigade_core::text::escape_terminal;
+use brigade_core::{Fingerprint, reasons};
+use brigade_exec::{
+    Matching, PatternOf, check_pattern, file_fingerprint, links_on, matching_files, plain_folder,
+};
+use brigade_fs::{FileKind, Fs, FsError, FsErrorKind, Location, RelPath};
+use brigade_policy::{Blocker, Decision, SandboxMode};
+use brigade_redact::Redactor;
+
+use crate::files::ToolReader;
+use crate::learned::LearnedTool;
+use crate::near::{meant, near_path};
+
+/// Directories whose files the kernel makes up when they are read: their bytes are no content.
+const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// A path that an approval cannot bind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NotBound {
+    /// It leads to a name that is not UTF-8, which nothing can bind.
+    OddName(String),
+    /// A file that may not be read.
+    Unreadable(String),
+    /// A path that means something else in each process, such as `/proc/self/cwd/x.py`.
+    OfProcess(String),
+}
+
+/// The files that a command names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamedFiles {
+    /// Their sha256, by their path in the workspace, or an absolute one outside of it.
+    pub(crate) files: BTreeMap<String, Fingerprint>,
+    /// What binds these files.
+    pub(crate) code: CodeFacts,
+    /// What the command chooses its code by, if it does so itself.
+    pub(crate) chosen: Option<ChosenCode>,
+    /// Paths that cannot be bound.
+    pub(crate) not_bound: BTreeSet<NotBound>,
+    /// The script that the command runs, if it is missing.
+    pub(crate) missing: Option<String>,
+    /// The file whose path is most like that of the missing script.
+    pub(crate) near: Option<String>,
+    /// Patterns of the entry that cannot be used: the field, its place from 1, and why.
+    pub(crate) refused: Vec<(String, String)>,
+    /// What the programs of the command are installed in, outside of the system and the workspace.
+    pub(crate) program_paths: Vec<String>,
+}
+
+impl NamedFiles {
+    /// Opens what the programs are installed in, when there is a sandbox.
+    pub(crate) fn open_in(&self, decision: &mut Decision) {
+        if decision.sandbox.mode != SandboxMode::Off {
+            decision.sandbox.grants.program_paths.clone_from(&self.program_paths);
+        }
+    }
+
+    /// Lists why the call may not run: paths that no approval can bind, and a script that is not there.
+    pub(crate) fn blockers(&self, tool: &Tool, home: Option<&Path>) -> Vec<Blocker> {
+        let blocker = |what: &NotBound| {
+            let (message, hint) = match what {
+                NotBound::OddName(link) => (
+                    format!(
+                        "`{}` leads to a name that is not UTF-8, which nothing can bind",
+                        escape_terminal(link)
+                    ),
+                    "rename the file",
+                ),
+                NotBound::Unreadable(path) => (
+                    format!("`{}` may not be read, so an approval cannot bind it", escape_terminal(path)),
+                    "check the owner and mode of the file and its directory",
+                ),
+                NotBound::OfProcess(word) => (
+                    format!("`{}` names another file in each process", escape_terminal(word)),
+                    "name the file to run in `command`",
+                ),
+            };
+            let blocker = Blocker::new(reasons::CODE_NOT_BOUND, message).at(tool.place_of("command"));
+            blocker.field("command").hint(hint)
+        };
+        let missing =
+            self.missing.iter().map(|script| missing_script(tool, script, self.near.as_deref(), home));
+        let refused = self.refused.iter().map(|(field, why)| {
+            Blocker::new(reasons::CODE_NOT_BOUND, why.clone())
+                .at(tool.place_of(field))
+                .field(field.as_str())
+                .hint("name fewer files, below the workspace")
+        });
+        missing.chain(self.not_bound.iter().map(blocker)).chain(refused).collect()
+    }
+}
+
+/// Says that the command runs a script that is not there. `near` is the file whose path is most like its.
+pub(crate) fn missing_script(tool: &Tool, script: &str, near: Option<&str>, home: Option<&Path>) -> Blocker {
+    let shown = Redactor::new(&[]).redact_str(script);
+    let message = format!("the script `{}`, which the command runs, does not exist", escape_terminal(&shown));
+    let near = near.map(|near| meant(&Redactor::new(&[]).redact_str(near)));
+    let hint = no_home(&shown, home)
+        .or(near)
+        .unwrap_or_else(|| "create it, or name another one in `command`".to_owned());
+    Blocker::new(reasons::SCRIPT_NOT_FOUND, message).at(tool.place_of("command")).field("command").hint(hint)
+}
+
+/// Reads the files that an approval of a command binds: those that its words name, in the workspace or outside, its
+/// programs, and where links of the workspace on the way to them lead; and what `code` of the entry matches.
+pub(crate) fn named_files(reader: &ToolReader<'_>, directory: &Path) -> Result<NamedFiles, FsError> {
+    let mut named = NamedFiles::default();
+    let fs = reader.host.fs;
+    named.bind_patterns(fs, reader.tool)?;
+    for file in named.files.keys() {
+        named.code.by.insert(file.clone(), BoundBy::Code);
+    }
+    let Some(argv) = reader.argv() else {
+        return Ok(named);
+    };
+    let reads = what_it_reads(&argv, directory, &reader.seen());
+    for path in &reads.named {
+        named.bind_file(fs, path)?;
+    }
+    for path in &reads.programs {
+        // A way around the workspace leads to a file of it.
+        let is_around = || matches!(fs.resolve(&path.to_string_lossy(), None), Ok(Location::Inside(_)));
+        if !path.starts_with(fs.root()) && is_around() {
+            named.bind_file(fs, path)?;
+            continue;
+        }
+        let name = path.strip_prefix(fs.root()).unwrap_or(path).to_string_lossy().into_owned();
+        // A file that cannot be read cannot be run, or is read only by the system.
+        if let Ok(fingerprint) = file_fingerprint(fs, &name) {
+            named.files.insert(name, fingerprint);
+        }
+    }
+    for path in &reads.executed {
+        named.bind_links(fs, path);
+    }
+    let installation = reader.host.installation(&reads);
+    named.program_paths = installation.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    named.not_bound.extend(reads.of_process.map(NotBound::OfProcess));
+    named.near =
+        reads.missing.as_deref().and_then(|script| near_path(script.as_ref(), &directory.join(script)));
+    named.missing = reads.missing;
+    named.chosen = reads.chosen;
+    Ok(named)
+}
+
+/// Binds the files of an entry that earlier runs used as code.
+///
+/// # Errors
+/// When the disk fails.
+pub(crate) fn bind_learned(
+    fs: &dyn Fs,
+    facts: &mut PlanFacts<'_>,
+    learned: LearnedTool,
+) -> Result<(), FsError> {
+    for file in learned.files {
+        let Entry::Vacant(place) = facts.files.entry(file) else { continue };
+        // What a run used lay there without a link.
+        if !is_named_itself(fs, place.key()) {
+            continue;
+        }
+        match file_fingerprint(fs, place.key()) {
+            Ok(fingerprint) => {
+                facts.code.by.insert(place.key().clone(), BoundBy::Learned);
+                place.insert(fingerprint);
+            }
+            Err(error) if error.is_not_found() || error.kind == FsErrorKind::Permission => {}
+            Err(error) => return Err(error),
+        }
+    }
+    facts.code.learned_from = Some(learned.run_id);
+    Ok(())
+}
+
+impl NamedFiles {
+    /// Binds every file that `code` of the entry matches, by its name, so that one more is a change, too.
+    pub(crate) fn bind_patterns(&mut self, fs: &dyn Fs, tool: &Tool) -> Result<(), FsError> {
+        let lists = [("code", &tool.code, PatternOf::Code), ("data", &tool.data, PatternOf::Data)];
+        for (field, patterns, of) in lists {
+            for (index, pattern) in patterns.iter().enumerate() {
+                let field_name = format!("{field}[{}]", index + 1);
+                let shown = escape_terminal(pattern);
+                if let Err(why) = check_pattern(pattern) {
+                    self.refused.push((field_name, format!("the pattern `{shown}` {why}")));
+                    continue;
+                }
+                // A directory is opened as a whole, however much is in it.
+                let whole = plain_folder(pattern).filter(|_| field == "data");
+                if let Some(folder) = whole {
+                    if !is_itself(fs, &folder, FileKind::Directory) {
+                        self.code.empty_data.insert(pattern.clone());
+                    }
+                    continue;
+                }
+                match matching_files(fs, pattern, of)? {
+                    Matching::All(files) | Matching::LeadsOut { files, .. } if field == "data" => {
+                        if !files.iter().any(|file| is_named_itself(fs, file)) {
+                            self.code.empty_data.insert(pattern.clone());
+                        }
+                    }
+                    Matching::TooMuch { files, bytes } if field == "data" => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches more than is opened file by file: {files} files and {} MiB \
+                             so far; `DIRECTORY/**` opens a directory as a whole",
+                            bytes >> 20
+                        ),
+                    )),
+                    Matching::All(files) => {
+                        if files.is_empty() {
+                            self.code.empty.insert(pattern.clone());
+                        }
+                        for file in files {
+                            self.bind(fs, file)?;
+                        }
+                    }
+                    Matching::TooMuch { files, bytes } => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches more than an approval binds: {files} files and {} MiB so far",
+                            bytes >> 20
+                        ),
+                    )),
+                    Matching::OddName { folder } => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` matches names in `{}` that are not UTF-8, which nothing can bind",
+                            escape_terminal(folder.as_str())
+                        ),
+                    )),
+                    Matching::LeadsOut { link, .. } => self.refused.push((
+                        field_name,
+                        format!(
+                            "the pattern `{shown}` leads through `{}`, a link out of the workspace or of its directory, or into `.git` or `.brigade`",
+                            escape_terminal(link.as_str())
+                        ),
+                    )),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds where the links of the workspace lead that are on a path to something.
+    fn bind_links(&mut self, fs: &dyn Fs, path: &Path) {
+        for link in links_on(fs, path) {
+            // Many paths may lead through one link.
+            if let Entry::Vacant(place) = self.files.entry(link.as_str().to_owned())
+                && let Ok(fingerprint) = file_fingerprint(fs, link.as_str())
+            {
+                place.insert(fingerprint);
+            }
+        }
+    }
+
+    /// Binds the links of the workspace that a path leads through, and the file that it leads to, if it is one.
+    fn bind_file(&mut self, fs: &dyn Fs, path: &Path) -> Result<(), FsError> {
+        let spelled = path;
+        let Some(path) = path.to_str() else { return Ok(()) };
+        let (name, metadata) = match fs.resolve(path, None) {
+            Ok(Location::Inside(inside)) => (inside.as_str().to_owned(), fs.metadata(&inside)),
+            Ok(Location::Outside(found)) if OF_THE_KERNEL.iter().any(|start| found.starts_with(start)) => {
+                return Ok(());
+            }
+            Ok(Location::Outside(found)) => {
+                (found.to_string_lossy().into_owned(), fs.metadata_outside(&found))
+            }
+            Err(_) => {
+                let is_there = fs.metadata_outside(spelled).is_ok();
+                let links = links_on(fs, spelled);
+                let odd = links.last().filter(|_| is_there).map(|link| link.as_str().to_owned());
+                self.not_bound.extend(odd.map(NotBound::OddName));
+                return Ok(());
+            }
+        };
+        let Ok(metadata) = metadata else { return Ok(()) };
+        self.bind_links(fs, spelled);
+        if metadata.kind != FileKind::File { Ok(()) } else { self.bind(fs, name) }
+    }
+
+    /// Binds a file. What of the workspace may not be read is noted.
+    fn bind(&mut self, fs: &dyn Fs, name: String) -> Result<(), FsError> {
+        let Entry::Vacant(place) = self.files.entry(name) else { return Ok(()) };
+        match file_fingerprint(fs, place.key()) {
+            Ok(fingerprint) => drop(place.insert(fingerprint)),
+            // What may not be read cannot be run by an interpreter, either.
+            Err(_) if place.key().starts_with('/') => {}
+            Err(error) if error.kind == FsErrorKind::Permission => {
+                let _ = self.not_bound.insert(NotBound::Unreadable(place.into_key()));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether what a name of a file leads to is exactly that file. Data that a link leads to is not opened.
+fn is_named_itself(fs: &dyn Fs, file: &str) -> bool {
+    file.parse().is_ok_and(|file| is_itself(fs, &file, FileKind::File))
+}
+
+/// Returns whether there is something of this kind with exactly this path, and no link is on it.
+fn is_itself(fs: &dyn Fs, path: &RelPath, kind: FileKind) -> bool {
+    let real = fs.resolve(&fs.root().join(path.as_path()).to_string_lossy(), None);
+    real.is_ok_and(|real| matches!(real, Location::Inside(real) if real == *path))
+        && fs.metadata(path).is_ok_and(|metadata| metadata.kind == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    #![allow(clippy::disallowed_methods, reason = "a link is made on a real disk")]
+
+    use brigade_fs::DiskFs;
+
+    use super::*;
+
+    /// Issue 12: many words lead through one link, which is read once.
+    #[test]
+    fn a_link_is_read_once_however_many_paths_lead_through_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let fs = DiskFs::open(folder.path()).unwrap();
+        std::fs::write(fs.root().join("code.py"), "first").unwrap();
+        std::os::unix::fs::symlink("code.py", fs.root().join("link.py")).unwrap();
+        let mut named = NamedFiles::default();
+        let link = fs.root().join("link.py");
+        named.bind_links(&fs, &link);
+        let first = named.files.clone();
+        std::fs::write(fs.root().join("code.py"), "second").unwrap();
+        named.bind_links(&fs, &link);
+        assert_eq!((named.files == first, first.contains_key("link.py")), (true, true));
+    }
+
+    /// The bytes of a small generator of numbers, so that a failure names its seed.
+    struct Dice(u64);
+
+    impl Dice {
+        fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            all[(self.0 >> 33) as usize % all.len()]
+        }
+    }
+
+    /// Lists what a word may name, as the documentation says it.
+    fn candidates(word: &str) -> Vec<String> {
+        let mut all = vec![word.to_owned()];
+        all.extend(word.match_indices('=').map(|(at, _)| word[at + 1..].to_owned()));
+        if word.starts_with('-') && !word.starts_with("--") {
+            all.extend((2..word.len()).map(|at| word[at..].to_owned()));
+        }
+        let more: Vec<String> =
+            all.iter().filter_map(|name| Some(name.strip_prefix('@')?.to_owned())).collect();
+        all.extend(more);
+        let urls: Vec<String> =
+            all.iter().filter_map(|name| Some(name.strip_prefix("file://")?.to_owned())).collect();
+        all.extend(urls);
+        all
+    }
+
+    #[test]
+    fn what_is_bound_is_what_the_rule_says() {
+        for seed in 0..200 {
+            let mut dice = Dice(seed);
+            let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let root = inside.path().canonicalize().unwrap();
+            let other = outside.path().canonicalize().unwrap();
+            let write = |path: &Path, text: &str| {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            for file in ["a.txt", "b.py", "sub/c.json", "lib/x.py", "lib/deep/y.txt", "d/e/f"] {
+                if dice.pick(&["there", "there", "gone"]) == "there" {
+                    write(&root.join(file), file);
+                }
+            }
+            write(&root.join(".brigade/tools.toml"), "");
+            write(&other.join("o.txt"), "outside");
+            let program = other.join("prog");
+            write(&program, "#!/bin/sh\n");
+            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            std::os::unix::fs::symlink(dice.pick(&["a.txt", "b.py", "gone"]), root.join("link")).unwrap();
+            std::os::unix::fs::symlink(dice.pick(&["sub", "d"]), root.join("way")).unwrap();
+            let far = other.join("o.txt").display().to_string();
+            let mut words: Vec<String> = Vec::new();
+            let wrapped = dice.pick(&["yes", "no"]) == "yes";
+            if wrapped {
+                words.push("/usr/bin/env".to_owned());
+            }
+            words.push(program.display().to_string());
+            for _ in 0..5 {
+                let file = dice.pick(&[
+                    "a.txt",
+                    "./b.py",
+                    "sub/c.json",
+                    "link",
+                    "way/c.json",
+                    "d/e",
+                    "nope",
+                    &far,
+                    ".",
+                ]);
+                let form = dice.pick(&[
+                    "{}",
+                    "--in={}",
+                    "-o{}",
+                    "-xyo{}",
+                    "@{}",
+                    "k=v={}",
+                    "-d@{}",
+                    "text",
+                    "file://ROOT/{}",
+                ]);
+                let file = form.replace("ROOT", &root.display().to_string()).replace("{}", file);
+                words.push(file.replace("//tmp", "/tmp"));
+            }
+            let code: &[&str] = if dice.pick(&["yes", "no"]) == "yes" { &["lib/**"] } else { &[] };
+            let entry = format!(
+                "[[tool]]\nid = 't'\nname = 'T'\nfamily = 'script'\ncommand = \"{}\"\ncode = {code:?}\n",
+                words.join(" ")
+            );
+            write(&root.join(".brigade/tools.toml"), &entry);
+
+            let mut expect = BTreeSet::new();
+            let mut names = |word: &str| {
+                for name in candidates(word) {
+                    let path = root.join(&name);
+                    let Ok(real) = path.canonicalize() else {
+                        continue;
+                    };
+                    for above in path.ancestors().filter(|above| above.starts_with(&root) && **above != root)
+                    {
+                        if above.is_symlink() {
+                            let link = above
+                                .strip_prefix(&root)
+                                .unwrap()
+                                .components()
+                                .collect::<std::path::PathBuf>();
+                            expect.insert(link.display().to_string());
+                        }
+                    }
+                    if real.is_file() {
+                        expect.insert(real.strip_prefix(&root).unwrap_or(&real).display().to_string());
+                    }
+                }
+            };
+            // Programs outside of the workspace have the names that they are started by; the first one is apart.
+            words.iter().skip(1 + usize::from(wrapped)).for_each(|word| names(word));
+            if wrapped {
+                expect.insert(program.display().to_string());
+            }
+            // The `#!` line of the program.
+            expect.insert("/bin/sh".to_owned());
+            if !code.is_empty() {
+                let files = ["lib/x.py", "lib/deep/y.txt"].into_iter();
+                expect.extend(files.filter(|file| root.join(file).is_file()).map(str::to_owned));
+            }
+
+            let fs = DiskFs::open(&root).unwrap();
+            let (environment, digests) = Default::default();
+            let clock = &brigade_core::SystemClock;
+            let host =
+                crate::Host { fs: &fs, environment: &environment, digests: &digests, clock, names: None };
+            let config =
+                crate::Config::new(&host, crate::read_catalog(&fs).unwrap(), crate::read_policy(&fs));
+            let tool = config.catalog.tool("t").unwrap();
+            let plan = crate::FactReader::new(host, &config).plan(tool, brigade_call::Caller::CommandLine);
+            let found: BTreeSet<String> = plan.unwrap().facts.files.into_keys().collect();
+            assert_eq!(found, expect, "seed {seed}: {words:?}");
+        }
+    }
+}

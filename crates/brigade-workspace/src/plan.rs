@@ -1,0 +1,426 @@
+//! The facts of plans and of starts: what the policy decides, and what a command leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use brigade_access::builtin::COMMAND;
+use brigade_call::{
+    Caller, DirectoryFact, FileFact, MissingTool, PinFact, PlanFacts, ProgramFact, ProjectionFacts,
+    ServerFact, StartFacts, StartProgram, StartPurpose, declare_code, is_open, undeclared_code,
+};
+use brigade_catalog::{Catalog, FIELDS_FOR_CALLS, SCHEMA, Tool};
+use brigade_cmdline::ChosenCode;
+use brigade_core::text::escape_terminal;
+use brigade_core::{ConfigIssue, Hint, Json, NextStep, Severity, reasons};
+use brigade_exec::OpenedProgram;
+use brigade_fs::FsError;
+use brigade_policy::{Blocker, CallFacts, CallKind, Decision, SandboxMode, decide, refuse_undeclared_code};
+use brigade_process::{LocalSockets, Mode, Network, SandboxProfile};
+use brigade_projection::{ProjectionItem, blocking, summarise};
+
+use crate::command::{leaves_its_lane, program_outside_its_lane};
+use crate::files::{ToolReader, compile_schema};
+use crate::host::bound_values;
+use crate::named::{NamedFiles, named_files};
+use crate::tool::{Depth, FactReader, ToolFacts};
+
+/// The facts of plans of a tool, with arguments still to come, and what was opened for them.
+pub struct PlanInput<'c> {
+    /// The facts.
+    pub facts: PlanFacts<'c>,
+    /// The state of the projections.
+    pub projections: Vec<ProjectionItem>,
+    /// The program, when the family is executed and it was found.
+    pub program: Option<OpenedProgram>,
+    /// The directory that the program starts in.
+    pub directory: PathBuf,
+}
+
+/// The facts of a start that is no call, and the program that was opened for it.
+pub struct StartInput<'c> {
+    /// The facts.
+    pub facts: StartFacts<'c>,
+    /// The program, when it was found.
+    pub program: Option<OpenedProgram>,
+}
+
+/// The schema of the arguments of an installation, which takes none.
+const NO_ARGUMENTS: &[u8] = br#"{"type":"object","properties":{},"additionalProperties":false}"#;
+
+/// What a command starts.
+struct Command {
+    opened: Option<OpenedProgram>,
+    program: ProgramFact,
+    files: NamedFiles,
+}
+
+impl<'c> FactReader<'_, 'c> {
+    /// Reads the facts of plans of a tool, whatever their arguments, which are still to come.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan(&self, tool: &'c Tool, caller: Caller) -> Result<PlanInput<'c>, FsError> {
+        self.plan_as(tool, &CallFacts::of(tool), caller)
+    }
+
+    fn plan_as(
+        &self,
+        tool: &'c Tool,
+        asked: &CallFacts<'_>,
+        caller: Caller,
+    ) -> Result<PlanInput<'c>, FsError> {
+        let read = self.read(tool, Depth::Plan);
+        let reader = self.reader(tool);
+        let (directory, fact) = (read.directory.clone(), read.files.directory);
+        let Command { opened, program, files } = match (tool.is_executable(), fact) {
+            _ if tool.acts_inside() => {
+                Command { opened: None, program: ProgramFact::NotExecuted, files: NamedFiles::default() }
+            }
+            (true, DirectoryFact::Present) => {
+                let (opened, program) = reader.program(&directory);
+                Command { opened, program, files: named_files(&reader, &directory)? }
+            }
+            (true, _) => {
+                Command { opened: None, program: ProgramFact::NotFound, files: NamedFiles::default() }
+            }
+            (false, _) => {
+                Command { opened: None, program: ProgramFact::NotExecuted, files: NamedFiles::default() }
+            }
+        };
+        let output = output_fact(&read);
+        let facts = self.plan_facts(&reader, &read, asked, output, (program, files), caller)?;
+        Ok(PlanInput { facts, projections: read.projections, program: opened, directory })
+    }
+
+    /// Reads the facts of an installation of `entry` by [the script that installs it](Tool::installation).
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn plan_installation(
+        &self,
+        installation: &'c Tool,
+        entry: &'c Tool,
+        caller: Caller,
+    ) -> Result<PlanInput<'c>, FsError> {
+        let input = self.plan_as(installation, &CallFacts::of_installation(installation, entry), caller)?;
+        let input_schema = compile_schema(NO_ARGUMENTS);
+        Ok(PlanInput { facts: PlanFacts { installs: Some(entry), input_schema, ..input.facts }, ..input })
+    }
+
+    /// Reads what a plan needs besides a summary that was read before.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn deepen(&self, read: &ToolFacts<'c>, caller: Caller) -> Result<PlanFacts<'c>, FsError> {
+        let tool = read.tool;
+        let reader = self.reader(tool);
+        let (program, files) = match (tool.is_executable(), read.files.directory) {
+            _ if tool.acts_inside() => (ProgramFact::NotExecuted, NamedFiles::default()),
+            (true, DirectoryFact::Present) => {
+                (read.files.program.clone(), named_files(&reader, &read.directory)?)
+            }
+            (true, _) => (ProgramFact::NotFound, NamedFiles::default()),
+            (false, _) => (ProgramFact::NotExecuted, NamedFiles::default()),
+        };
+        // A summary knows what its schema is, and a plan binds its bytes.
+        let output = reader.output_schema().fact();
+        self.plan_facts(&reader, read, &CallFacts::of(tool), output, (program, files), caller)
+    }
+
+    fn plan_facts(
+        &self,
+        reader: &ToolReader<'_>,
+        read: &ToolFacts<'c>,
+        asked: &CallFacts<'_>,
+        output_schema: FileFact,
+        (program, mut files): (ProgramFact, NamedFiles),
+        caller: Caller,
+    ) -> Result<PlanFacts<'c>, FsError> {
+        let (config, tool) = (self.config, read.tool);
+        let mut decision = decide(&config.policy, asked, &|name: &str| self.host.is_set(name));
+        if tool.id == COMMAND {
+            // An agent wrote the command and nobody reviewed it, so it is confined as far as the system can also where
+            // the policy confines no call.
+            decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
+        }
+        // Calls of agents are made by servers that are kept.
+        let server = match caller.agent() {
+            Some(_) => self.share(tool, &mut decision, &mut files)?,
+            None => None,
+        };
+        files.open_in(&mut decision);
+        if !is_open(&decision, self.host.fs.root(), self.host.home()) {
+            files.code.is_closed = closes(decision.sandbox.mode);
+        } else if tool.code.is_empty() && !tool.is_built_in() && asked.kind == CallKind::Run {
+            files.code.chosen = files.chosen.take();
+        }
+        let policy = decision.to_document(&config.policy, &tool.env_labels);
+        let (pin, untrusted) = self.host.pins().fact(&config.catalog, tool)?;
+        decision.blockers.extend(untrusted);
+        decision.blockers.extend(newer_schema(&config.catalog, tool));
+        decision.blockers.extend(files.blockers(tool, self.host.home()));
+        if let Some(chosen) = &files.code.chosen
+            && let Some(refusal) =
+                refuse_undeclared_code(&config.policy, &undeclared_code(chosen), &declare_code(chosen))
+        {
+            decision.blockers.push(refusal);
+            files.code.chosen = None;
+        }
+        decision.blockers.extend(program_outside_its_lane(&self.host, tool));
+        decision.blockers.extend(config.command_outside(&self.host, tool, &caller));
+        let real_directory = reader.real_directory();
+        decision.blockers.extend(leaves_its_lane(tool, real_directory.as_deref()));
+        Ok(PlanFacts {
+            tool,
+            installs: None,
+            root: self.host.fs.root().to_owned(),
+            entry_errors: errors_of_tool(&config.catalog, tool),
+            misspelt: misspelt_of(&config.catalog, tool),
+            args: Ok(Json::Null),
+            input_schema: (*read.files.input_schema).clone(),
+            near_schema: read.files.near_schema.clone(),
+            output_schema,
+            examples: read.files.examples.clone(),
+            source: read.files.source.clone(),
+            directory: read.files.directory,
+            real_directory,
+            outside: read.files.outside.iter().map(|field| (*field).to_owned()).collect(),
+            program,
+            home: self.host.home().map(Path::to_owned),
+            files: files.files,
+            code: files.code,
+            health: self.health_files(tool)?,
+            projections: projection_facts(&read.projections),
+            decision,
+            policy,
+            bound_values: bound_values(self.host.environment, &config.policy),
+            pin,
+            server,
+            ways: BTreeSet::new(),
+            absent: BTreeSet::new(),
+            modules: BTreeSet::new(),
+            builtin: config.builtin(&self.host, tool, &caller),
+            caller,
+            session: None,
+        })
+    }
+
+    /// Returns whether the server of an MCP tool lists it otherwise than it was pinned.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn pin_changed(&self, tool: &Tool) -> Result<bool, FsError> {
+        let (pin, _) = self.host.pins().fact(&self.config.catalog, tool)?;
+        Ok(matches!(pin, PinFact::Changed(_)))
+    }
+
+    /// Reads what a plan says of a tool that does not exist, with arguments still to come.
+    pub fn missing(&self, tool_id: String, reason: Blocker, caller: Caller) -> MissingTool {
+        let state = &self.config.policy;
+        let decision = decide(state, &CallFacts::missing(&tool_id), &|name: &str| self.host.is_set(name));
+        MissingTool {
+            reason,
+            args: Ok(Json::Null),
+            policy: decision.to_document(state, &[]),
+            decision,
+            bound_values: bound_values(self.host.environment, state),
+            caller,
+            tool_id,
+        }
+    }
+
+    /// Returns what a tool's command chooses its code by, if it does so itself and the entry declares none.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn chosen_code(&self, tool: &Tool) -> Result<Option<ChosenCode>, FsError> {
+        if !tool.is_executable() || tool.is_built_in() || !tool.code.is_empty() {
+            return Ok(None);
+        }
+        let reader = self.reader(tool);
+        Ok(match reader.directory() {
+            (directory, DirectoryFact::Present) => named_files(&reader, &directory)?.chosen,
+            _ => None,
+        })
+    }
+
+    /// Returns what the programs of a tool's command are installed in, outside of the system and the workspace.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn program_paths(&self, tool: &Tool) -> Result<Vec<String>, FsError> {
+        let reader = self.reader(tool);
+        Ok(match reader.directory() {
+            (directory, DirectoryFact::Present) => named_files(&reader, &directory)?.program_paths,
+            _ => Vec::new(),
+        })
+    }
+
+    /// Reads what decides whether the server of a tool may be asked for its list. The tool need not be in the catalog.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn start<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        self.start_for(tool, StartPurpose::List)
+    }
+
+    /// Reads what decides whether the server of a tool may be started and kept, and every byte that it is started from:
+    /// those that the calls of all entries bind which it serves.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn upstream<'t>(&self, tool: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        self.start_for(tool, StartPurpose::Upstream)
+    }
+
+    /// Reads what decides whether a command of an entry may be started that tells whether the tool is there. `look` is
+    /// [the script that it is](Tool::look_with).
+    ///
+    /// Nobody approved it, so it is confined as far as the system can also where the policy confines no call.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn check<'t>(&self, tool: &Tool, look: &'t Tool) -> Result<StartInput<'t>, FsError> {
+        let command = look.command.as_deref().unwrap_or_default();
+        let asked = CallFacts::of_check(tool, command, &look.effects);
+        let mut decision = self.decide(&asked);
+        decision.sandbox.mode = decision.sandbox.mode.max(SandboxMode::BestEffort);
+        self.start_as(look, StartPurpose::Check, decision)
+    }
+
+    fn decide(&self, asked: &CallFacts<'_>) -> Decision {
+        decide(&self.config.policy, asked, &|name: &str| self.host.is_set(name))
+    }
+
+    fn start_for<'t>(&self, tool: &'t Tool, purpose: StartPurpose) -> Result<StartInput<'t>, FsError> {
+        let decision = self.decide(&CallFacts::of(tool));
+        self.start_as(tool, purpose, decision)
+    }
+
+    fn start_as<'t>(
+        &self,
+        tool: &'t Tool,
+        purpose: StartPurpose,
+        mut decision: Decision,
+    ) -> Result<StartInput<'t>, FsError> {
+        let reader = self.reader(tool);
+        let (directory, directory_fact) = reader.directory();
+        let (opened, fact, mut files) = if directory_fact == DirectoryFact::Present {
+            let (opened, fact) = reader.program(&directory);
+            (opened, fact, named_files(&reader, &directory)?)
+        } else {
+            (None, ProgramFact::NotFound, NamedFiles::default())
+        };
+        let shared = match purpose {
+            StartPurpose::Upstream => self.share(tool, &mut decision, &mut files)?,
+            _ => None,
+        };
+        files.open_in(&mut decision);
+        let program = match (&opened, fact) {
+            (Some(opened), _) => {
+                let (path, sha256) = (opened.path().to_owned(), Some(opened.fingerprint()));
+                StartProgram::Found { path, sha256 }
+            }
+            (None, ProgramFact::Unreadable(why)) => StartProgram::Unreadable(why),
+            (None, _) => StartProgram::NotFound,
+        };
+        let facts = StartFacts {
+            purpose,
+            is_broken: tool.is_broken || self.config.catalog.newer_schema(tool).is_some(),
+            command: tool.command.as_deref(),
+            directory,
+            directory_fact,
+            program,
+            home: self.host.home().map(Path::to_owned),
+            decision: Some(decision),
+            refuses_inline_code: None,
+            unbound: files.blockers(tool, self.host.home()),
+            files: files.files,
+            data: ServerFact::all_data(shared.as_ref(), &tool.data),
+            // The decision has them.
+            bindings: BTreeMap::new(),
+        };
+        Ok(StartInput { facts, program: opened })
+    }
+}
+
+/// Returns whether the kernel closes the workspace to runs. Where that is enforced, no run starts otherwise.
+fn closes(mode: SandboxMode) -> bool {
+    static CLOSES_HERE: OnceLock<bool> = OnceLock::new();
+    let here = || {
+        let profile = SandboxProfile {
+            workspace: None,
+            hidden: Vec::new(),
+            installed: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            deny_write: Vec::new(),
+            replaced: None,
+            closed: None,
+            network: Network::Denied,
+            local_sockets: LocalSockets::Denied,
+            mode: Mode::Enforce,
+            landlock_at_most: None,
+        };
+        profile.check().is_ok()
+    };
+    match mode {
+        SandboxMode::Off => false,
+        SandboxMode::BestEffort => *CLOSES_HERE.get_or_init(here),
+        SandboxMode::Enforce => true,
+    }
+}
+
+/// Returns the file of the output schema, as a reading for a plan has it.
+fn output_fact(read: &ToolFacts<'_>) -> FileFact {
+    match &*read.files.output_schema {
+        brigade_call::SchemaFact::File(fact) => fact.clone(),
+        _ => FileFact::NotNamed,
+    }
+}
+
+/// Returns the errors that make a tool unusable.
+pub fn errors_of_tool<'c>(catalog: &'c Catalog, tool: &Tool) -> Vec<&'c ConfigIssue> {
+    if !tool.is_broken {
+        return Vec::new();
+    }
+    let concerns = |issue: &&ConfigIssue| {
+        // An issue in an entry without an id is attached to the field; one of the file has neither.
+        let is_its = issue.entry.as_deref().map_or(issue.field.is_none(), |entry| tool.id == entry);
+        issue.severity == Severity::Error && is_its
+    };
+    catalog.issues_of(tool.origin.level).iter().filter(concerns).collect()
+}
+
+/// Returns the unknown keys of an entry that probably mean fields that a call needs and the entry lacks.
+pub(crate) fn misspelt_of<'c>(catalog: &'c Catalog, tool: &Tool) -> BTreeMap<&'static str, &'c ConfigIssue> {
+    let lacking = FIELDS_FOR_CALLS.iter().filter(|field| tool.lacks(field));
+    lacking.filter_map(|field| Some((*field, catalog.misspelt(tool, field)?))).collect()
+}
+
+/// Returns why nothing runs of a file that a newer version wrote.
+pub(crate) fn newer_schema(catalog: &Catalog, tool: &Tool) -> Option<Blocker> {
+    let place = catalog.newer_schema(tool)?;
+    let message = format!("{} uses a newer schema than {SCHEMA}; its tools cannot run", place.file);
+    let blocker = Blocker::new(reasons::CATALOG_SCHEMA_NEWER, message).at(place.clone()).field("schema");
+    Some(blocker.hint("use a newer version of Brigade for this file"))
+}
+
+/// Returns what a plan needs to know of projections.
+fn projection_facts(items: &[ProjectionItem]) -> ProjectionFacts {
+    let (summary, fingerprint) = summarise(items);
+    let blockers = blocking(items).into_iter().map(|item| {
+        let path = item.projection_path.as_deref().unwrap_or_default();
+        let message = format!(
+            "projection for {} is {}: `{}`",
+            escape_terminal(&item.harness),
+            item.status.as_str(),
+            escape_terminal(path)
+        );
+        Blocker::new(reasons::PROJECTION, message)
+            .field(format!("projections.{}", item.harness))
+            .hint(Hint::to("replace it", NextStep::ApplyForced(item.tool_id.to_string())))
+    });
+    ProjectionFacts { blockers: blockers.collect(), summary, fingerprint }
+}

@@ -1,0 +1,261 @@
+//! Whether tools are there: looks at programs, files and runtimes, and starts nothing.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use brigade_access::builtin::{Fact, definition};
+use brigade_call::DirectoryFact;
+use brigade_catalog::{
+    Answer, Need, Observed, PathTest, Presence, Reason, Runtime, Runtimes, Tool, needs, presence,
+};
+use brigade_cmdline::{Argv, find_program, missing_script};
+use brigade_core::reasons;
+use brigade_fs::{FileKind, Metadata};
+
+use crate::checks::{KeptCheck, KeptChecks, ToolProgram};
+use crate::config::KnownFacts;
+use crate::files::ToolReader;
+use crate::host::{Host, user_path};
+use crate::seen::is_program;
+use crate::tool::FactReader;
+
+/// Looks whether tools are there. Many tools name the same program or run the same script, which is looked for once.
+pub struct PresenceReader<'r, 'h, 'c> {
+    facts: &'r FactReader<'h, 'c>,
+    runtimes: &'r Runtimes,
+    programs: Mutex<HashMap<(String, PathBuf), Option<PathBuf>>>,
+    /// The missing script of each command and directory; none for those that are there.
+    scripts: Mutex<HashMap<(String, PathBuf), Option<String>>>,
+    kept: OnceLock<KeptChecks>,
+    /// What holds for all built-in tools.
+    known: KnownFacts,
+}
+
+impl<'r, 'h, 'c> PresenceReader<'r, 'h, 'c> {
+    /// Starts without having looked at anything.
+    pub fn new(facts: &'r FactReader<'h, 'c>, runtimes: &'r Runtimes) -> PresenceReader<'r, 'h, 'c> {
+        PresenceReader {
+            facts,
+            runtimes,
+            programs: Mutex::default(),
+            scripts: Mutex::default(),
+            kept: OnceLock::new(),
+            known: KnownFacts::default(),
+        }
+    }
+
+    /// Looks whether a tool is there. What only a start tells is what it told last, if that still holds.
+    pub fn of(&self, tool: &Tool) -> Presence {
+        self.with(tool, &self.observed(tool))
+    }
+
+    /// Returns what the check and the version command of a tool told last, if that still holds.
+    pub fn observed(&self, tool: &Tool) -> Observed {
+        let told = |command| {
+            let program = || self.facts.program_of(tool);
+            self.kept_of(command).filter(|kept| program().is_none_or(|program| kept.is_about(&program)))
+        };
+        let check = tool.check_to_run().and_then(told);
+        let version = tool.version_to_run().and_then(told);
+        Observed {
+            check: check.map(|kept| kept.succeeded),
+            version: version.and_then(KeptCheck::version),
+            version_at: version.map(|kept| kept.observed_at),
+            ..Observed::default()
+        }
+    }
+
+    fn kept_of(&self, command: &str) -> Option<&KeptCheck> {
+        let host = self.facts.host;
+        let kept = self.kept.get_or_init(|| KeptChecks::read(host.fs));
+        let argv = Argv::parse(command).ok()?;
+        let Answer::There(Some(program)) = self.program(argv.program(), host.fs.root()) else { return None };
+        kept.of(host.fs, command, Path::new(&program))
+    }
+
+    /// Looks whether a tool is there, with what was observed of it. Its texts have no bound values.
+    pub fn with(&self, tool: &Tool, observed: &Observed) -> Presence {
+        let reader = self.facts.reader(tool);
+        let answer = |need: Need| {
+            let answer = self.answer(&reader, &need);
+            (need, answer)
+        };
+        let presence = presence(tool, needs(tool).into_iter().map(answer).collect(), observed);
+        self.lacking(tool).into_iter().fold(presence, Presence::without).masked_by(&tool.masks)
+    }
+
+    /// Returns what a built-in tool needs and does not find here. Whether an agent has an identity depends on who asks.
+    fn lacking(&self, tool: &Tool) -> Vec<Reason> {
+        let row = if tool.is_built_in() { definition(tool.id.as_str()) } else { None };
+        let (host, config) = (&self.facts.host, self.facts.config);
+        let missing = row.map(|row| config.missing_here(host, row, &self.known)).unwrap_or_default();
+        let missing = missing.into_iter().filter(|fact| *fact != Fact::Identity);
+        let reason = |fact: Fact| Reason {
+            code: reasons::NOT_AVAILABLE_HERE.as_str(),
+            message: format!("it needs the fact `{}`, which does not hold here", fact.as_str()),
+            hint: Some(fact.remedy().into()),
+        };
+        missing.map(reason).collect()
+    }
+
+    fn answer(&self, reader: &ToolReader<'_>, need: &Need) -> Answer {
+        match need {
+            Need::Program(word) => {
+                let (directory, fact) = reader.directory();
+                match fact {
+                    DirectoryFact::Present => {}
+                    DirectoryFact::Missing => return Answer::NoDirectory,
+                    DirectoryFact::Outside => return Answer::Outside,
+                }
+                // A command that cannot be split has no program.
+                match reader.argv() {
+                    Some(_) => self.program(word, &directory),
+                    None => Answer::Missing(word.clone()),
+                }
+            }
+            Need::Script => {
+                let (directory, fact) = reader.directory();
+                let missing = match fact {
+                    DirectoryFact::Present => self.missing_script(reader, &directory),
+                    DirectoryFact::Missing | DirectoryFact::Outside => None,
+                };
+                missing.map_or(Answer::There(None), Answer::Missing)
+            }
+            // A skill of the user may be anywhere.
+            Need::File { field: "source.path", path } if Path::new(path).is_absolute() => {
+                match self.looked_at(reader.host, path) {
+                    Some(metadata) if is_source(&metadata) => Answer::There(None),
+                    _ => Answer::Missing(path.clone()),
+                }
+            }
+            Need::File { path, .. } => match reader.metadata(path) {
+                Some(metadata) if is_source(&metadata) => Answer::There(None),
+                Some(_) => Answer::Missing(path.clone()),
+                None if reader.leads_out(Some(path)) => Answer::Outside,
+                None => Answer::Missing(path.clone()),
+            },
+            Need::Runtime(id) => match self.runtimes.runtime(id) {
+                None => Answer::Missing(id.clone()),
+                Some(runtime) if !runtime.enabled => Answer::Disabled,
+                Some(runtime) => self.program_of(runtime),
+            },
+            Need::Provider(label) => self.provider(label),
+            Need::OnPath(name) => self.program(name, reader.host.fs.root()),
+            Need::Test(test, path) => match self.looked_at(reader.host, path) {
+                Some(metadata) if holds(*test, &metadata) => Answer::There(None),
+                _ => Answer::Missing(path.clone()),
+            },
+            Need::Check => Answer::Unknown,
+        }
+    }
+
+    /// Looks for a program: on `PATH`, or at a path.
+    fn program(&self, word: &str, directory: &Path) -> Answer {
+        let host = self.facts.host;
+        // Only a path depends on the directory.
+        let folder = if word.contains('/') { directory.to_owned() } else { PathBuf::new() };
+        let mut known = self.programs.lock().expect("no thread panics while it holds this");
+        let found = known.entry((word.to_owned(), folder)).or_insert_with(|| find_in(host, word, directory));
+        match found {
+            Some(path) => Answer::There(Some(path.display().to_string())),
+            // A tool may call Brigade by its name although it is not on `PATH`.
+            None if word == "brigade" => Answer::There(None),
+            None => Answer::Missing(word.to_owned()),
+        }
+    }
+
+    /// Looks for the script that a command runs.
+    fn missing_script(&self, reader: &ToolReader<'_>, directory: &Path) -> Option<String> {
+        let key = (reader.tool.command.clone()?, directory.to_owned());
+        let known = || self.scripts.lock().expect("no thread panics while it holds this");
+        if let Some(missing) = known().get(&key) {
+            return missing.clone();
+        }
+        let missing = missing_script(&reader.argv()?, directory, &reader.seen());
+        known().insert(key, missing.clone());
+        missing
+    }
+
+    fn program_of(&self, runtime: &Runtime) -> Answer {
+        let no_program = |program: &str| Answer::NoProgram {
+            program: program.to_owned(),
+            runtime: runtime.id.to_string(),
+        };
+        // A command that cannot be split has no program.
+        let Ok(argv) = Argv::parse(&runtime.command) else { return no_program(&runtime.command) };
+        let directory = self.facts.host.fs.root().join(runtime.cwd());
+        match self.program(argv.program(), &directory) {
+            Answer::Missing(program) => no_program(&program),
+            other => other,
+        }
+    }
+
+    /// Looks for the program of a harness, or for a directory of it, as discovery does.
+    fn provider(&self, label: &str) -> Answer {
+        let Some(program) = brigade_harness::program(label) else {
+            return Answer::Missing(label.to_owned());
+        };
+        let root = self.facts.host.fs.root();
+        let answers = program.commands.iter().map(|command| self.program(command, root));
+        answers
+            .into_iter()
+            .find(|answer| matches!(answer, Answer::There(_)))
+            .or_else(|| self.has_folder(label).then_some(Answer::There(None)))
+            .unwrap_or_else(|| Answer::Missing(label.to_owned()))
+    }
+
+    /// Returns whether a directory shows that a harness is here.
+    fn has_folder(&self, label: &str) -> bool {
+        let host = self.facts.host;
+        let variable = |name: &str| host.environment.get(name)?.to_str().map(str::to_owned);
+        let folders = brigade_harness::harness(label).map(|harness| harness.folders(variable));
+        let folders = folders.unwrap_or_default();
+        let mut paths = folders.iter().filter_map(|folder| user_path(host.environment, folder));
+        let is_folder = |path: PathBuf| {
+            host.fs.metadata_outside(&path).is_ok_and(|metadata| metadata.kind == FileKind::Directory)
+        };
+        paths.any(is_folder)
+    }
+
+    /// Looks at a path that a check names: absolute, or below the workspace.
+    fn looked_at(&self, host: Host<'_>, path: &str) -> Option<Metadata> {
+        host.fs.metadata_outside(&host.fs.root().join(path)).ok()
+    }
+}
+
+impl FactReader<'_, '_> {
+    /// Looks at the program of a tool's command. `None` if it has none, or its directory is not there.
+    pub fn program_of(&self, tool: &Tool) -> Option<ToolProgram> {
+        let is_program = |need: Need| if let Need::Program(word) = need { Some(word) } else { None };
+        let word = needs(tool).into_iter().find_map(is_program)?;
+        let (directory, fact) = self.reader(tool).directory();
+        if fact != DirectoryFact::Present {
+            return None;
+        }
+        let found = find_in(self.host, &word, &directory);
+        Some(ToolProgram::of(self.host.fs, &word, found.as_deref()))
+    }
+}
+
+/// Finds a program: on `PATH`, or at a path.
+fn find_in(host: Host<'_>, word: &str, directory: &Path) -> Option<PathBuf> {
+    let path = host.environment.get("PATH");
+    let found = find_program(word, directory, path, |path| is_program(host.fs, path))?;
+    // Without `.` in it.
+    Some(found.components().collect())
+}
+
+/// Returns whether it is a plain file, as a skill is.
+fn is_source(metadata: &Metadata) -> bool {
+    metadata.kind == FileKind::File
+}
+
+fn holds(test: PathTest, metadata: &Metadata) -> bool {
+    match test {
+        PathTest::File => metadata.kind == FileKind::File,
+        PathTest::Directory => metadata.kind == FileKind::Directory,
+        // A directory may be entered, which `test -x` accepts, too.
+        PathTest::Executable => metadata.mode & 0o111 != 0,
+    }
+}

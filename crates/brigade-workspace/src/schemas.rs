@@ -1,0 +1,137 @@
+//! The reviewed schemas of tools, each file read once however many tools name it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use brigade_access::builtin::Definition;
+use brigade_call::{FileFact, SchemaFact};
+use brigade_core::Json;
+
+use crate::files::{Found, ToolReader, compile_schema, parse_json};
+
+/// A reviewed schema: the bytes of its file, or one in the program.
+#[derive(Clone, Debug)]
+pub enum SchemaText {
+    /// The bytes of a file.
+    File(Arc<[u8]>),
+    /// One in the program.
+    Own(&'static Json),
+}
+
+impl SchemaText {
+    /// Returns it as JSON. Bytes that are none stand for any object.
+    pub fn json(&self) -> Json {
+        match self {
+            SchemaText::File(bytes) => {
+                parse_json(bytes).unwrap_or_else(|_| Json::object([("type", Json::from("object"))]))
+            }
+            SchemaText::Own(json) => (*json).clone(),
+        }
+    }
+
+    /// Returns where it is in memory: the same for clones, and for tools that name the same file.
+    pub fn address(&self) -> usize {
+        match self {
+            SchemaText::File(bytes) => bytes.as_ptr().addr(),
+            SchemaText::Own(json) => std::ptr::from_ref(*json).addr(),
+        }
+    }
+}
+
+/// What was found where a tool names a schema.
+pub(crate) enum SchemaFound {
+    /// A schema.
+    Text(SchemaText),
+    /// None, and why.
+    None(FileFact),
+}
+
+impl SchemaFound {
+    /// Returns the schema.
+    pub(crate) fn text(&self) -> Option<SchemaText> {
+        match self {
+            SchemaFound::Text(text) => Some(text.clone()),
+            SchemaFound::None(_) => None,
+        }
+    }
+}
+
+/// A schema file, and what it is as the schema of arguments.
+type Compiled = Arc<(SchemaFound, SchemaFact)>;
+
+/// The schemas of one reading.
+#[derive(Default)]
+pub(crate) struct Schemas {
+    /// By the directory that its path is relative to, if that is not the workspace, and its path.
+    files: Mutex<HashMap<(Option<PathBuf>, String), Compiled>>,
+}
+
+impl Schemas {
+    /// Returns the schema of a tool's arguments, and what it is for a plan.
+    pub(crate) fn input(&self, reader: &ToolReader<'_>) -> Compiled {
+        if let Some(row) = reader.row() {
+            return own(row.input_schema());
+        }
+        match (reader.tool.reads, reader.tool.input_schema_path.as_deref()) {
+            (None, Some(path)) if !path.is_empty() => self.file(reader, path),
+            _ => compiled(reader.input_schema()),
+        }
+    }
+
+    /// Returns the schema of a tool's result, and what it is.
+    pub(crate) fn output(&self, reader: &ToolReader<'_>) -> Compiled {
+        if let Some(row) = reader.row() {
+            return own(Definition::output_schema(row));
+        }
+        match reader.tool.output_schema_path.as_deref() {
+            Some(path) if !path.is_empty() => self.file(reader, path),
+            _ => compiled(reader.output_schema()),
+        }
+    }
+
+    fn file(&self, reader: &ToolReader<'_>, path: &str) -> Compiled {
+        let key = (reader.tool.directory_of_documents().map(PathBuf::from), path.to_owned());
+        let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files().get(&key) {
+            return known.clone();
+        }
+        let read = compiled(reader.document(Some(path)));
+        files().entry(key).or_insert(read).clone()
+    }
+}
+
+/// A test compiles every schema of the program.
+fn own(schema: &'static Json) -> Compiled {
+    let fact = SchemaFact::File(FileFact::Present(brigade_core::Fingerprint::of_bytes(b"")));
+    Arc::new((SchemaFound::Text(SchemaText::Own(schema)), fact))
+}
+
+fn compiled(read: Found) -> Compiled {
+    let fact = match &read {
+        Found::Bytes(bytes) => compile_schema(bytes),
+        found => SchemaFact::File(found.fact()),
+    };
+    Arc::new((found(read), fact))
+}
+
+fn found(read: Found) -> SchemaFound {
+    match read {
+        Found::Bytes(bytes) => SchemaFound::Text(SchemaText::File(Arc::from(bytes))),
+        none => SchemaFound::None(none.fact()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brigade_schema::Schema;
+
+    #[test]
+    fn every_schema_of_the_program_compiles() {
+        for row in brigade_access::builtin::definitions() {
+            for schema in [row.input_schema(), row.output_schema()] {
+                assert!(Schema::compile_root(&schema.to_serde()).is_ok(), "{}", row.id);
+            }
+        }
+    }
+}

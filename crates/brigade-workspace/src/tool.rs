@@ -1,0 +1,358 @@
+//! The one reader of a tool's facts.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use brigade_call::{DirectoryFact, FileFact, ProgramFact, SchemaFact};
+use brigade_catalog::{Family, Tool};
+use brigade_cmdline::missing_script;
+use brigade_core::parallel::in_parts;
+use brigade_core::{Fingerprint, JsonError};
+use brigade_doctor::{McpServer, ToolFiles, inspect_mcp};
+use brigade_projection::{
+    Overwrite, PathRefusal, ProjectionItem, ProjectionStatus, ToolFacts as Projected, plan_tool,
+    relative_path,
+};
+
+use crate::config::Config;
+use crate::files::{Found, ToolReader, compile_schema, parse_json};
+use crate::host::Host;
+use crate::near::near_path;
+use crate::places::Places;
+use crate::seen::NotedFiles;
+
+/// How much of a tool is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// Every file that its entry names, for lists and health.
+    Summary,
+    /// What a plan needs of its entry: schemas, examples, source, and whether projections are in their place.
+    Plan,
+}
+
+/// Reads the facts of tools, each file once, and shares what many tools name alike.
+pub struct FactReader<'h, 'c> {
+    pub(crate) host: Host<'h>,
+    pub(crate) config: &'c Config,
+    outside: Vec<String>,
+    places: Places<'h>,
+    shared: Shared,
+}
+
+/// What was read of one tool.
+pub struct ToolFacts<'c> {
+    /// The tool.
+    pub tool: &'c Tool,
+    /// Its files; of a reading for a plan, those that a plan needs.
+    pub files: ToolFiles,
+    /// The directory that its program starts in.
+    pub directory: PathBuf,
+    /// The state of its projections.
+    pub projections: Vec<ProjectionItem>,
+    listed: Listed,
+}
+
+/// Facts for lists only.
+#[derive(Default)]
+struct Listed {
+    /// The length of a list `tools` in the tool's schema.
+    tools: Option<usize>,
+    /// The names of the servers of an MCP config.
+    mcp_server_ids: Option<Vec<String>>,
+}
+
+impl<'h, 'c> FactReader<'h, 'c> {
+    /// Starts without having read anything.
+    pub fn new(host: Host<'h>, config: &'c Config) -> FactReader<'h, 'c> {
+        let places = Places::new(host.fs, host.root());
+        FactReader { host, config, outside: config.outside(), places, shared: Shared::default() }
+    }
+
+    /// Returns the host that facts are read from.
+    pub fn host(&self) -> Host<'h> {
+        self.host
+    }
+
+    /// Reads the files of one tool, those outside of the workspace only where the policy lists their directory.
+    pub fn reader<'r>(&'r self, tool: &'r Tool) -> ToolReader<'r> {
+        ToolReader { host: self.host, tool, outside: &self.outside }
+    }
+
+    /// Looks for the scripts that the command of a tool runs.
+    pub(crate) fn scripts(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+        self.shared.scripts.look(reader, directory)
+    }
+
+    /// Reads the facts of many tools in parts, on all processors, and hands on in order what `part` made of each.
+    pub fn read_parts<P: Send>(
+        &self,
+        tools: &[&'c Tool],
+        part: impl Fn(&mut dyn Iterator<Item = ToolFacts<'c>>) -> P + Sync,
+        take: impl FnMut(P),
+    ) {
+        let one = |index: usize| self.read(tools[index], Depth::Summary);
+        in_parts(tools.len(), |range| part(&mut range.map(one)), take);
+    }
+
+    /// Reads the facts of tools, on all processors when there are many.
+    pub fn read_all(&self, tools: &[&'c Tool]) -> Vec<ToolFacts<'c>> {
+        let mut all = Vec::with_capacity(tools.len());
+        let part = |tools: &mut dyn Iterator<Item = ToolFacts<'c>>| tools.collect::<Vec<_>>();
+        self.read_parts(tools, part, |mut part| all.append(&mut part));
+        all
+    }
+
+    /// Reads the facts of one tool.
+    pub fn read(&self, tool: &'c Tool, depth: Depth) -> ToolFacts<'c> {
+        let reader = self.reader(tool);
+        let (directory, directory_fact) = reader.directory();
+        let source = reader.source();
+        let output = reader.output_schema();
+        let entry = ToolFiles {
+            source: source.fact(),
+            examples: reader.document(tool.examples_path.as_deref()).fact(),
+            directory: directory_fact,
+            outside: other_paths_outside(&reader),
+            ..ToolFiles::default()
+        };
+        let (mut files, listed) = match depth {
+            Depth::Plan => {
+                let files = ToolFiles {
+                    input_schema: Arc::new(reader.compiled_input_schema()),
+                    output_schema: Arc::new(SchemaFact::File(output.fact())),
+                    ..entry
+                };
+                (files, Listed::default())
+            }
+            Depth::Summary => self.listed(&reader, entry, &source, &output, &directory),
+        };
+        if let SchemaFact::File(FileFact::Missing) = &*files.input_schema
+            && let Some(path) = tool.input_schema_path.as_deref()
+        {
+            files.near_schema = near_path(path.as_ref(), &self.host.fs.root().join(path));
+        }
+        // A source that does gives no text.
+        let leads_out = files.leading_out().into_iter().find(|field| *field != "source_path");
+        let source = source.into_source();
+        let facts = Projected::gather(self.places.root(), tool, &source, |path| self.places.look(path))
+            .leading_out(leads_out);
+        let depth = match depth {
+            Depth::Plan => brigade_projection::Depth::Status,
+            Depth::Summary => brigade_projection::Depth::Full,
+        };
+        let projections = plan_tool(&facts, &self.config.claims, Overwrite::Never, depth);
+        ToolFacts { tool, files, directory, projections, listed }
+    }
+
+    /// Reads what lists and health need besides what a plan needs.
+    fn listed(
+        &self,
+        reader: &ToolReader<'_>,
+        entry: ToolFiles,
+        source: &Found,
+        output: &Found,
+        directory: &Path,
+    ) -> (ToolFiles, Listed) {
+        let (tool, shared) = (reader.tool, &self.shared);
+        let manifest = reader.document(tool.manifest_path.as_deref());
+        let schema = reader.document(tool.schema_path.as_deref());
+        let schema_json = schema.bytes().map(parse_json);
+        let health = reader.document(tool.health_path.as_deref());
+        let (mcp, mcp_error) = match mcp_config(tool, [&manifest, &schema, source]) {
+            Ok(servers) => (servers, None),
+            Err(error) => (None, Some(error)),
+        };
+        let is_there = entry.directory == DirectoryFact::Present;
+        let missing_script =
+            if tool.is_executable() && is_there { self.scripts(reader, directory).missing } else { None };
+        let files = ToolFiles {
+            manifest: manifest.fact(),
+            schema: schema.fact(),
+            schema_error: schema_json.as_ref().and_then(|json| json.as_ref().err().cloned()),
+            input_schema: shared.schemas.of(&reader.input_schema()),
+            output_schema: shared.schemas.of(output),
+            health: health.fact(),
+            health_modified: tool
+                .health_path
+                .as_deref()
+                .filter(|_| health.bytes().is_some())
+                .and_then(|path| reader.metadata(path))
+                .map(|metadata| metadata.modified),
+            near_script: missing_script
+                .as_deref()
+                .and_then(|path| near_path(path.as_ref(), &directory.join(path))),
+            missing_script,
+            program: shared.programs.find(reader, directory),
+            mcp_servers: mcp.clone().unwrap_or_default(),
+            mcp_error,
+            refused_targets: self.refused_targets(tool),
+            ..entry
+        };
+        let tools =
+            schema_json.and_then(Result::ok).and_then(|json| Some(json.get("tools")?.as_array()?.len()));
+        let mcp_server_ids = mcp.map(|servers| servers.into_iter().map(|server| server.id).collect());
+        (files, Listed { tools, mcp_server_ids })
+    }
+
+    /// Lists the targets of a tool that are for harnesses which it does not support, and may not be written.
+    fn refused_targets(&self, tool: &Tool) -> Vec<(String, PathRefusal)> {
+        let unused = tool.projections.iter().filter(|(harness, path)| {
+            !path.is_empty() && !tool.supported_harnesses.iter().any(|supported| supported == *harness)
+        });
+        let refused = unused.filter_map(|(harness, path)| {
+            relative_path(self.places.root(), path).err().map(|refusal| (harness.clone(), refusal))
+        });
+        refused.collect()
+    }
+}
+
+/// Lists the fields that a plan does not read and whose paths lead out.
+pub(crate) fn other_paths_outside(reader: &ToolReader<'_>) -> Vec<&'static str> {
+    let fields = [
+        ("manifest_path", &reader.tool.manifest_path),
+        ("schema_path", &reader.tool.schema_path),
+        ("health_path", &reader.tool.health_path),
+        ("runtime_health_path", &reader.tool.runtime_health_path),
+    ];
+    let outside = fields.into_iter().filter(|(_, path)| reader.leads_out(path.as_deref()));
+    outside.map(|(field, _)| field).collect()
+}
+
+impl ToolFacts<'_> {
+    /// Returns the input schema, when it can be used.
+    pub fn input_schema(&self) -> Option<&brigade_schema::Schema> {
+        SchemaFact::schema(&self.files.input_schema)
+    }
+
+    /// Returns what the tool's summary says of its files.
+    pub fn summary(&self) -> SummaryFacts {
+        let servers = self.listed.mcp_server_ids.as_ref().map(Vec::len).filter(|count| 0 < *count);
+        SummaryFacts {
+            source_fingerprint: self.files.source.fingerprint(),
+            schema_available: matches!(self.files.schema, FileFact::Present(_)),
+            manifest_available: matches!(self.files.manifest, FileFact::Present(_)),
+            tool_count: self.listed.tools.or(servers).unwrap_or(1),
+            coverage: self.projections.iter().map(|item| (item.harness.clone(), item.status)).collect(),
+            mcp_server_ids: self.listed.mcp_server_ids.clone(),
+        }
+    }
+}
+
+/// What the summary of a tool says of its files.
+pub struct SummaryFacts {
+    /// The sha256 of the source.
+    pub source_fingerprint: Option<Fingerprint>,
+    /// Whether its schema is there.
+    pub schema_available: bool,
+    /// Whether its manifest is there.
+    pub manifest_available: bool,
+    /// The number of tools of the entry.
+    pub tool_count: usize,
+    /// The state of the projection for each harness.
+    pub coverage: Vec<(String, ProjectionStatus)>,
+    /// The names of the servers of an MCP config.
+    pub mcp_server_ids: Option<Vec<String>>,
+}
+
+/// Looks at the MCP config of an MCP tool: its manifest, else its schema, else its source.
+///
+/// A tool that says itself which runtime and which of its tools it is needs no such config, so its source may be a page
+/// of text.
+fn mcp_config(tool: &Tool, candidates: [&Found; 3]) -> Result<Option<Vec<McpServer>>, JsonError> {
+    if tool.family != Some(Family::Mcp) {
+        return Ok(None);
+    }
+    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let is_complete = is_set(&tool.runtime_id) && is_set(&tool.mcp_tool_name);
+    let found = candidates.into_iter().enumerate().find(|(_, found)| !matches!(found, Found::NotNamed));
+    let Some((index, named)) = found else { return Ok(None) };
+    let Some(bytes) = named.bytes() else { return Ok(None) };
+    match parse_json(bytes) {
+        Ok(document) => Ok(inspect_mcp(&document)),
+        // What is wrong with the schema is said of it for every family.
+        Err(_) if index == SCHEMA || (index == SOURCE && is_complete) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The positions of schema and source among the candidates for an MCP config.
+const SCHEMA: usize = 1;
+const SOURCE: usize = 2;
+
+/// What many tools name alike.
+#[derive(Default)]
+struct Shared {
+    programs: Programs,
+    schemas: Schemas,
+    scripts: Scripts,
+}
+
+/// The schemas that were compiled, by the bytes of their files.
+#[derive(Default)]
+struct Schemas(Mutex<HashMap<Fingerprint, Arc<SchemaFact>>>);
+
+impl Schemas {
+    fn of(&self, found: &Found) -> Arc<SchemaFact> {
+        let Found::Bytes(bytes) = found else {
+            return Arc::new(SchemaFact::File(found.fact()));
+        };
+        let fingerprint = Fingerprint::of_bytes(bytes);
+        let known = || self.0.lock().expect("no thread panics while it holds this");
+        if let Some(schema) = known().get(&fingerprint) {
+            return schema.clone();
+        }
+        let schema = Arc::new(compile_schema(bytes));
+        known().insert(fingerprint, schema.clone());
+        schema
+    }
+}
+
+/// The programs that were looked for: many tools name the same one.
+#[derive(Default)]
+struct Programs(Mutex<HashMap<(String, PathBuf), ProgramFact>>);
+
+impl Programs {
+    fn find(&self, reader: &ToolReader<'_>, directory: &Path) -> ProgramFact {
+        let Some(argv) = reader.argv() else {
+            return ProgramFact::NotExecuted;
+        };
+        // Only a path depends on the directory.
+        let folder = if argv.program().contains('/') { directory.to_owned() } else { PathBuf::new() };
+        let key = (argv.program().to_owned(), folder);
+        let mut known = self.0.lock().expect("no thread panics while it holds this");
+        known.entry(key).or_insert_with(|| reader.program(directory).1).clone()
+    }
+}
+
+/// The scripts of a command.
+#[derive(Clone, Default)]
+pub(crate) struct LookedFor {
+    /// The first one that is not there, as the command has it.
+    pub(crate) missing: Option<String>,
+    /// The paths that were looked at. If one is missing, it is the last.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// The scripts that were looked for, by the command that names them and its directory.
+#[derive(Default)]
+struct Scripts(Mutex<HashMap<(String, PathBuf), LookedFor>>);
+
+impl Scripts {
+    fn look(&self, reader: &ToolReader<'_>, directory: &Path) -> LookedFor {
+        let (Some(command), Some(argv)) = (reader.tool.command.clone(), reader.argv()) else {
+            return LookedFor::default();
+        };
+        let key = (command, directory.to_owned());
+        let known = || self.0.lock().expect("no thread panics while it holds this");
+        if let Some(found) = known().get(&key) {
+            return found.clone();
+        }
+        let files = NotedFiles { files: reader.seen(), looked_for: RefCell::default() };
+        let missing = missing_script(&argv, directory, &files);
+        let found = LookedFor { missing, paths: files.looked_for.into_inner() };
+        known().insert(key, found.clone());
+        found
+    }
+}

@@ -1,0 +1,41 @@
+//! Next steps, spelled for the current face.
+
+use brigade_core::{Hint, NextStep, Spell};
+
+use crate::WorkspaceContext;
+
+impl WorkspaceContext {
+    /// Spells a step as the user would type it.
+    pub fn words(&self, step: &NextStep) -> String {
+        self.speller.spell(step, Some(&self.target()))
+    }
+
+    /// Returns a function that spells steps, for rows that outlive the operation.
+    pub fn words_of_steps(&self) -> impl Fn(&NextStep) -> String + Clone + Send + Sync + 'static {
+        let (speller, root) = (self.speller.clone(), self.target());
+        move |step| speller.spell(step, Some(&root))
+    }
+
+    /// Spells a hint as the user would type its steps.
+    pub fn spelled(&self, hint: impl Into<Hint>) -> Hint {
+        hint.into().spelled(&self.speller(), None)
+    }
+
+    /// Returns a speller for texts that are shown. Texts that are stored name no workspace: the field `speller` spells
+    /// these.
+    pub fn speller(&self) -> ShownWords<'_> {
+        ShownWords { speller: &*self.speller, root: self.target() }
+    }
+}
+
+/// Spells steps as the user would type them, also where a text does not say which workspace it is about.
+pub struct ShownWords<'r> {
+    speller: &'r dyn Spell,
+    root: String,
+}
+
+impl Spell for ShownWords<'_> {
+    fn spell(&self, step: &NextStep, workspace: Option<&str>) -> String {
+        self.speller.spell(step, Some(workspace.unwrap_or(&self.root)))
+    }
+}
